@@ -1,0 +1,32 @@
+"""Classification when the class that matters is rare, by set convolution.
+
+`SetConvClassifier` is the scikit-learn estimator, `load` opens a saved one, `presets` has the
+paper's and the authors' settings, `metrics` the figures to judge by. torch is imported at the
+first use of a name that needs it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from setconv._version import __version__
+
+if TYPE_CHECKING:
+    from setconv import metrics, presets
+    from setconv.classifier import SetConvClassifier
+    from setconv.loading import load
+
+__all__ = ["SetConvClassifier", "__version__", "load", "metrics", "presets"]
+
+_HOMES = {"SetConvClassifier": "setconv.classifier", "load": "setconv.loading"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return import_module(f"setconv.{name}")
+    raise AttributeError(f"module 'setconv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

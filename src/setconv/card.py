@@ -1,0 +1,90 @@
+"""The card of a saved model: what a person who finds the folder wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_COLUMNS = {
+    "specificity": "Spec",
+    "sensitivity": "Sens",
+    "f1": "F1",
+    "g_mean": "G-mean",
+    "auc": "AUC",
+    "average_precision": "AP",
+}
+
+
+def write_card(config: Mapping[str, Any]) -> str:
+    """Return the text of README.md for a model described by its configuration."""
+    classes = config["classes"]["values"]
+    counts = config["class_counts"]
+    versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
+    source = (
+        "Measured on validation rows that training did not see."
+        if config["report_source"] == "validation"
+        else "Measured on the training rows themselves, so optimistic: judge the model on rows "
+        "that it has not seen."
+    )
+    lines = [
+        "# SetConv model",
+        "",
+        f"A classifier of rows with {config['n_features']} numeric features into {len(classes)} "
+        "classes, made for data in which some class is rare.",
+        "",
+        "```python",
+        "import setconv",
+        "",
+        'model = setconv.load("path/to/this/folder")',
+        "model.predict(X)",
+        "```",
+        "",
+        "## Data",
+        "",
+        f"{sum(counts)} rows, {config['n_features']} features.",
+        "",
+        *_table(
+            ["class", "rows", "share"],
+            [
+                [_cell(label), str(count), f"{count / sum(counts):.1%}"]
+                for label, count in zip(classes, counts, strict=True)
+            ],
+        ),
+        "",
+        "## Metrics",
+        "",
+        f"{source} Each class against the rest.",
+        "",
+        *_table(
+            ["class", *_COLUMNS.values()],
+            [
+                [_cell(row["class"]), *(_number(row[name]) for name in _COLUMNS)]
+                for row in config["report"]["per_class"]
+            ],
+        ),
+        "",
+        "## Training",
+        "",
+        f"{config['n_steps']} steps. All parameters are in `config.json`.",
+        "",
+        f"Versions: {versions}.",
+        "",
+        "The folder holds safetensors, JSON and this text; loading it runs no code from it.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [
+        f"| {' | '.join(cells)} |" for cells in (head, ["---"] + ["--:"] * (len(head) - 1), *rows)
+    ]
+
+
+def _cell(label: Any) -> str:
+    """Return a label that cannot break the table."""
+    return " ".join(str(label).replace("|", "\\|").split()) or "(empty)"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"

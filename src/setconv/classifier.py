@@ -1,0 +1,512 @@
+"""The scikit-learn estimator: validates, then calls the rooms below in order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+
+from setconv import inputs
+from setconv.anchors import Anchor
+from setconv.decision import decide, probabilities
+from setconv.episodes import QuerySource
+from setconv.errors import DataError, LabelError, NotFittedError
+from setconv.fitting import FitParameters, FitResult, Rows, fit_model
+from setconv.heads import HeadSharing
+from setconv.model import SetConvModel
+from setconv.nn import SetConvNetwork
+from setconv.nn.network import Similarity
+from setconv.saving import save_classifier
+from setconv.scaling import Scaling
+from setconv.training.callbacks import Callback, Progress, ProgressBar, wants_progress
+from setconv.training.schedule import Schedule
+from setconv.training.settings import Optimizer
+from setconv.training.validation import Monitor, split_validation
+
+Array = NDArray[Any]
+
+
+class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
+    """Classification when the class that matters is rare, by set convolution.
+
+    The rows of each class are compressed into one representative by a permutation-invariant set
+    convolution, so that the classifier always sees a balanced problem; training is episodic. Two
+    classes are one head; more are one-vs-all heads trained together, the class with the largest
+    P(y=c|x) winning. The presets `setconv.presets.PAPER` and `setconv.presets.REFERENCE` are what
+    the paper states and what the authors' code does; the defaults are what works better.
+
+    Parameters
+    ----------
+    scaling : {"standard"} or None, default="standard"
+        Standardise the features, or take them as they are.
+    clip : float or None, default=5.0
+        Bound on the absolute value of a standardised feature.
+    encoder : sequence of int, default=(256,)
+        Widths of the ReLU layers before the set convolution.
+    out_features : int, default=128
+        Output features of the set convolution, ``d_o``.
+    hidden : sequence of int, default=()
+        Hidden layers of the kernel's MLP ``g1``; empty is one linear layer.
+    output : int or None, default=None
+        Width of a bias-free ReLU layer after the set convolution.
+    similarity : {"cosine", "dot"}, default="cosine"
+        How a row is compared with a representative.
+    temperature : float, default=5.0
+        Start of the learned factor on the cosine.
+    dropout, input_dropout : float, default=0.4 and 0.5
+        Share of encoder outputs and of inputs zeroed in training, to the nearest 1/256.
+    heads : {"shared", "separate"}, default="shared"
+        Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
+    anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
+        What the kernel compares rows with, made from the smaller side of each head; see
+        `setconv.anchors`. An array is in the units of ``X``.
+    support_size : int, default=64
+        Rows in the support set of an episode, in the class ratio of the data.
+    n_queries : int, default=8
+        Queries a class in an episode.
+    n_episodes : int, default=16
+        Episodes a step.
+    query_source : {"disjoint", "support"}, default="disjoint"
+        Whether queries come on top of the support set or out of it; see
+        `setconv.episodes.plan_quotas`, also for classes with very few rows.
+    max_steps : int or "auto", default="auto"
+        Optimiser steps; "auto" is one for 20 rows, at least 500 and at most 1500. With 0 the
+        weights stay as they are and only the representatives are computed.
+    optimizer : {"adamw", "adam"}, default="adamw"
+    lr : float or dict, default=0.001
+        Peak learning rate, or one for each of "encoder", "setconv" and "output".
+    weight_decay : float, default=0.01
+    schedule : {"one_cycle", "cosine", "constant"}, default="one_cycle"
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class on top of the equal weight that all have; "balanced" is therefore the
+        same as None. A weight moves the log-odds by its logarithm and scales the loss.
+    post_size : int or None, default=None
+        Representatives from a random subset of this size, in the class ratio, instead of all rows.
+    early_stopping : bool, default=False
+        Hold out rows (or use ``X_val``), stop when they improve no more, restore the best weights.
+    validation_fraction : float, default=0.1
+        Share of rows held out, stratified, with ``groups`` kept together.
+    eval_every : int, default=50
+        Steps between two looks at the validation rows.
+    patience : int or None, default=10
+        Looks without improvement before training stops; None only restores the best weights.
+    monitor : {"loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"}
+        What is watched on the validation rows, default "loss".
+    device : str, default="auto"
+        A torch device; "auto" is CUDA where there is one, else the CPU.
+    batch_size : int, default=8192
+        Rows at a time in prediction; bounds memory and does not change results.
+    warm_start : bool, default=False
+        Start from the weights of the last fit; scaling and anchor follow the new data.
+    progress : {"auto"} or bool, default="auto"
+        A progress bar on standard error; "auto" shows one on terminals.
+    callbacks : sequence of `setconv.training.Callback`, default=()
+    checkpoint_dir : path or None, default=None
+        Folder for checkpoints; go on after an interruption with ``fit(..., resume_from=...)``.
+    checkpoint_every : int, default=100
+        Steps between two checkpoints.
+    random_state : int, numpy RandomState, Generator or None, default=None
+        Same data, seed and machine: same result.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_counts_ : ndarray of shape (n_classes,)
+        Rows of each class that the representatives know.
+    anchor_ : ndarray of shape (n_features,)
+        In the units of ``X``; with several anchors (n_anchors, n_features), and with more than two
+        classes a first axis of one-vs-all heads.
+    representatives_ : ndarray of shape (2, n_embedding)
+        One a class; with more than two classes (n_classes, 2, n_embedding): the rest, the class.
+    network_ : `setconv.nn.SetConvNetwork`
+        The torch module.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if ``X`` has column names.
+    history_ : list of dict
+        Records of the training run, see `setconv.training.TrainingState`.
+    n_steps_ : int
+        Steps that were taken.
+    report_ : `setconv.metrics.Report`
+        Metrics on the validation rows, or, without any, on training rows (then optimistic).
+    report_source_ : {"validation", "training"}
+
+    References
+    ----------
+    Gao et al., "SetConv: A New Approach for Learning from Imbalanced Data", EMNLP 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from setconv import SetConvClassifier
+    >>> X, y = make_classification(400, weights=[0.9], class_sep=2.0, random_state=0)
+    >>> clf = SetConvClassifier(max_steps=50, random_state=0).fit(X, y)
+    >>> clf.predict(X[:3]).shape
+    (3,)
+    >>> clf.representatives_.shape
+    (2, 128)
+    """
+
+    class_counts_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        scaling: Scaling | None = "standard",
+        clip: float | None = 5.0,
+        encoder: Sequence[int] = (256,),
+        out_features: int = 128,
+        hidden: Sequence[int] = (),
+        output: int | None = None,
+        similarity: Similarity = "cosine",
+        temperature: float = 5.0,
+        dropout: float = 0.4,
+        input_dropout: float = 0.5,
+        heads: HeadSharing = "shared",
+        anchor: Anchor = "mean",
+        support_size: int = 64,
+        n_queries: int = 8,
+        n_episodes: int = 16,
+        query_source: QuerySource = "disjoint",
+        max_steps: int | Literal["auto"] = "auto",
+        optimizer: Optimizer = "adamw",
+        lr: float | Mapping[str, float] = 1e-3,
+        weight_decay: float = 0.01,
+        schedule: Schedule = "one_cycle",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        post_size: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        eval_every: int = 50,
+        patience: int | None = 10,
+        monitor: Monitor = "loss",
+        device: str = "auto",
+        batch_size: int = 8192,
+        warm_start: bool = False,
+        progress: Progress = "auto",
+        callbacks: Sequence[Callback] = (),
+        checkpoint_dir: str | Path | None = None,
+        checkpoint_every: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.scaling = scaling
+        self.clip = clip
+        self.encoder = encoder
+        self.out_features = out_features
+        self.hidden = hidden
+        self.output = output
+        self.similarity = similarity
+        self.temperature = temperature
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.heads = heads
+        self.anchor = anchor
+        self.support_size = support_size
+        self.n_queries = n_queries
+        self.n_episodes = n_episodes
+        self.query_source = query_source
+        self.max_steps = max_steps
+        self.optimizer = optimizer
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.class_weight = class_weight
+        self.post_size = post_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.eval_every = eval_every
+        self.patience = patience
+        self.monitor = monitor
+        self.device = device
+        self.batch_size = batch_size
+        self.warm_start = warm_start
+        self.progress = progress
+        self.callbacks = callbacks
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups: ArrayLike | None = None,
+        resume_from: str | Path | None = None,
+    ) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            numpy, pandas, polars or lists.
+        y : array-like of shape (n_rows,)
+            Labels: strings, bools or integers.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weighs a row within its class: in the scaling, the anchor, the representatives and the
+            loss. Rows of weight 0 are left out.
+        X_val, y_val : array-like, optional
+            Validation rows, instead of held-out ones.
+        groups : array-like of shape (n_rows,), optional
+            Rows of one group stay on one side of the validation split.
+        resume_from : path, optional
+            Folder with a checkpoint of this very fit (same data, parameters and random_state);
+            the result is identical to that of the uninterrupted run.
+
+        Returns
+        -------
+        self
+        """
+        rows = inputs.check_rows(self, X, reset=True)
+        labels = inputs.check_labels(y, len(rows))
+        weights = inputs.check_weights(sample_weight, len(rows))
+        members = inputs.check_groups(groups, len(rows))
+        validation = None
+        if X_val is not None or y_val is not None:
+            validation = self._check_validation(X_val, y_val)
+        return self._fit(rows, labels, weights, members, validation, resume_from)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Let new rows take part in the representatives, exactly.
+
+        The network, the anchor and the scaling stay as they were; the representatives become what
+        they would be with all rows seen so far. A batch may lack classes. On a new estimator the
+        first call needs ``classes``; rows are kept until every class has been seen, then the model
+        is fitted on them as `fit` does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call, optional afterwards.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
+        if first and classes is None:
+            raise LabelError(
+                "The first call of partial_fit needs classes=: the list of all labels that will "
+                "occur."
+            )
+        rows = inputs.check_rows(self, X, reset=first)
+        labels = inputs.check_labels(y, len(rows))
+        weights = inputs.check_weights(sample_weight, len(rows))
+        if classes is not None:
+            announced = inputs.encode_labels(inputs.check_labels(classes, len(classes)))[0]  # type: ignore[arg-type]
+            if first:
+                self.classes_ = announced
+            elif not np.array_equal(announced, self.classes_):
+                raise LabelError(
+                    f"classes={announced.tolist()} differ from those of the first call, "
+                    f"{self.classes_.tolist()}: fit a new estimator for other classes."
+                )
+        codes = inputs.encode_known_labels(labels, self.classes_, "y")
+        if self.__sklearn_is_fitted__():
+            self._model.add_rows(rows, codes, weights, self.batch_size)
+            self.class_counts_ += self._count(codes, weights)
+            self._publish()
+            return self
+        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
+        self._pending = pending
+        rows, labels, weights = (np.concatenate(part) for part in zip(*pending, strict=True))
+        if len(np.unique(labels[weights > 0])) == len(self.classes_):
+            self._fit(rows, labels, weights, None, None, None)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row."""
+        chosen: Array = self._classes_of(decide(self._scores(X)))
+        return chosen
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes).
+
+        Both sides of a head weigh the same in training, so these are the probabilities for classes
+        that are equally frequent. With more than two classes P(y=c|x) of each head is divided by
+        the sum over heads.
+        """
+        return probabilities(self._scores(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-odds: (n_rows,) of the second class, or (n_rows, n_classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the learned embedding of each row, as it is compared with representatives.
+
+        Shape (n_rows, n_embedding); with more than two classes the embeddings of the heads lie
+        side by side.
+        """
+        model = self._fitted_model()
+        rows = inputs.check_rows(self, X, reset=False)
+        embedded = model.embed(rows, self.batch_size)
+        return embedded.reshape(len(embedded), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
+        """Return names for the columns of `transform`."""
+        self._fitted_model()
+        width = self.representatives_.shape[-1] * self.network_.n_heads
+        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
+
+        The write is atomic. A folder that holds another setconv model is replaced; any other
+        folder that is not empty is refused. Load with `setconv.load`.
+        """
+        self._fitted_model()
+        save_classifier(self, Path(folder))
+
+    def _fit(
+        self,
+        rows: Array,
+        labels: Array,
+        weights: NDArray[np.float64],
+        groups: Array | None,
+        validation: tuple[Array, Array] | None,
+        resume_from: str | Path | None,
+    ) -> Self:
+        kept = weights > 0
+        classes, codes = inputs.encode_labels(labels[kept])
+        train = Rows(rows[kept], codes, weights[kept])
+        warm = self._warm_network(classes, rows.shape[1])
+        params = self.get_params(deep=False)
+        names = [field.name for field in dataclasses.fields(FitParameters)]
+        parameters = FitParameters(**{name: params[name] for name in names})
+        seed = _seed_from(self.random_state)
+        held_out = None
+        if validation is not None:
+            known = inputs.encode_known_labels(validation[1], classes, "y_val")
+            held_out = Rows(validation[0], known, np.ones(len(known)))
+        elif self.early_stopping:
+            groups = None if groups is None else groups[kept]
+            inside, outside = split_validation(codes, self.validation_fraction, groups, seed)
+            train, held_out = train.take(inside), train.take(outside)
+        bar = [ProgressBar()] if wants_progress(self.progress) else []
+        result = fit_model(
+            parameters,
+            classes,
+            train,
+            validation=held_out,
+            class_weights=inputs.check_class_weight(self.class_weight, classes),
+            seed=seed,
+            warm=warm,
+            callbacks=[*self.callbacks, *bar],
+            resume_from=resume_from,
+        )
+        self.classes_ = classes
+        self._keep(result, self._count(train.codes, train.weights))
+        return self
+
+    def _keep(self, result: FitResult, counts: Array) -> None:
+        """Take over what a fit has left."""
+        self._model = result.model
+        self.history_ = result.state.history
+        self.n_steps_ = result.state.step
+        self.report_ = result.report
+        self.report_source_ = result.report_source
+        self.class_counts_ = counts
+        if hasattr(self, "_pending"):
+            del self._pending
+        self._publish()
+
+    def _publish(self) -> None:
+        """Show the parts of the model as fitted attributes."""
+        model = self._model
+        self.network_ = model.network
+        anchors = model.anchors[:, 0] if model.anchors.shape[1] == 1 else model.anchors
+        representatives = model.representatives.cpu().numpy()
+        binary = model.n_classes == 2
+        self.anchor_ = anchors[0] if binary else anchors
+        self.representatives_ = representatives[0] if binary else representatives
+
+    def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array:
+        return np.bincount(codes[weights > 0], minlength=len(self.classes_))
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        model = self._fitted_model()
+        return model.scores(inputs.check_rows(self, X, reset=False), self.batch_size)
+
+    def _classes_of(self, codes: NDArray[np.int64]) -> Array:
+        return np.asarray(self.classes_)[codes]
+
+    def _check_validation(self, X_val: Any, y_val: Any) -> tuple[Array, Array]:
+        if X_val is None or y_val is None:
+            raise DataError("Give both X_val and y_val, or neither.")
+        rows = inputs.check_rows(self, X_val, reset=False)
+        return rows, inputs.check_labels(y_val, len(rows))
+
+    def _warm_network(self, classes: Array, n_features: int) -> SetConvNetwork | None:
+        if not (self.warm_start and self.__sklearn_is_fitted__()):
+            return None
+        if (
+            not np.array_equal(classes, self.classes_)
+            or self._model.anchors.shape[-1] != n_features
+        ):
+            raise DataError(
+                f"warm_start=True, but the data has classes {classes.tolist()[:10]} and "
+                f"{n_features} features where the last fit had {self.classes_.tolist()[:10]} and "
+                f"{self._model.anchors.shape[-1]}: set warm_start=False to start anew."
+            )
+        return self._model.network
+
+    def _fitted_model(self) -> SetConvModel:
+        if self.__sklearn_is_fitted__():
+            return self._model
+        if hasattr(self, "_pending"):
+            seen = np.unique(np.concatenate([labels for _, labels, _ in self._pending]))
+            missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]
+            raise NotFittedError(
+                f"partial_fit has not seen rows of every class yet; missing: {missing}. The rows "
+                "so far are kept: go on calling partial_fit."
+            )
+        raise NotFittedError(
+            f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows and "
+            "labels first."
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle tensors as CPU tensors, so that a model from a GPU opens anywhere."""
+        state: dict[str, Any] = super().__getstate__()
+        if "_model" in state and self._model.device.type != "cpu":
+            model = self._model.to("cpu")
+            state = {**state, "_model": model, "network_": model.network}
+        return state
+
+
+def _seed_from(random_state: Any) -> int:
+    """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(random_state)

@@ -1,0 +1,57 @@
+"""The errors that setconv raises: one small tree, each also a builtin or scikit-learn error.
+
+Every message says what was wrong, where, and what to do next. Code that already catches
+``ValueError`` or scikit-learn's ``NotFittedError`` goes on working.
+"""
+
+from __future__ import annotations
+
+from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+__all__ = [
+    "CheckpointError",
+    "DataError",
+    "DivergedError",
+    "LabelError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "SetConvError",
+]
+
+
+class SetConvError(Exception):
+    """The root of every error that setconv raises on purpose."""
+
+
+class ParameterError(SetConvError, ValueError):
+    """A parameter has a value that cannot work."""
+
+
+class DataError(SetConvError, ValueError):
+    """The rows cannot be used: empty, not numeric, not finite, or of the wrong shape."""
+
+
+class LabelError(DataError):
+    """The labels cannot be used: a single class, or a label that was not announced."""
+
+
+class NotFittedError(SetConvError, _SklearnNotFittedError):
+    """The estimator has no model yet."""
+
+
+class ModelFileError(SetConvError, ValueError):
+    """A model folder is damaged, foreign, or from a newer version."""
+
+
+class CheckpointError(SetConvError, ValueError):
+    """A checkpoint is damaged or belongs to another fit."""
+
+
+class DivergedError(SetConvError, ArithmeticError):
+    """Training left the range of numbers."""
+
+
+class MissingDependencyError(SetConvError, ImportError):
+    """An optional dependency is not installed; the message has the exact pip line."""

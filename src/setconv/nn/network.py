@@ -1,0 +1,205 @@
+"""The network around the layer: encoder, set convolution, output, similarity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from setconv.errors import ParameterError
+from setconv.nn.layer import Kernel, SetConv
+from setconv.nn.stacked import StackedLinear
+
+Similarity = Literal["cosine", "dot"]
+
+
+class SetConvNetwork(nn.Module):
+    """One or more one-vs-all heads, each an encoder, a set convolution and a similarity.
+
+    A head tells one class (side 1) from the rest (side 0); a binary problem has one head. All
+    heads are computed in the same products. Dropout is active exactly when a ``generator`` is
+    passed, so results never depend on the global random state or on a train/eval flag.
+
+    Parameters
+    ----------
+    in_features : int
+    n_heads : int, default=1
+    encoder : sequence of int, default=(256,)
+        Widths of the ReLU layers before the set convolution; empty for none (the paper).
+    out_features : int, default=128
+        ``d_o`` of the set convolution.
+    hidden : sequence of int, default=()
+        Hidden layers of g1.
+    output : int or None, default=None
+        Width of a bias-free ReLU layer after the set convolution (the authors' code).
+    similarity : {"cosine", "dot"}, default="cosine"
+        How an embedding is compared with a representative; "dot" is equation 5 of the paper.
+    temperature : float, default=5.0
+        Start of the learned factor on the cosine.
+    dropout, input_dropout : float, default=0.0
+        Share of encoder outputs, and of inputs, that are zeroed in training.
+    share_encoder : bool, default=True
+        Whether heads share the encoder or are wholly separate models.
+    generator : torch.Generator or None
+        Source of the initial weights.
+
+    Attributes
+    ----------
+    encoder : ModuleList of StackedLinear
+        Weights of shape (in, out), with a head axis in front if not shared.
+    setconv : SetConv
+        ``attention`` of shape (n_heads, in, out); ``g1[k].weight`` likewise.
+    output : StackedLinear or None
+        Weight of shape (n_heads, d_o, output).
+    log_temperature : Parameter of shape (n_heads,), or None for the dot product
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        *,
+        n_heads: int = 1,
+        encoder: Sequence[int] = (256,),
+        out_features: int = 128,
+        hidden: Sequence[int] = (),
+        output: int | None = None,
+        similarity: Similarity = "cosine",
+        temperature: float = 5.0,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        share_encoder: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if similarity not in ("cosine", "dot"):
+            raise ParameterError(f'similarity={similarity!r}: choose "cosine" or "dot".')
+        if any(width < 1 for width in encoder) or (output is not None and output < 1):
+            raise ParameterError(
+                f"encoder={tuple(encoder)}, output={output}: layer widths must be at least 1."
+            )
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ParameterError(f"{name}={share!r}: give a share from 0 up to, not with, 1.")
+        if not temperature > 0:
+            raise ParameterError(f"temperature={temperature!r}: give a positive number.")
+        self.n_heads = n_heads
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.share_encoder = share_encoder
+        sizes = (in_features, *encoder)
+        stack = None if share_encoder else n_heads
+        self.encoder = nn.ModuleList(
+            StackedLinear(n_in, n_out, stack=stack, gain=math.sqrt(2), generator=generator)
+            for n_in, n_out in pairwise(sizes)
+        )
+        self.setconv = SetConv(sizes[-1], out_features, hidden, stack=n_heads, generator=generator)
+        self.output = (
+            None
+            if output is None
+            else StackedLinear(
+                out_features, output, stack=n_heads, bias=False, gain=1.0, generator=generator
+            )
+        )
+        self.log_temperature = (
+            nn.Parameter(torch.full((n_heads,), math.log(temperature)))
+            if similarity == "cosine"
+            else None
+        )
+
+    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Run rows ([heads,] n, d) through the encoder."""
+        for linear in self.encoder:
+            rows = drop(torch.relu(linear(rows)), self.dropout, generator)
+        return rows
+
+    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
+        """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
+
+        Parameters
+        ----------
+        anchors : Tensor of shape (heads, n_anchors, d)
+            With several anchors a head, the embeddings for each are laid side by side.
+        """
+        if self.share_encoder:
+            heads, count, width = anchors.shape
+            encoded = self.encode(anchors.reshape(heads * count, width)).view(heads, count, -1)
+        else:
+            encoded = self.encode(anchors)
+        if encoded.shape[-2] == 1:
+            return self.setconv.prepare(encoded)
+        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
+        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+
+    def finish(self, embedded: Tensor) -> Tensor:
+        """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
+
+        Nothing for the paper's form, the output layer for the authors'; unit length for the
+        cosine.
+        """
+        if self.output is not None:
+            flat = embedded.reshape(self.n_heads, -1, self.output.weight.shape[-2])
+            embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
+        if self.log_temperature is None:
+            return embedded
+        return functional.normalize(embedded, dim=-1)
+
+    def scale(self) -> Tensor | float:
+        """Return the factor (heads, 1) on a difference of similarities."""
+        return 1.0 if self.log_temperature is None else self.log_temperature.exp().unsqueeze(-1)
+
+    def forward(
+        self,
+        rows: Tensor,
+        anchors: Tensor,
+        average: Tensor,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Score the queries of a batch of episodes.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (episodes, rows, d), or (heads, episodes, rows, d)
+            The support rows of each episode, then its queries.
+        anchors : Tensor of shape (heads, n_anchors, d)
+        average : Tensor of shape (heads, episodes or 1, 2, support)
+            Weights that average the support rows of each side; each row of it sums to one.
+        generator : torch.Generator, optional
+            Turns dropout on and drives it.
+
+        Returns
+        -------
+        Tensor of shape (heads, episodes, queries)
+            The margin: log-odds of side 1 under equations 5-6.
+        """
+        episodes, per_episode = rows.shape[-3:-1]
+        support = average.shape[-1]
+        flat = drop(rows.flatten(-3, -2), self.input_dropout, generator)
+        embedded = self.prepare(anchors)(self.encode(flat, generator))
+        embedded = embedded.reshape(self.n_heads, episodes, per_episode, -1)
+        sides = self.finish(average @ embedded[:, :, :support])
+        queries = self.finish(embedded[:, :, support:])
+        # softmax over two similarities is the logistic function of their difference.
+        difference = (sides[:, :, 1] - sides[:, :, 0]).unsqueeze(-1)
+        margin = (queries @ difference).squeeze(-1)
+        scale = self.scale()
+        return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+
+
+def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout driven by an explicit generator; the identity without one.
+
+    The share is taken to the nearest 1/256: one random byte a value costs a third of the time of
+    a Bernoulli draw, and the mask is a large part of a training step.
+    """
+    threshold = round(share * 256)
+    if generator is None or threshold == 0:
+        return values
+    noise = torch.randint(
+        256, values.shape, dtype=torch.uint8, device=values.device, generator=generator
+    )
+    return values * (noise >= threshold).to(values.dtype).mul_(256 / (256 - threshold))

@@ -1,0 +1,72 @@
+"""Linear maps that exist several times over and are applied in one product."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
+    """Multiply rows by one matrix, or by a stack of matrices at once.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (..., n, in), or (n, in) shared by the whole stack
+    weight : Tensor of shape (in, out) or (stack, in, out)
+
+    Returns
+    -------
+    Tensor of shape (..., n, out) or (..., stack, n, out)
+    """
+    if weight.dim() == 3 and rows.dim() == 2:
+        # Shared rows: one wide product instead of `stack` narrow ones.
+        stack, n_in, n_out = weight.shape
+        wide = weight.permute(1, 0, 2).reshape(n_in, stack * n_out)
+        return (rows @ wide).view(len(rows), stack, n_out).transpose(0, 1)
+    return rows @ weight
+
+
+class StackedLinear(nn.Module):
+    """``stack`` independent linear layers held in one tensor.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    stack : int or None
+        How many layers; ``None`` is a single one without a stack axis.
+    bias : bool, default=True
+    gain : float, default=1/sqrt(3)
+        Weights start uniform with standard deviation ``gain / sqrt(in_features)``. The default is
+        what ``torch.nn.Linear`` does; ``sqrt(2)`` is He's rule for a layer before a ReLU.
+    generator : torch.Generator or None
+        Source of the initial weights.
+
+    Attributes
+    ----------
+    weight : Parameter of shape ([stack,] in_features, out_features)
+    bias : Parameter of shape ([stack,] 1, out_features), or None
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        stack: int | None = None,
+        bias: bool = True,
+        gain: float = 1 / math.sqrt(3),
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        lead = () if stack is None else (stack,)
+        self.weight = nn.Parameter(torch.empty(*lead, in_features, out_features))
+        bound = gain * math.sqrt(3 / in_features)
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(*lead, 1, out_features)) if bias else None
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Apply every layer of the stack to ``rows`` (see `stacked_matmul`)."""
+        product = stacked_matmul(rows, self.weight)
+        return product if self.bias is None else product + self.bias

@@ -1,0 +1,179 @@
+"""A fitted classifier as plain data, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+import torch
+from numpy.typing import NDArray
+
+from setconv import anchors as anchor_rules
+from setconv._version import __version__
+from setconv.card import write_card
+from setconv.errors import ModelFileError
+from setconv.fitting import FitParameters, build_network, resolve_device
+from setconv.metrics import Report
+from setconv.model import SetConvModel
+from setconv.persistence import SavedModel, write_model
+from setconv.representatives import SideSums
+from setconv.scaling import Scaler
+
+# Not part of a model: what only makes sense in the process that fitted it.
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
+
+
+def save_classifier(estimator: Any, folder: Path) -> None:
+    """Write a fitted classifier to a folder."""
+    saved = describe(estimator)
+    write_model(folder, saved, write_card(saved.config))
+
+
+def describe(estimator: Any) -> SavedModel:
+    """Return everything that `restore` needs."""
+    model: SetConvModel = estimator._model
+    tensors = {f"network/{name}": t for name, t in model.network.state_dict().items()}
+    tensors |= {
+        "anchors": torch.from_numpy(model.anchors),
+        "sums/total": model.sums.total,
+        "sums/weight": model.sums.weight,
+    }
+    if model.scaler.mean is not None and model.scaler.scale is not None:
+        tensors["scaler/mean"] = torch.from_numpy(model.scaler.mean)
+        tensors["scaler/scale"] = torch.from_numpy(model.scaler.scale)
+    names = getattr(estimator, "feature_names_in_", None)
+    config = {
+        "versions": {
+            "setconv": __version__,
+            "torch": torch.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "parameters": {
+            name: _encode_parameter(name, value)
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in _LEFT_OUT
+        },
+        "classes": _encode_labels(estimator.classes_),
+        "class_counts": estimator.class_counts_.tolist(),
+        "n_features": estimator.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "clip": model.scaler.clip,
+        "offset": model.offset,
+        "n_steps": estimator.n_steps_,
+        "history": estimator.history_,
+        "report": estimator.report_.to_dict(),
+        "report_source": estimator.report_source_,
+    }
+    return SavedModel(type(estimator).__name__, config, tensors)
+
+
+def restore(estimator: Any, saved: SavedModel, device: str) -> None:
+    """Make a new estimator what the saved one was; errors name the damage."""
+    try:
+        _restore(estimator, saved, device)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(
+            f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
+            "model folder again."
+        ) from error
+
+
+def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
+    config, tensors = saved.config, saved.tensors
+    anchors = tensors["anchors"].numpy()
+    parameters = {
+        name: _decode_parameter(value, anchors) for name, value in config["parameters"].items()
+    }
+    estimator.set_params(**parameters, device=device)
+    classes = _decode_labels(config["classes"])
+    names = [field.name for field in dataclasses.fields(FitParameters)]
+    params = estimator.get_params(deep=False)
+    network = build_network(
+        FitParameters(**{name: params[name] for name in names}),
+        config["n_features"],
+        len(classes),
+        seed=0,
+    )
+    prefix = "network/"
+    network.load_state_dict(
+        {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+    )
+    scaler = Scaler()
+    if "scaler/mean" in tensors:
+        scaler = Scaler(
+            tensors["scaler/mean"].numpy(), tensors["scaler/scale"].numpy(), config["clip"]
+        )
+    model = SetConvModel(
+        network.to(resolve_device(device)), scaler, anchors, len(classes), config["offset"]
+    )
+    model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
+    estimator.n_features_in_ = int(config["n_features"])
+    if config["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+    estimator.classes_ = classes
+    estimator.class_counts_ = np.array(config["class_counts"])
+    estimator.history_ = config["history"]
+    estimator.n_steps_ = config["n_steps"]
+    estimator.report_ = Report.from_dict(config["report"])
+    estimator.report_source_ = config["report_source"]
+    estimator._model = model
+    estimator._publish()
+
+
+def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    dtype = "object" if labels.dtype.kind == "O" else labels.dtype.str
+    values = labels.tolist()
+    if not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ModelFileError(
+            f"Labels of type {type(values[0]).__name__} cannot be saved: use strings, bools or "
+            "numbers."
+        )
+    return {"dtype": dtype, "values": values}
+
+
+def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
+    return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
+    if name == "anchor" and not isinstance(value, str):
+        rule = type(value).__name__
+        if type(value) is getattr(anchor_rules, rule, None) and dataclasses.is_dataclass(value):
+            return {"rule": rule, "arguments": dataclasses.asdict(value)}  # type: ignore[arg-type]
+        return {"rule": "array"}  # an array or a callable: the anchors that it gave
+    if name == "random_state":
+        return value if isinstance(value, int) else None
+    if name == "class_weight" and isinstance(value, Mapping):
+        return {"pairs": [[_plain(label), float(weight)] for label, weight in value.items()]}
+    return _plain(value)
+
+
+def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict) and "rule" in value:
+        if value["rule"] == "array":
+            return anchors
+        return getattr(anchor_rules, value["rule"])(**value["arguments"])
+    if isinstance(value, dict) and "pairs" in value:
+        return dict(value["pairs"])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy scalars, tuples and paths as what JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,114 @@
+"""A training run on disk: everything that is needed to go on to the identical result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from setconv.errors import CheckpointError
+from setconv.files import write_atomically
+from setconv.training.callbacks import TrainingState
+
+FILE_NAME = "checkpoint.safetensors"
+_FORMAT = 1
+
+
+@dataclass
+class Checkpoint:
+    """The state of a run after a whole number of steps.
+
+    The learning rate, the dropout masks and the episodes are functions of the seed and the step,
+    so the weights, the optimiser's moments and the step are all there is to keep.
+
+    Attributes
+    ----------
+    fingerprint : str
+        What the run depends on: data, seed and parameters.
+    state : TrainingState
+    tensors : dict of str to Tensor
+        "network/...", "optimizer/...", "best/...".
+    """
+
+    fingerprint: str
+    state: TrainingState
+    tensors: dict[str, Tensor]
+
+    def section(self, name: str) -> dict[str, Tensor]:
+        """Return the tensors under ``name/``, without that prefix."""
+        prefix = f"{name}/"
+        return {
+            key.removeprefix(prefix): tensor
+            for key, tensor in self.tensors.items()
+            if key.startswith(prefix)
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write the checkpoint; an earlier one is replaced in one move."""
+        state = dataclasses.asdict(self.state)
+        # -inf is not JSON; no look has been taken yet.
+        state["best_score"] = None if self.state.best_step is None else self.state.best_score
+        state.pop("loss")
+        metadata = {
+            "format": f"setconv-checkpoint-{_FORMAT}",
+            "fingerprint": self.fingerprint,
+            "state": json.dumps(state),
+        }
+        cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / FILE_NAME, save(cpu, metadata))
+
+
+def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
+    """Read the checkpoint of a run, which must be the run of ``fingerprint``."""
+    path = Path(folder) / FILE_NAME
+    if not path.is_file():
+        raise CheckpointError(
+            f"There is no checkpoint in {folder} (looked for {FILE_NAME}): give the folder that "
+            "was checkpoint_dir, or fit without resume_from."
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        kind = metadata.get("format", "an unknown format")
+        stored: dict[str, Any] = json.loads(metadata["state"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise CheckpointError(
+            f"{path} is damaged or not a checkpoint of setconv ({error}): remove it and fit anew."
+        ) from error
+    if kind != f"setconv-checkpoint-{_FORMAT}":
+        raise CheckpointError(f"{path} has format {kind}, which this version does not read.")
+    if metadata["fingerprint"] != fingerprint:
+        raise CheckpointError(
+            f"{path} belongs to a fit with other data, parameters or random_state: resume with "
+            "the same, or fit without resume_from."
+        )
+    if stored["best_score"] is None:
+        stored["best_score"] = float("-inf")
+    return Checkpoint(fingerprint, TrainingState(**stored), tensors)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Flatten the optimiser's state to named tensors."""
+    return {
+        f"{index}/{name}": value
+        for index, state in optimizer.state_dict()["state"].items()
+        for name, value in state.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` took out."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split("/")
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -1,0 +1,263 @@
+"""The training loop as small named verbs: draw, score, step, record, look, checkpoint."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setconv.errors import DivergedError
+from setconv.heads import HeadEpisodes
+from setconv.nn import SetConvNetwork
+from setconv.training.callbacks import Callback, TrainingState
+from setconv.training.checkpoint import (
+    Checkpoint,
+    load_optimizer,
+    optimizer_tensors,
+    read_checkpoint,
+)
+from setconv.training.loss import EpisodeLoss
+from setconv.training.schedule import lr_factor
+from setconv.training.settings import TrainingSettings
+
+logger = logging.getLogger("setconv")
+_RECORDS = 100  # records of the loss in a whole run
+
+
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """Where a run leaves checkpoints and which run it is.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Where to write; None writes none.
+    resume_from : str, Path or None
+        Where to go on from.
+    fingerprint : str
+    """
+
+    folder: Path | None = None
+    resume_from: str | Path | None = None
+    fingerprint: str = ""
+
+
+class Trainer:
+    """Episodic training of a network (section 3.1 of the paper).
+
+    Parameters
+    ----------
+    network : SetConvNetwork
+        Trained in place.
+    rows : Tensor of shape (n_rows, n_features)
+        Scaled features, on the network's device.
+    anchors : Tensor of shape (heads, n_anchors, n_features)
+    episodes : HeadEpisodes
+    loss : EpisodeLoss
+    settings : TrainingSettings
+    seed : int
+        Drives dropout.
+    row_weights : Tensor of shape (n_rows,), optional
+    evaluate : callable, optional
+        From the step to the monitored figure on the validation rows, higher is better.
+    restore_best : bool, default=False
+        Whether to stop by ``settings.patience`` and end with the best weights.
+    callbacks : sequence of Callback
+    checkpoints : CheckpointPlan
+    """
+
+    def __init__(
+        self,
+        network: SetConvNetwork,
+        rows: Tensor,
+        anchors: Tensor,
+        episodes: HeadEpisodes,
+        loss: EpisodeLoss,
+        settings: TrainingSettings,
+        *,
+        seed: int,
+        row_weights: Tensor | None = None,
+        evaluate: Callable[[int], float] | None = None,
+        restore_best: bool = False,
+        callbacks: Sequence[Callback] = (),
+        checkpoints: CheckpointPlan | None = None,
+    ) -> None:
+        self.network = network
+        self.rows = rows
+        self.anchors = anchors
+        self.episodes = episodes
+        self.loss = loss
+        self.settings = settings
+        self.seed = seed
+        self.row_weights = row_weights
+        self.evaluate = evaluate
+        self.restore_best = restore_best and evaluate is not None
+        self.callbacks = callbacks
+        self.checkpoints = checkpoints or CheckpointPlan()
+        self.state = TrainingState(settings.max_steps)
+        self.optimizer = build_optimizer(network, settings)
+        self._dropout = torch.Generator(device=rows.device)
+        self._best_weights: dict[str, Tensor] = {}
+        self._loss_sum = torch.zeros((), device=rows.device)
+        self._loss_count = 0
+
+    def run(self) -> TrainingState:
+        """Train to the end, or until something says stop."""
+        if self.checkpoints.resume_from is not None:
+            self._resume(self.checkpoints.resume_from)
+        self._notify("on_fit_begin")
+        try:
+            while self.state.step < self.settings.max_steps and not self.state.stop:
+                self._take_step()
+        except KeyboardInterrupt:
+            if self.checkpoints.folder is not None:
+                logger.warning(
+                    "Interrupted after step %d; go on with fit(..., resume_from=%r).",
+                    self.state.step,
+                    str(self.checkpoints.folder),
+                )
+            raise
+        finally:
+            self._notify("on_fit_end")
+        if self.restore_best and self._best_weights:
+            self.network.load_state_dict(self._best_weights)
+        return self.state
+
+    def _take_step(self) -> None:
+        """Draw, score, step; then record, look at the validation rows and checkpoint when due."""
+        state, settings = self.state, self.settings
+        self._set_learning_rate()
+        loss = self._score_episodes(self._draw())
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        state.step += 1
+        self._loss_sum += loss.detach()
+        self._loss_count += 1
+        last = state.step == settings.max_steps
+        look = self.evaluate is not None and (state.step % settings.eval_every == 0 or last)
+        if look or last or state.step % max(1, settings.max_steps // _RECORDS) == 0:
+            self._record(look=look)
+        self._notify("on_step_end")
+        # A checkpoint is taken after the record, so that a resumed run has the same history.
+        if self.checkpoints.folder is not None and (
+            last or state.stop or state.step % settings.checkpoint_every == 0
+        ):
+            self._write_checkpoint(self.checkpoints.folder)
+
+    def _draw(self) -> Tensor:
+        """Draw row numbers ([heads,] episodes, rows)."""
+        return torch.from_numpy(self.episodes.draw()).to(self.rows.device)
+
+    def _score_episodes(self, drawn: Tensor) -> Tensor:
+        """Return the loss of the drawn episodes."""
+        generator = None
+        if self.network.dropout or self.network.input_dropout:
+            generator = self._dropout.manual_seed(mix(self.seed, self.state.step))
+        support_weights = query_weights = None
+        if self.row_weights is not None:
+            support = self.loss.average.shape[-1]
+            weights = self.row_weights[drawn]
+            support_weights, query_weights = weights[..., :support], weights[..., support:]
+        average = self.loss.support_average(support_weights)
+        margin = self.network(self.rows[drawn], self.anchors, average, generator)
+        return self.loss(margin, query_weights)
+
+    def _set_learning_rate(self) -> None:
+        settings = self.settings
+        factor = lr_factor(settings.schedule, self.state.step, settings.max_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.lr_of(group["name"]) * factor
+
+    def _record(self, *, look: bool) -> None:
+        """Add the loss, and a look at the validation rows when due, to the history."""
+        state = self.state
+        if self._loss_count:
+            state.loss = float(self._loss_sum) / self._loss_count
+        if not math.isfinite(state.loss):
+            raise DivergedError(
+                f"The training loss is {state.loss} at step {state.step}: lower lr "
+                f'(now {self.settings.lr}), or scale the inputs (scaling="standard").'
+            )
+        self._loss_sum.zero_()
+        self._loss_count = 0
+        lr = max(group["lr"] for group in self.optimizer.param_groups)
+        state.history.append({"step": state.step, "loss": state.loss, "lr": lr})
+        if look and self.evaluate is not None:
+            self._look(self.evaluate(state.step))
+        self._notify("on_record")
+
+    def _look(self, score: float) -> None:
+        state = self.state
+        state.history[-1]["validation"] = score
+        if state.best_step is None or score > state.best_score:
+            state.best_step, state.best_score, state.looks_since_best = state.step, score, 0
+            if self.restore_best:
+                self._best_weights = copy.deepcopy(self.network.state_dict())
+            return
+        state.looks_since_best += 1
+        state.stop = state.stop or self._out_of_patience()
+
+    def _out_of_patience(self) -> bool:
+        patience = self.settings.patience
+        return (
+            self.restore_best and patience is not None and self.state.looks_since_best >= patience
+        )
+
+    def _notify(self, event: str) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(self.state)
+
+    def _write_checkpoint(self, folder: Path) -> None:
+        sections = {
+            "network": self.network.state_dict(),
+            "optimizer": optimizer_tensors(self.optimizer),
+            "best": self._best_weights,
+            "loss": {"sum": self._loss_sum, "count": torch.tensor(self._loss_count)},
+        }
+        tensors = {
+            f"{section}/{name}": tensor
+            for section, named in sections.items()
+            for name, tensor in named.items()
+        }
+        Checkpoint(self.checkpoints.fingerprint, self.state, tensors).write(folder)
+
+    def _resume(self, folder: str | Path) -> None:
+        saved = read_checkpoint(folder, self.checkpoints.fingerprint)
+        self.network.load_state_dict(saved.section("network"))
+        load_optimizer(self.optimizer, saved.section("optimizer"))
+        self._best_weights = saved.section("best")
+        loss = saved.section("loss")
+        self._loss_sum.copy_(loss["sum"])
+        self._loss_count = int(loss["count"])
+        self.state = saved.state
+        self.state.stop = self._out_of_patience()  # what a callback decided is not carried over
+        self.episodes.skip(saved.state.step)
+
+
+def build_optimizer(network: SetConvNetwork, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Make the optimiser, with one parameter group for each part of the network."""
+    groups: dict[str, list[Tensor]] = {"encoder": [], "setconv": [], "output": []}
+    for name, parameter in network.named_parameters():
+        part = name.split(".")[0]
+        groups[part if part in groups else "setconv"].append(parameter)
+    named = [
+        {"params": parameters, "name": name, "lr": settings.lr_of(name)}
+        for name, parameters in groups.items()
+        if parameters
+    ]
+    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
+    return kind(named, betas=(0.9, 0.999), weight_decay=settings.weight_decay)
+
+
+def mix(seed: int, step: int) -> int:
+    """Return a seed for one step of one run."""
+    state: np.uint64 = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
+    return int(state >> np.uint64(1))

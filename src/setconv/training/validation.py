@@ -1,0 +1,113 @@
+"""Validation rows: which rows they are, and what the model is worth on them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+from sklearn.model_selection import StratifiedGroupKFold
+
+from setconv.decision import decide, probabilities
+from setconv.errors import DataError, ParameterError
+from setconv.heads import head_sides
+from setconv.metrics import Report, minimum_of_five, report
+
+Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
+MONITORS: tuple[Monitor, ...] = (
+    "loss",
+    "auc",
+    "average_precision",
+    "g_mean",
+    "macro_f1",
+    "minimum_of_five",
+)
+Indices = NDArray[np.int64]
+Array = NDArray[Any]
+
+
+def split_validation(
+    codes: Indices, fraction: float, groups: Array | None, seed: int
+) -> tuple[Indices, Indices]:
+    """Split rows into training and validation rows, stratified, with groups kept together.
+
+    Without groups every class of two or more rows is on both sides and a class of one row stays
+    in training. With groups the validation part is the fold of a stratified group k-fold that
+    leaves every class in training and shows most classes in validation.
+
+    Returns
+    -------
+    train, validation : sorted int64 arrays
+    """
+    if not 0 < fraction < 1:
+        raise ParameterError(
+            f"validation_fraction={fraction!r}: give a share of the rows between 0 and 1."
+        )
+    if groups is not None:
+        return _split_groups(codes, fraction, groups, seed)
+    rng = np.random.default_rng(seed)
+    held_out = []
+    for code in np.unique(codes):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
+        held_out.append(rows[:size])
+    validation = np.sort(np.concatenate(held_out))
+    return np.setdiff1d(np.arange(len(codes)), validation), validation
+
+
+def _split_groups(
+    codes: Indices, fraction: float, groups: Array, seed: int
+) -> tuple[Indices, Indices]:
+    n_splits = min(max(2, round(1 / fraction)), len(np.unique(groups)))
+    if n_splits < 2:
+        raise DataError("groups has a single group: no validation part can be split off.")
+    folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed)
+    everything = set(np.unique(codes).tolist())
+    best: tuple[int, Indices, Indices] | None = None
+    for train, validation in folds.split(codes, codes, groups):
+        if set(codes[train].tolist()) == everything and len(validation):
+            seen = len(np.unique(codes[validation]))
+            if best is None or seen > best[0]:
+                best = (seen, train, validation)
+    if best is None:
+        raise DataError(
+            "No grouped validation part leaves every class in training: some class lives in one "
+            "group. Give X_val and y_val, or fit without groups."
+        )
+    return best[1], best[2]
+
+
+def report_scores(scores: NDArray[np.float64], codes: Indices, classes: Array) -> Report:
+    """Report all metrics of scores (n_rows, heads) against the true class numbers."""
+    return report(
+        classes[codes],
+        classes[decide(scores)],
+        scores[:, 0] if scores.shape[1] == 1 else scores,
+        probabilities=probabilities(scores),
+        classes=classes,
+    )
+
+
+def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
+    """Return the figure that picks the best weights; higher is better.
+
+    ``"loss"`` is minus the training loss's counterpart: cross-entropy, both sides of a head
+    weighing the same.
+    """
+    n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
+    if monitor == "loss":
+        sides = head_sides(codes, n_classes)
+        losses = -log_expit(np.where(sides == 1, scores.T, -scores.T))
+        means = [losses[sides == side].mean() for side in (0, 1) if (sides == side).any()]
+        return -float(np.mean(means))
+    found = report_scores(scores, codes, np.arange(n_classes))
+    figures = {
+        "auc": found.macro_auc,
+        "average_precision": found[found.positive].average_precision,
+        "g_mean": found.g_mean,
+        "macro_f1": found.macro_f1,
+        "minimum_of_five": minimum_of_five(found),
+    }
+    figure = figures[monitor]
+    return -np.inf if np.isnan(figure) else float(figure)

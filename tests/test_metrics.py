@@ -1,0 +1,944 @@
+"""The metrics against hand-worked numbers, plain loops and scikit-learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pickle
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from setconv import metrics
+from setconv.errors import DataError, LabelError, MissingDependencyError
+from setconv.metrics import ClassMetrics, Report, minimum_of_five, report, scorers
+
+NAN = math.nan
+SCORER_NAMES = {
+    "g_mean",
+    "macro_f1",
+    "f1",
+    "sensitivity",
+    "specificity",
+    "auc",
+    "average_precision",
+    "balanced_accuracy",
+    "mcc",
+    "neg_brier",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_warning_leaks():
+    """Undefined figures are nan without a word from numpy or scikit-learn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def close(value):
+    return pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def rows_of(matrix, names):
+    """Label lists that have the given confusion matrix."""
+    truth, predicted = [], []
+    for i, line in enumerate(matrix):
+        for j, count in enumerate(line):
+            truth += [names[i]] * count
+            predicted += [names[j]] * count
+    return truth, predicted
+
+
+# ---------------------------------------------------------------------------- worked by hand
+
+# Ten rows, decided at 0.55. yes: TP 2 (.9, .6), FN 1 (.3); no: FP 2 (.8, .7), TN 5.
+BINARY_TRUTH = ["yes"] * 3 + ["no"] * 7
+BINARY_CHANCE = [0.9, 0.6, 0.3, 0.8, 0.7, 0.5, 0.4, 0.2, 0.1, 0.05]
+BINARY_GUESS = ["yes" if p > 0.55 else "no" for p in BINARY_CHANCE]
+
+BINARY_YES = {
+    "n_rows": 3,
+    "specificity": 5 / 7,
+    "sensitivity": 2 / 3,
+    "precision": 2 / 4,
+    "f1": 4 / 7,  # 2 (1/2)(2/3) / (1/2 + 2/3) = (2/3) / (7/6)
+    "g_mean": math.sqrt(10 / 21),  # (5/7)(2/3)
+    "auc": 15 / 21,  # of 7 no each: .9 beats 7, .6 beats 5, .3 beats 3
+    "average_precision": 9 / 14,  # precision at the yes: 1/1, 2/4, 3/7; mean (27/14)/3
+    "balanced_accuracy": 29 / 42,  # (15/21 + 14/21)/2
+    "mcc": 8 / math.sqrt(504),  # (2 5 - 2 1) / sqrt(4 3 7 6)
+    "brier": 0.22525,  # yes .01+.16+.49, no .64+.49+.25+.16+.04+.01+.0025; 2.2525/10
+}
+BINARY_NO = {
+    "n_rows": 7,
+    "specificity": 2 / 3,
+    "sensitivity": 5 / 7,
+    "precision": 5 / 6,
+    "f1": 10 / 13,  # 2 5 / (2 5 + 1 + 2)
+    "g_mean": math.sqrt(10 / 21),
+    "auc": 15 / 21,
+    # from the lowest score up, precision at the no: 1, 1, 1, 4/5, 5/6, 6/8, 7/9
+    "average_precision": (3 + 4 / 5 + 5 / 6 + 6 / 8 + 7 / 9) / 7,
+    "balanced_accuracy": 29 / 42,
+    "mcc": 8 / math.sqrt(504),
+    "brier": 0.22525,
+}
+
+
+def test_binary_by_hand():
+    r = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE)
+    assert r.classes == ("no", "yes")
+    assert r.positive == "yes"  # 3 rows against 7
+    assert dataclasses.asdict(r["yes"]) == close(BINARY_YES)
+    assert dataclasses.asdict(r["no"]) == close(BINARY_NO)
+    assert r.confusion.tolist() == [[5, 2], [1, 2]]
+    assert r.confusion.dtype == np.int64
+    assert r.accuracy == close(0.7)
+    assert r.balanced_accuracy == close(29 / 42)
+    assert r.macro_f1 == close(61 / 91)  # (4/7 + 10/13)/2
+    assert r.g_mean == close(math.sqrt(10 / 21))
+    assert r.macro_auc == close(15 / 21)
+    assert r.mcc == close(8 / math.sqrt(504))
+    assert r.brier == close(0.22525)
+
+
+def test_five_in_the_order_of_the_paper():
+    r = report(BINARY_TRUTH, BINARY_GUESS, BINARY_CHANCE)
+    assert list(r.five().items()) == [
+        ("spec", close(5 / 7)),
+        ("sens", close(2 / 3)),
+        ("f1", close(4 / 7)),  # of the class, not macro
+        ("g_mean", close(math.sqrt(10 / 21))),
+        ("auc", close(15 / 21)),
+    ]
+
+
+# Rows are the truth. One against the rest, as in Table 3:
+#          crash fire no           TP FN FP TN
+#   crash    2    1   1     crash   2  2  1 15
+#   fire     0    3   2     fire    3  2  2 13
+#   no       1    1   9     no      9  2  3  6
+THREE = [[2, 1, 1], [0, 3, 2], [1, 1, 9]]
+THREE_NAMES = ["crash", "fire", "no"]
+
+
+def test_three_classes_by_hand():
+    r = report(*rows_of(THREE, THREE_NAMES))
+    assert r.classes == ("crash", "fire", "no")
+    assert r.positive == "crash"
+    assert r.confusion.tolist() == THREE
+    columns = ("n_rows", "specificity", "sensitivity", "precision", "f1")
+    for name, worked in {
+        "crash": (4, 15 / 16, 2 / 4, 2 / 3, 4 / 7),
+        "fire": (5, 13 / 15, 3 / 5, 3 / 5, 3 / 5),
+        "no": (11, 6 / 9, 9 / 11, 9 / 12, 18 / 23),
+    }.items():
+        assert [getattr(r[name], column) for column in columns] == close(list(worked))
+    assert r["crash"].g_mean == close(math.sqrt(15 / 32))
+    assert r["crash"].balanced_accuracy == close(23 / 32)  # (15/16 + 8/16)/2
+    assert r["crash"].mcc == close(28 / math.sqrt(3264))  # (2 15 - 1 2) / sqrt(3 4 16 17)
+    assert r.accuracy == close(14 / 20)
+    assert r.balanced_accuracy == close((1 / 2 + 3 / 5 + 9 / 11) / 3)
+    assert r.macro_f1 == close((4 / 7 + 3 / 5 + 18 / 23) / 3)
+    assert r.g_mean == close((27 / 110) ** (1 / 3))  # (1/2)(3/5)(9/11)
+    # truth 4 5 11, predicted 3 5 12: (14 20 - 169) / sqrt((400 - 178)(400 - 162))
+    assert r.mcc == close(111 / math.sqrt(222 * 238))
+    assert [r["fire"].auc, r["fire"].average_precision, r.macro_auc] == close([NAN] * 3)
+    assert [r["fire"].brier, r.brier] == close([NAN] * 2)
+
+
+def test_three_classes_scores_by_hand():
+    truth = ["a", "b", "c", "a"]
+    chances = [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.2, 0.2, 0.6], [0.3, 0.5, 0.2]]
+    r = report(truth, ["a", "a", "c", "b"], probabilities=chances)
+    assert r["a"].auc == close(3 / 4)  # .6 and .3 against .5 and .2
+    assert r["b"].auc == close(2 / 3)  # .4 against .3, .2, .5
+    assert r["c"].auc == close(1)
+    assert r.macro_auc == close(29 / 36)
+    assert r["a"].average_precision == close((1 + 2 / 3) / 2)  # .6 first, .3 third
+    assert r["b"].average_precision == close(1 / 2)
+    assert r["a"].brier == close((0.16 + 0.25 + 0.04 + 0.49) / 4)
+    assert r.brier == close((0.26 + 0.62 + 0.24 + 0.78) / 4)
+    # One-vs-rest (Spec, Sens): a (1/2, 1/2), b (2/3, 0), c (1, 1); Sens has the smallest mean
+    # but one: macro F1 is (2 1/(2 + 1 + 1) + 0 + 1)/3 = 1/2, as is mean Sens; mean G is
+    # (1/2 + 0 + 1)/3 = 1/2; all three tie.
+    assert minimum_of_five(r) == close(1 / 2)
+
+
+def test_scores_win_over_probabilities_for_ranking_only():
+    reverse = [-p for p in BINARY_CHANCE]
+    r = report(BINARY_TRUTH, BINARY_GUESS, reverse, probabilities=BINARY_CHANCE)
+    assert r["yes"].auc == close(6 / 21)
+    assert r["yes"].brier == close(0.22525)
+    assert math.isnan(report(BINARY_TRUTH, BINARY_GUESS, reverse).brier)
+
+
+def test_one_column_speaks_of_the_second_class():
+    two = [[1 - p, p] for p in BINARY_CHANCE]
+    assert report(BINARY_TRUTH, BINARY_GUESS, probabilities=two) == report(
+        BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE
+    )
+    other_way = report(BINARY_TRUTH, BINARY_GUESS, BINARY_CHANCE, classes=["yes", "no"])
+    assert other_way["yes"].auc == close(6 / 21)
+    assert other_way.confusion.tolist() == [[2, 1], [2, 5]]
+
+
+# --------------------------------------------------------------------------- minimum of five
+
+
+def test_minimum_of_five_is_the_worst_and_uses_macro_f1():
+    # macro F1 .670, G .690, AUC .714, Spec .714, Sens .667; the binary F1, .571, is not in it.
+    assert minimum_of_five(report(BINARY_TRUTH, BINARY_GUESS, BINARY_CHANCE)) == close(2 / 3)
+    # TP 3, FN 0, FP 2, TN 5: Sens 1, Spec 5/7, G .845; F1 3/4 and 5/6. AUC 15/21 is the worst
+    # together with Spec; with the scores turned round AUC is 6/21.
+    guess = ["yes"] * 5 + ["no"] * 5
+    assert minimum_of_five(report(BINARY_TRUTH, guess, BINARY_CHANCE)) == close(5 / 7)
+    down = [-p for p in BINARY_CHANCE]
+    assert minimum_of_five(report(BINARY_TRUTH, guess, down)) == close(6 / 21)
+    # TP 1, FN 0, FP 2, TN 17: F1 2/4 and 34/36, macro 13/18 = .722; Spec 17/19, Sens 1, AUC 1.
+    truth, guess = rows_of([[17, 2], [0, 1]], [0, 1])
+    assert minimum_of_five(report(truth, guess, truth)) == close(13 / 18)
+    # TP 8, FN 0, FP 1, TN 1: Spec 1/2; F1 16/17 and 2/3, macro .804; G .707, Sens 1, AUC 1.
+    truth, guess = rows_of([[1, 1], [0, 8]], [0, 1])
+    assert minimum_of_five(report(truth, guess, truth, positive=1)) == close(1 / 2)
+
+
+def test_minimum_of_five_averages_over_more_than_two_classes():
+    truth, guess = rows_of(THREE, THREE_NAMES)
+    r = report(truth, guess, np.array([[t == c for c in THREE_NAMES] for t in truth]) * 1.0)
+    # AUC 1; mean Spec (15/16 + 13/15 + 2/3)/3 = .824; mean Sens .639; mean G .728;
+    # macro F1 .651. The G-mean over all classes, .626, is smaller but not one of the five.
+    assert minimum_of_five(r) == close((1 / 2 + 3 / 5 + 9 / 11) / 3)
+    assert r.g_mean < minimum_of_five(r)
+
+
+def test_minimum_of_five_is_nan_without_scores():
+    assert math.isnan(minimum_of_five(report(BINARY_TRUTH, BINARY_GUESS)))
+
+
+# ------------------------------------------------------------------- plain loops, independent
+
+
+def ratio(above, below):
+    return above / below if below else NAN
+
+
+def loop_class(truth, guess, weight, c):
+    """Table 3 and the formulas of the paper, a row at a time."""
+    tp = fn = fp = tn = 0.0
+    for t, g, w in zip(truth, guess, weight, strict=True):
+        if t == c and g == c:
+            tp += w
+        elif t == c:
+            fn += w
+        elif g == c:
+            fp += w
+        else:
+            tn += w
+    spec, sens = ratio(tn, tn + fp), ratio(tp, tp + fn)
+    precision = ratio(tp, tp + fp)
+    if math.isnan(precision) and tp + fn:
+        precision = 0.0
+    both = precision + sens
+    f1 = 0.0 if both == 0 else 2 * precision * sens / both
+    if not (tp + fn) * (tn + fp):
+        mcc = NAN
+    elif not (tp + fp) * (tn + fn):
+        mcc = 0.0
+    else:
+        mcc = (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    return {
+        "specificity": spec,
+        "sensitivity": sens,
+        "precision": precision,
+        "f1": f1,
+        "g_mean": math.sqrt(spec * sens),
+        "balanced_accuracy": (spec + sens) / 2,
+        "mcc": mcc,
+    }
+
+
+def loop_auc(truth, score, weight, c):
+    above = below = 0.0
+    for t, s, w in zip(truth, score, weight, strict=True):
+        for u, r, v in zip(truth, score, weight, strict=True):
+            if t == c and u != c:
+                above += w * v * (1.0 if s > r else 0.5 if s == r else 0.0)
+                below += w * v
+    return ratio(above, below)
+
+
+def loop_average_precision(truth, score, weight, c):
+    total = sum(w for t, w in zip(truth, weight, strict=True) if t == c)
+    if not total or total == sum(weight):
+        return NAN
+    area = found = 0.0
+    for cut in sorted(set(score), reverse=True):
+        kept = [(t, w) for t, s, w in zip(truth, score, weight, strict=True) if s >= cut]
+        hits, taken = sum(w for t, w in kept if t == c), sum(w for _, w in kept)
+        if taken:
+            area += (hits - found) / total * (hits / taken)
+        found = hits
+    return area
+
+
+@st.composite
+def predictions(draw):
+    c = draw(st.integers(2, 4))
+    n = draw(st.integers(1, 25))
+    label = st.integers(0, c - 1)
+    truth = draw(st.lists(label, min_size=n, max_size=n))
+    guess = draw(st.lists(label, min_size=n, max_size=n))
+    weight = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    assume(sum(weight))
+    parts = st.lists(st.integers(0, 6), min_size=c, max_size=c).map(lambda p: [v + 1 for v in p])
+    chances = np.array(draw(st.lists(parts, min_size=n, max_size=n)), dtype=float)
+    return c, truth, guess, weight, chances / chances.sum(axis=1, keepdims=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(predictions(), st.booleans())
+def test_report_against_plain_loops(case, weighted):
+    c, truth, guess, weight, chances = case
+    weight = weight if weighted else [1] * len(truth)
+    r = report(
+        truth,
+        guess,
+        probabilities=chances,
+        classes=range(c),
+        sample_weight=weight if weighted else None,
+    )
+    recalls, f1s, aucs, square = [], [], [], 0.0
+    for k in range(c):
+        worked = loop_class(truth, guess, weight, k)
+        worked["auc"] = loop_auc(truth, chances[:, k].tolist(), weight, k)
+        worked["average_precision"] = loop_average_precision(
+            truth, chances[:, k].tolist(), weight, k
+        )
+        error = [
+            w * (p - (t == k)) ** 2 for t, p, w in zip(truth, chances[:, k], weight, strict=True)
+        ]
+        worked["brier"] = sum(error) / sum(weight)
+        worked["n_rows"] = truth.count(k)
+        assert dataclasses.asdict(r[k]) == close(worked)
+        recalls.append(worked["sensitivity"])
+        f1s.append(worked["f1"])
+        aucs.append(worked["auc"])
+        square += worked["brier"]
+    right = sum(w for t, g, w in zip(truth, guess, weight, strict=True) if t == g)
+    assert r.accuracy == close(right / sum(weight))
+    assert r.balanced_accuracy == close(sum(recalls) / c)
+    assert r.g_mean == close(math.prod(recalls) ** (1 / c))
+    assert r.macro_f1 == close(sum(f1s) / c)
+    assert r.macro_auc == close(sum(aucs) / c)
+    assert r.brier == close(square / (2 if c == 2 else 1))
+
+
+@settings(max_examples=20, deadline=None)
+@given(predictions())
+def test_weights_are_repetitions(case):
+    c, truth, guess, weight, chances = case
+    weighted = report(
+        truth, guess, probabilities=chances, classes=range(c), positive=0, sample_weight=weight
+    )
+    repeated = report(
+        np.repeat(truth, weight),
+        np.repeat(guess, weight),
+        probabilities=np.repeat(chances, weight, axis=0),
+        classes=range(c),
+        positive=0,
+    )
+    for k in range(c):
+        a, b = dataclasses.asdict(weighted[k]), dataclasses.asdict(repeated[k])
+        assert a.pop("n_rows") == truth.count(k)
+        assert b.pop("n_rows") == weighted.confusion[k].sum()
+        assert a == close(b)
+    for name in ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc"):
+        assert getattr(weighted, name) == close(getattr(repeated, name))
+    assert weighted.brier == close(repeated.brier)
+    assert weighted.confusion == close(repeated.confusion)
+    assert weighted.confusion.dtype == np.float64
+
+
+# ------------------------------------------------------------------------------ scikit-learn
+
+
+@pytest.fixture(scope="module")
+def big():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, size=400, p=[0.1, 0.3, 0.6])
+    chances = rng.dirichlet(np.ones(3), size=400) + np.eye(3)[truth] * 0.3
+    chances /= chances.sum(axis=1, keepdims=True)
+    return truth, chances.argmax(axis=1), chances, rng.uniform(0.1, 2, size=400)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_report_agrees_with_scikit_learn(big, weighted):
+    truth, guess, chances, w = big
+    weight = w if weighted else None
+    r = report(truth, guess, probabilities=chances, sample_weight=weight)
+    at = {"sample_weight": weight}
+    assert r.confusion == close(sk.confusion_matrix(truth, guess, **at))
+    assert r.accuracy == close(sk.accuracy_score(truth, guess, **at))
+    assert r.balanced_accuracy == close(sk.balanced_accuracy_score(truth, guess, **at))
+    assert r.macro_f1 == close(sk.f1_score(truth, guess, average="macro", **at))
+    assert r.mcc == close(sk.matthews_corrcoef(truth, guess, **at))
+    for k in range(3):
+        t, g, p = truth == k, guess == k, chances[:, k]
+        assert r[k].sensitivity == close(sk.recall_score(t, g, **at))
+        assert r[k].specificity == close(sk.recall_score(~t, ~g, **at))
+        assert r[k].precision == close(sk.precision_score(t, g, **at))
+        assert r[k].f1 == close(sk.f1_score(t, g, **at))
+        assert r[k].mcc == close(sk.matthews_corrcoef(t, g, **at))
+        assert r[k].auc == close(sk.roc_auc_score(t, p, **at))
+        assert r[k].average_precision == close(sk.average_precision_score(t, p, **at))
+        assert r[k].brier == close(sk.brier_score_loss(t, p, **at))
+    if not weighted:  # scikit-learn has no weighted one-vs-rest
+        assert r.macro_auc == close(sk.roc_auc_score(truth, chances, multi_class="ovr"))
+
+
+def test_small_functions_give_the_figures_of_the_report(big):
+    truth, guess, chances, w = big
+    r = report(truth, guess, probabilities=chances, sample_weight=w)
+    at = {"sample_weight": w, "classes": [0, 1, 2]}
+    assert r.positive == 0
+    for name in ("specificity", "sensitivity", "f1"):
+        function = getattr(metrics, name)
+        assert function(truth, guess, **at) == getattr(r[0], name)
+        assert function(truth, guess, positive=2, **at) == getattr(r[2], name)
+    for name in ("auc", "average_precision"):
+        function = getattr(metrics, name)
+        assert function(truth, chances, **at) == getattr(r[0], name)
+        assert function(truth, chances, positive=2, **at) == getattr(r[2], name)
+    for name in ("g_mean", "balanced_accuracy", "mcc"):
+        function = getattr(metrics, name)
+        assert function(truth, guess, **at) == getattr(r, name)
+        assert function(truth, guess, positive=2, **at) == getattr(r[2], name)
+    assert metrics.brier(truth, chances, **at) == r.brier
+    assert metrics.brier(truth, chances, positive=2, **at) == r[2].brier
+    assert metrics.macro_f1(truth, guess, **at) == r.macro_f1
+    assert metrics.__all__ == sorted(metrics.__all__)
+
+
+# -------------------------------------------------------------------------------- degenerate
+
+
+def test_a_class_without_rows_is_nan_not_zero():
+    chances = np.full((4, 3), 1 / 3)
+    r = report([0, 0, 1, 1], [0, 1, 1, 2], probabilities=chances, classes=[0, 1, 2])
+    absent = r[2]
+    for name in ("sensitivity", "f1", "g_mean", "auc", "average_precision", "mcc"):
+        assert math.isnan(getattr(absent, name)), name
+    assert math.isnan(absent.balanced_accuracy)
+    assert absent.n_rows == 0
+    assert absent.specificity == close(3 / 4)
+    assert absent.precision == 0.0  # predicted once, wrongly: that is a fact
+    assert absent.brier == close(1 / 9)
+    for name in ("balanced_accuracy", "macro_f1", "g_mean", "macro_auc"):
+        assert math.isnan(getattr(r, name)), name
+    assert r.accuracy == 0.5
+    assert r.brier == close(2 / 3)
+    assert not math.isnan(r.mcc)
+    assert r.positive == 1  # the rarest that has rows; 0 and 1 tie, the last is taken
+
+
+def test_an_absent_class_that_is_never_predicted_has_no_precision():
+    r = report([0, 0, 1], [0, 1, 1], classes=[0, 1, 2])
+    assert math.isnan(r[2].precision)
+    assert r[2].specificity == 1.0
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1]])
+def test_a_single_class_in_the_truth(classes):
+    r = report(
+        [0, 0, 0], [0, 0, 0], [0.1, 0.2, 0.3], probabilities=[0.1, 0.2, 0.3], classes=classes
+    )
+    assert r.positive == 0
+    assert r[0].sensitivity == 1.0
+    for name in ("specificity", "g_mean", "auc", "average_precision", "balanced_accuracy", "mcc"):
+        assert math.isnan(getattr(r[0], name)), name
+    for name in ("balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc"):
+        assert math.isnan(getattr(r, name)), name
+    assert r.accuracy == 1.0
+    # (.01 + .04 + .09)/3, unless nobody said which class the probabilities are of
+    assert r.brier == close(NAN if classes is None else 0.14 / 3)
+    assert math.isnan(minimum_of_five(r))
+
+
+def test_a_class_never_predicted_scores_zero():
+    r = report([0, 0, 0, 1], [0, 0, 0, 0])
+    assert (r[1].precision, r[1].f1, r[1].mcc, r[1].g_mean) == (0.0, 0.0, 0.0, 0.0)
+    assert (r.mcc, r.g_mean) == (0.0, 0.0)
+    assert r.macro_f1 == close(3 / 7)  # (6/7 + 0)/2
+
+
+def test_weights_can_empty_a_class():
+    r = report([0, 0, 1], [0, 1, 1], [0.1, 0.2, 0.3], sample_weight=[0.1, 0.2, 0])
+    assert math.isnan(r[1].sensitivity)
+    assert math.isnan(r[1].auc)
+    assert math.isnan(r[0].specificity)
+    assert r[0].sensitivity == close(1 / 3)
+    assert r[1].n_rows == 1
+
+
+def test_huge_weights_do_not_hide_a_small_class():
+    r = report([0, 0, 1, 1], [0, 1, 1, 0], sample_weight=[1e20, 1e20, 3, 1])
+    assert r[0].specificity == close(3 / 4)
+    assert r[1].sensitivity == close(3 / 4)
+    # TP 3, FN 1, FP 1e20, TN 1e20: (3e20 - 1e20) / sqrt(1e20 4 2e20 1e20)
+    assert r.mcc == pytest.approx(2e20 / math.sqrt(8e60), rel=1e-9, abs=0)
+    assert r[1].mcc == pytest.approx(r.mcc, rel=1e-9, abs=0)
+
+
+def test_many_poor_recalls_do_not_underflow():
+    truth = np.repeat(np.arange(400), 20)
+    guess = np.where(np.arange(8000) % 20 == 0, truth, (truth + 1) % 400)  # every recall is 1/20
+    assert metrics.g_mean(truth, guess) == pytest.approx(1 / 20)  # .05**400 is 0 in floats
+
+
+def test_positive_default():
+    assert report([0, 0, 1], [0, 1, 1]).positive == 1
+    assert report([1, 1, 0], [0, 1, 1]).positive == 0
+    assert report([0, 1], [0, 1]).positive == 1
+    assert report([0, 1], [0, 1], classes=[1, 0]).positive == 0
+    assert report([0, 0, 1], [0, 1, 1], positive=0).positive == 0
+    # Weights that balance the classes do not change which one is rare.
+    assert report([1, 1, 0], [0, 1, 1], sample_weight=[0.5, 0.5, 2]).positive == 0
+
+
+# ------------------------------------------------------------------------------ kinds of label
+
+
+@pytest.mark.parametrize(
+    ("names", "make"),
+    [
+        ((False, True), np.array),
+        ((-1, 1), np.array),
+        ((-1, 1), list),
+        ((0.0, 1.0), np.array),
+        (("no", "yes"), list),
+        (("no", "yes"), np.array),
+        (("no", "yes"), lambda v: np.array(v, dtype=object)),
+        (("no", "yes"), pd.Series),
+        (("no", "yes"), pd.Categorical),
+        ((3, 7), pd.Series),
+        ((3, 7), lambda v: [np.int64(x) for x in v]),
+    ],
+)
+def test_every_kind_of_label_gives_the_same_figures(names, make):
+    swap = dict(zip(("no", "yes"), names, strict=True))
+    truth = make([swap[t] for t in BINARY_TRUTH])
+    guess = make([swap[g] for g in BINARY_GUESS])
+    r = report(truth, guess, probabilities=BINARY_CHANCE)
+    assert r.classes == names
+    assert [type(c) for c in r.classes] == [type(name) for name in names]
+    assert dataclasses.asdict(r[names[1]]) == close(BINARY_YES)
+    assert r.positive == names[1]
+    assert Report.from_dict(json.loads(json.dumps(r.to_dict()))) == r
+    assert metrics.f1(truth, guess, positive=names[0]) == close(10 / 13)
+
+
+def test_numbers_of_different_types_meet():
+    mixed = report([True, False, True], np.array([1.0, 0.0, 0.0]))
+    assert mixed.accuracy == close(2 / 3)
+    assert len(mixed.classes) == 2
+
+
+# ----------------------------------------------------------------------------------- bad input
+
+OK = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([], []), DataError, "y_true is empty"),
+        ((OK, [0, 1, 0]), DataError, "y_pred has 3 rows but y_true has 4"),
+        ((OK, [[0], [1], [0], [1]]), DataError, r"y_pred has shape \(4, 1\).*ravel"),
+        (("yes", "yes"), DataError, "y_true has shape"),
+        ((OK, [0, 1, None, 1]), LabelError, "y_pred has a label None .* in row 2"),
+        (([0, 1, NAN, 1], OK), LabelError, "y_true has nan in row 2"),
+        ((["a", "b", NAN], ["a", "b", "b"]), LabelError, "y_true has nan in row 2"),
+        ((OK, [0.2, 0.7, 0.1, 0.6]), LabelError, "y_pred has 0.2 in row 0.*scores="),
+        ((OK, ["0", "1", "0", "1"]), LabelError, "mix strings and numbers"),
+    ],
+)
+def test_bad_labels(arguments, error, message):
+    with pytest.raises(error, match=message):
+        report(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"classes": [0, 2]}, LabelError, r"y_true has labels \[1\].*classes \[0, 2\]"),
+        ({"classes": ["0", "1"]}, LabelError, r"labels \[0, 1\]"),
+        ({"classes": [0, 1, 1]}, LabelError, "each class once"),
+        ({"classes": []}, LabelError, "each class once"),
+        ({"positive": 2}, LabelError, "positive=2 is not one of the classes"),
+        ({"positive": "1"}, LabelError, "positive='1' is not one of the classes"),
+        ({"scores": [1, 2, 3]}, DataError, "scores have 3 rows but y_true has 4"),
+        ({"scores": 1.0}, DataError, r"scores have shape \(\)"),
+        ({"scores": np.zeros((4, 1))}, DataError, r"scores have shape \(4, 1\).*2 classes"),
+        ({"scores": np.zeros((4, 3))}, DataError, r"scores have shape \(4, 3\).*classes="),
+        ({"scores": OK, "classes": [0, 1, 2]}, DataError, r"shape \(4,\).*3 classes"),
+        ({"scores": [1, 2, NAN, 4]}, DataError, "scores are not finite in 1 of 4.*row 2"),
+        ({"scores": [[0, 0], [0, math.inf], [0, 0], [NAN, 0]]}, DataError, "2 of 4 .*row 1"),
+        ({"scores": ["a", "b", "c", "d"]}, DataError, "scores are not numbers"),
+        ({"probabilities": [0.1, 0.2, 0.3, 1.4]}, DataError, "0.1 to 1.4.*scores="),
+        ({"probabilities": [0.1, -0.2, 0.3, 0.4]}, DataError, "-0.2 to 0.4"),
+        ({"probabilities": [[0.5, 0.5], [0.2, 0.9]] * 2}, DataError, "row 1 sum to 1.1"),
+        ({"sample_weight": [1, 1, 1]}, DataError, r"sample_weight has shape \(3,\)"),
+        ({"sample_weight": [1, 1, 1, -1]}, DataError, "sample_weight must be finite"),
+        ({"sample_weight": [0, 0, 0, 0]}, DataError, "not all zero"),
+        ({"sample_weight": [1, 1, 1, NAN]}, DataError, "sample_weight must be finite"),
+        ({"sample_weight": ["x"] * 4}, DataError, "sample_weight is not numeric"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        report(OK, OK, **options)
+
+
+def test_a_prediction_outside_the_classes_is_named():
+    with pytest.raises(LabelError, match=r"y_pred has labels \['fyre'\]"):
+        report(["fire", "no"], ["fyre", "no"], classes=["fire", "no"])
+
+
+# ----------------------------------------------------------------------------- the object
+
+
+@pytest.fixture
+def with_nan():
+    return report([0, 0, 1], [0, 1, 1], [0.1, 0.2, 0.3], classes=[0, 1])
+
+
+def test_to_dict_is_json_and_comes_back(with_nan):
+    text = json.dumps(with_nan.to_dict(), allow_nan=False)
+    back = Report.from_dict(json.loads(text))
+    assert back == with_nan
+    assert math.isnan(back.brier)
+    assert back.confusion.dtype == with_nan.confusion.dtype
+    assert back.classes == (0, 1)
+    assert isinstance(back[1], ClassMetrics)
+    assert back.five() == with_nan.five()
+    assert str(back) == str(with_nan)
+    assert pickle.loads(pickle.dumps(with_nan)) == with_nan
+
+
+def test_weighted_to_dict_comes_back():
+    r = report([0, 0, 1], [0, 1, 1], sample_weight=[1, 1, 2])
+    back = Report.from_dict(json.loads(json.dumps(r.to_dict())))
+    assert back == r
+    assert back.confusion.dtype == np.float64
+
+
+def test_reports_differ_when_a_figure_does(with_nan):
+    assert with_nan != report([0, 0, 1], [0, 1, 0], [0.1, 0.2, 0.3])
+    assert with_nan != dataclasses.replace(with_nan, brier=0.5)
+    assert with_nan != "a report"
+
+
+@pytest.mark.parametrize("broken", [{}, {"classes": [0, 1]}, {"per_class": 3}])
+def test_from_dict_of_something_else(broken):
+    with pytest.raises(DataError, match="not a report"):
+        Report.from_dict(broken)
+
+
+def test_to_frame():
+    frame = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE).to_frame()
+    assert frame.index.tolist() == ["no", "yes"]
+    assert frame.index.name == "class"
+    assert frame.columns.tolist() == [f.name for f in dataclasses.fields(ClassMetrics)]
+    assert frame.loc["yes"].to_dict() == close(BINARY_YES)
+    assert frame["n_rows"].tolist() == [7, 3]
+
+
+def test_to_frame_without_pandas(with_nan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "setconv\[frames\]"'):
+        with_nan.to_frame()
+
+
+def test_table_is_aligned_and_complete(with_nan):
+    lines = str(with_nan).splitlines()
+    assert lines[0] == "positive class: 1 (*)"
+    headings = "class rows spec sens prec f1 g_mean auc ap bal_acc mcc brier"
+    assert " ".join(lines[1].split()) == headings
+    assert len({len(line) for line in lines[1:4]}) == 1
+    assert lines[3].startswith("* 1")
+    assert lines[2].startswith("  0")
+    # truth 0 0 1, guess 0 1 1: class 1 has TP 1, FP 1, TN 1; no probabilities, so no Brier
+    assert lines[3].split()[1:6] == ["1", "1", "0.500", "1.000", "0.500"]
+    assert lines[3].endswith(" -")
+    assert "g_mean 0.707" in lines[4]
+    assert "brier -" in lines[5]
+
+
+def test_report_is_frozen(with_nan):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        with_nan.accuracy = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        with_nan.confusion[0, 0] = 9
+    with pytest.raises(LabelError, match=r"no class '1': it has \[0, 1\]"):
+        with_nan["1"]
+
+
+def test_report_of_100k_rows_is_quick():
+    rng = np.random.default_rng(0)
+    chance = rng.random(100_000)
+    truth = np.array(["no", "yes"])[(rng.random(100_000) < 0.05).astype(int)]
+    guess = np.array(["no", "yes"])[(chance > 0.5).astype(int)]
+    best = math.inf
+    for _ in range(2):  # CPU time, the better of two: the machine may be busy
+        start = time.process_time()
+        report(truth, guess, chance, probabilities=chance)
+        best = min(best, time.process_time() - start)
+    assert best < 0.5
+
+
+# ------------------------------------------------------------------------------------- scorers
+
+
+def rare_rows(n_classes, names):
+    X, y = make_classification(
+        300,
+        6,
+        n_informative=4,
+        n_classes=n_classes,
+        weights=[0.1, 0.9] if n_classes == 2 else [0.15, 0.3, 0.55],
+        class_sep=1.0,
+        random_state=0,
+    )
+    return X, np.array(names)[y]
+
+
+class OnlyLabels(ClassifierMixin, BaseEstimator):
+    """Predicts and no more."""
+
+    def fit(self, X, y):
+        self.inner_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+class Counting(OnlyLabels):
+    """Counts how often each method is asked."""
+
+    asked: list = []  # noqa: RUF012
+
+    def predict(self, X):
+        self.asked.append("predict")
+        return self.inner_.predict(X)
+
+    def predict_proba(self, X):
+        self.asked.append("predict_proba")
+        return self.inner_.predict_proba(X)
+
+    def decision_function(self, X):
+        self.asked.append("decision_function")
+        return self.inner_.decision_function(X)
+
+
+def expected_scores(model, X, y, sample_weight=None):
+    """What the scorers must give, by the report of all rows (every class present)."""
+    ranking = None
+    if hasattr(model, "decision_function"):
+        ranking = model.decision_function(X)
+    chances = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    r = report(
+        y,
+        model.predict(X),
+        ranking,
+        probabilities=chances,
+        classes=model.classes_,
+        sample_weight=sample_weight,
+    )
+    of = [r[r.positive]] if len(r.classes) == 2 else [r[c] for c in r.classes]
+    wanted = {name: getattr(r, name) for name in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")}
+    for name in ("f1", "sensitivity", "specificity", "auc", "average_precision"):
+        wanted[name] = float(np.mean([getattr(one, name) for one in of]))
+    wanted["neg_brier"] = -r.brier
+    return wanted
+
+
+# In both, the first class is the rare one, so that "rarest" is not just classes_[1].
+TWO = (2, ["fire", "no"])
+THREE_KINDS = (3, ["crash", "fire", "no"])
+
+
+@pytest.mark.parametrize("kind", [TWO, THREE_KINDS, (2, [-1, 1]), (2, [False, True])])
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(), GaussianNB(), OnlyLabels()])
+def test_scorers_give_the_figures_of_the_report(kind, model):
+    X, y = rare_rows(*kind)
+    model = clone(model).fit(X, y)
+    got = {name: scorer(model, X, y) for name, scorer in scorers().items()}
+    assert set(got) == SCORER_NAMES
+    assert got == close(expected_scores(model, X, y))
+    assert math.isnan(got["neg_brier"]) == (not hasattr(model, "predict_proba"))
+    assert math.isnan(got["auc"]) == isinstance(model, OnlyLabels)
+    if len(set(y.tolist())) == 2:
+        rare = kind[1][0]
+        assert got["f1"] == close(sk.f1_score(y == rare, model.predict(X) == rare))
+
+
+@pytest.mark.parametrize("kind", [TWO, THREE_KINDS])
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()])
+def test_cross_validate_with_all_scorers(kind, model):
+    X, y = rare_rows(*kind)
+    folds = StratifiedKFold(3)
+    result = cross_validate(model, X, y, scoring=scorers(), cv=folds)
+    for k, (train, test) in enumerate(folds.split(X, y)):
+        fitted = clone(model).fit(X[train], y[train])
+        wanted = expected_scores(fitted, X[test], y[test])
+        assert {name: result[f"test_{name}"][k] for name in SCORER_NAMES} == close(wanted)
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()])
+def test_grid_search_in_processes(model):
+    X, y = rare_rows(*TWO)
+    chosen = {name: scorers()[name] for name in ("g_mean", "auc")}
+    search = GridSearchCV(
+        model, {"C": [1e-6, 1.0]}, scoring=chosen, refit="g_mean", cv=3, n_jobs=2
+    ).fit(X, y)
+    here = clone(search).set_params(n_jobs=None).fit(X, y)
+    for name in chosen:
+        there = search.cv_results_[f"mean_test_{name}"]
+        assert there == close(here.cv_results_[f"mean_test_{name}"])
+    assert search.best_params_ == {"C": 1.0}
+    assert search.score(X, y) == close(metrics.g_mean(y, search.predict(X)))
+    single = GridSearchCV(model, {"C": [1e-6, 1.0]}, scoring=scorers()["g_mean"], cv=3).fit(X, y)
+    assert single.best_score_ == close(search.best_score_)
+
+
+def test_all_scorers_share_one_prediction():
+    X, y = rare_rows(*TWO)
+    Counting.asked.clear()
+    cross_validate(Counting(), X, y, scoring=scorers(), cv=2)
+    assert sorted(Counting.asked) == sorted(["predict", "predict_proba", "decision_function"] * 2)
+
+
+def test_a_single_scorer_asks_only_what_it_needs():
+    X, y = rare_rows(*TWO)
+    model = Counting().fit(X, y)
+    for name, method in {
+        "g_mean": "predict",
+        "auc": "decision_function",
+        "neg_brier": "predict_proba",
+    }.items():
+        Counting.asked.clear()
+        scorers()[name](model, X, y)
+        assert Counting.asked == [method]
+
+
+def test_scorers_of_a_named_class():
+    X, y = rare_rows(*THREE_KINDS)
+    model = LogisticRegression().fit(X, y)
+    r = report(y, model.predict(X), model.decision_function(X))
+    named = scorers(positive="fire")
+    for name in ("f1", "sensitivity", "specificity", "auc", "average_precision"):
+        assert named[name](model, X, y) == close(getattr(r["fire"], name))
+    assert named["g_mean"](model, X, y) == close(r.g_mean)
+    assert repr(named["f1"]) == "setconv.metrics.scorers(positive='fire')['f1']"
+    assert repr(scorers()["f1"]) == "setconv.metrics.scorers()['f1']"
+    with pytest.raises(LabelError, match="positive='fyre'"):
+        scorers(positive="fyre")["f1"](model, X, y)
+
+
+def test_scorers_pickle():
+    X, y = rare_rows(*TWO)
+    model = LogisticRegression().fit(X, y)
+    for name, scorer in scorers(positive="no").items():
+        assert pickle.loads(pickle.dumps(scorer))(model, X, y) == scorer(model, X, y), name
+
+
+@pytest.mark.parametrize("kind", [TWO, THREE_KINDS])
+def test_scorers_take_weights(kind):
+    X, y = rare_rows(*kind)
+    weight = np.random.default_rng(0).uniform(0.1, 5, size=len(y))
+    model = LogisticRegression().fit(X, y)
+    got = {n: scorer(model, X, y, sample_weight=weight) for n, scorer in scorers().items()}
+    assert got == close(expected_scores(model, X, y, weight))
+    plain = expected_scores(model, X, y)
+    assert all(abs(got[name] - plain[name]) > 1e-6 for name in got)
+
+
+def test_scorers_take_routed_weights():
+    X, y = rare_rows(*TWO)
+    weight = np.random.default_rng(0).uniform(0.1, 5, size=len(y))
+    folds = StratifiedKFold(2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = {n: s.set_score_request(sample_weight=True) for n, s in scorers().items()}
+        model = LogisticRegression().set_fit_request(sample_weight=False)
+        result = cross_validate(
+            model, X, y, scoring=asked, cv=folds, params={"sample_weight": weight}
+        )
+    for k, (train, test) in enumerate(folds.split(X, y)):
+        fitted = LogisticRegression().fit(X[train], y[train])
+        wanted = expected_scores(fitted, X[test], y[test], weight[test])
+        assert {name: result[f"test_{name}"][k] for name in SCORER_NAMES} == close(wanted)
+
+
+def test_a_fold_that_lacks_a_class_is_scored_on_the_others():
+    X, y = rare_rows(*THREE_KINDS)
+    model = LogisticRegression().fit(X, y)
+    kept = y != "fire"
+    X, y = X[kept], y[kept]
+    guess, ranking = model.predict(X), model.decision_function(X)
+    assert "fire" in guess  # wrong answers that still have to count against the others
+    got = {name: scorer(model, X, y) for name, scorer in scorers().items()}
+    crash, no = (guess[y == c] == c for c in ("crash", "no"))
+    assert got["g_mean"] == close(math.sqrt(crash.mean() * no.mean()))
+    assert got["balanced_accuracy"] == close((crash.mean() + no.mean()) / 2)
+    f1s = [sk.f1_score(y == c, guess == c) for c in ("crash", "no")]
+    assert got["macro_f1"] == close(np.mean(f1s))
+    assert got["f1"] == close(np.mean(f1s))
+    aucs = [sk.roc_auc_score(y == c, ranking[:, k]) for c, k in (("crash", 0), ("no", 2))]
+    assert got["auc"] == close(np.mean(aucs))
+    assert got["mcc"] == close(sk.matthews_corrcoef(y, guess))
+
+
+@pytest.mark.parametrize("kind", [TWO, THREE_KINDS])
+def test_a_fold_of_one_class_scores_nan(kind):
+    X, y = rare_rows(*kind)
+    model = LogisticRegression().fit(X, y)
+    X, y = X[y == "no"], y[y == "no"]
+    for name, scorer in scorers().items():
+        assert math.isnan(scorer(model, X, y)) == (name != "neg_brier"), name
+
+
+def test_a_fold_with_a_class_the_model_never_saw():
+    X, y = rare_rows(*THREE_KINDS)
+    model = LogisticRegression().fit(X[y != "crash"], y[y != "crash"])
+    got = {name: scorer(model, X, y) for name, scorer in scorers().items()}
+    assert got["g_mean"] == 0.0  # the recall of crash is 0
+    recalls = sk.recall_score(y, model.predict(X), average=None)
+    assert got["balanced_accuracy"] == close(recalls.mean())
+    assert [got["auc"], got["average_precision"], got["neg_brier"]] == close([NAN] * 3)
+
+
+def test_a_model_of_one_class_has_no_ranking():
+    X, y = rare_rows(*TWO)
+    model = GaussianNB().fit(X[y == "no"], y[y == "no"])
+    got = {name: scorer(model, X, y) for name, scorer in scorers().items()}
+    assert [got["auc"], got["average_precision"], got["neg_brier"]] == close([NAN] * 3)
+    assert got["balanced_accuracy"] == 0.5
