@@ -58,8 +58,11 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         How a row is compared with a representative.
     temperature : float, default=5.0
         Start of the learned factor on the cosine.
-    dropout, input_dropout : float, default=0.4 and 0.5
-        Share of encoder outputs and of inputs zeroed in training, to the nearest 1/256.
+    dropout : float, default=0.4
+        Share of encoder outputs zeroed in training, to the nearest 1/256.
+    input_dropout : float, default=0.5
+        Share of input features zeroed in training, the same ones for all rows of an episode; it
+        falls to half of this towards the end of training.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
@@ -490,6 +493,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
+        tags.transformer_tags.preserves_dtype = []  # the embedding is float32, as the network
         return tags
 
     def __getstate__(self) -> dict[str, Any]:

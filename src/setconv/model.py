@@ -92,9 +92,9 @@ class SetConvModel:
         """Let rows take part in the representatives: an exact update of their means."""
         sides = torch.from_numpy(head_sides(codes, self.n_classes))
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
-        for start, embedded in self._embed(rows, batch):
-            part = slice(start, start + embedded.shape[1])
-            self.sums.add(embedded, sides[:, part], row_weights[part])
+        for part, embedded in self._embed(rows, batch):
+            here = row_weights[part]
+            self.sums.add(embedded[:, : len(here)], sides[:, part], here)
 
     def embed(self, rows: NDArray[Any], batch: int) -> NDArray[np.float32]:
         """Return the embedding of each row as it is compared, shape (n_rows, heads, features)."""
@@ -102,7 +102,7 @@ class SetConvModel:
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()
             for _, embedded in self._embed(rows, batch)
         ]
-        return np.concatenate(parts)
+        return np.concatenate(parts)[: len(rows)]
 
     def scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, shape (n_rows, heads)."""
@@ -112,10 +112,15 @@ class SetConvModel:
             (self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy()
             for _, embedded in self._embed(rows, batch)
         ]
-        return np.asarray(np.concatenate(parts) + np.asarray(self.offset, dtype=np.float64))
+        scores = np.concatenate(parts)[: len(rows)]
+        return np.asarray(scores + np.asarray(self.offset, dtype=np.float64))
 
-    def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[int, Tensor]]:
-        """Yield the embeddings ``h(x)`` of each block: start, (heads, block, features)."""
+    def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor]]:
+        """Yield blocks of rows and their embeddings ``h(x)``, (heads, BLOCK, features).
+
+        Only the last block is padded, so what is made of the padding is cut off at the very end:
+        every product, the output layer's too, then has one shape.
+        """
         batch = -(-batch // BLOCK) * BLOCK
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
@@ -126,4 +131,5 @@ class SetConvModel:
                     size = len(block)
                     if size < BLOCK:
                         block = torch.cat([block, block.new_zeros(BLOCK - size, block.shape[1])])
-                    yield start + inner, embed(self.network.encode(block))[:, :size]
+                    first = start + inner
+                    yield slice(first, first + size), embed(self.network.encode(block))

@@ -41,8 +41,12 @@ class SetConvNetwork(nn.Module):
         How an embedding is compared with a representative; "dot" is equation 5 of the paper.
     temperature : float, default=5.0
         Start of the learned factor on the cosine.
-    dropout, input_dropout : float, default=0.0
-        Share of encoder outputs, and of inputs, that are zeroed in training.
+    dropout : float, default=0.0
+        Share of encoder outputs zeroed in training.
+    input_dropout : float, default=0.0
+        Share of input features zeroed in training: the same for all rows of an episode, so that
+        support and queries stay comparable, and falling to half of it towards the end, so that
+        training ends close to what prediction sees.
     share_encoder : bool, default=True
         Whether heads share the encoder or are wholly separate models.
     generator : torch.Generator or None
@@ -158,6 +162,7 @@ class SetConvNetwork(nn.Module):
         anchors: Tensor,
         average: Tensor,
         generator: torch.Generator | None = None,
+        progress: float = 0.0,
     ) -> Tensor:
         """Score the queries of a batch of episodes.
 
@@ -170,6 +175,8 @@ class SetConvNetwork(nn.Module):
             Weights that average the support rows of each side; each row of it sums to one.
         generator : torch.Generator, optional
             Turns dropout on and drives it.
+        progress : float, default=0.0
+            How much of training is done, from 0 to 1; input dropout falls with it.
 
         Returns
         -------
@@ -178,7 +185,10 @@ class SetConvNetwork(nn.Module):
         """
         episodes, per_episode = rows.shape[-3:-1]
         support = average.shape[-1]
-        flat = drop(rows.flatten(-3, -2), self.input_dropout, generator)
+        if generator is not None and self.input_dropout:
+            share = self.input_dropout * (1 - progress / 2)
+            rows = rows * drop(torch.ones_like(rows[..., :1, :]), share, generator)
+        flat = rows.flatten(-3, -2)
         embedded = self.prepare(anchors)(self.encode(flat, generator))
         embedded = embedded.reshape(self.n_heads, episodes, per_episode, -1)
         sides = self.finish(average @ embedded[:, :, :support])

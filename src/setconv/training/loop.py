@@ -167,7 +167,8 @@ class Trainer:
             weights = self.row_weights[drawn]
             support_weights, query_weights = weights[..., :support], weights[..., support:]
         average = self.loss.support_average(support_weights)
-        margin = self.network(self.rows[drawn], self.anchors, average, generator)
+        progress = self.state.step / self.settings.max_steps
+        margin = self.network(self.rows[drawn], self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
     def _set_learning_rate(self) -> None:
