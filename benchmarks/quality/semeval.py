@@ -4,7 +4,10 @@ Negative tweets against the rest, MiniLM embeddings, five 70/30 splits by tweet 
 SemEval-2017 task 4, subtask A; ``--data`` is a folder with ``semeval2017.npz`` (arrays ``X``: one
 embedding a row, ``y``: negative, neutral or positive, ``id``: the tweet).
 
-    python benchmarks/semeval.py --data FOLDER
+    python benchmarks/quality/semeval.py --data FOLDER [--presets]
+
+With ``--presets`` the first split is also run with the paper's and the authors' settings, on
+features as they are and standardised.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from setconv import SetConvClassifier
 from setconv.metrics import report
+from setconv.presets import PAPER, REFERENCE
 
 
 def figures(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -32,10 +36,8 @@ def figures(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="parameters")
+    parser.add_argument("--presets", action="store_true")
     arguments = parser.parse_args()
-    parameters = {name: eval(value) for name, value in (s.split("=") for s in arguments.set)}
     with np.load(arguments.data / "semeval2017.npz") as stored:
         X, groups = stored["X"].astype(np.float32), stored["id"]
         y = np.where(stored["y"] == "negative", "negative", "rest")
@@ -43,13 +45,11 @@ def main() -> None:
     gains = []
     print(f"{'split':5}  {'logistic AUC, G-mean':>20}  {'SetConv AUC, G-mean':>20}  fit seconds")
     for number, (train, test) in enumerate(splitter.split(X, y, groups)):
-        if number == arguments.splits:
-            break
         logistic = make_pipeline(
             StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
         ).fit(X[train], y[train])
         started = time.perf_counter()
-        setconv = SetConvClassifier(random_state=number, progress=False, **parameters)
+        setconv = SetConvClassifier(random_state=number, progress=False)
         setconv.fit(X[train], y[train])
         seconds = time.perf_counter() - started
         peer, ours = figures(logistic, X[test], y[test]), figures(setconv, X[test], y[test])
@@ -61,6 +61,13 @@ def main() -> None:
         )
     auc, g_mean = np.mean(gains, axis=0)
     print(f"mean gain over logistic regression: AUC {auc:+.4f}, G-mean {g_mean:+.4f}")
+    if arguments.presets:
+        train, test = next(splitter.split(X, y, groups))
+        for name, preset in {"PAPER": PAPER, "REFERENCE": REFERENCE}.items():
+            for scaling in (None, "standard"):
+                model = SetConvClassifier(**{**preset, "scaling": scaling}, random_state=0)
+                auc, g_mean = figures(model.fit(X[train], y[train]), X[test], y[test])
+                print(f"split 0, {name}, scaling={scaling}: AUC {auc:.4f}, G-mean {g_mean:.4f}")
 
 
 if __name__ == "__main__":

@@ -68,9 +68,7 @@ def main() -> None:
         model = SetConvClassifier(max_steps=arguments.steps, progress=False, random_state=0)
         rows = model.n_episodes * (model.support_size + 2 * model.n_queries)
         # The set convolution is one product for both factors of its kernel.
-        watch = Stopwatch(
-            list_products([features, *model.encoder, 2 * model.out_features], rows)
-        )
+        watch = Stopwatch(list_products([features, *model.encoder, 2 * model.out_features], rows))
         model.set_params(callbacks=[watch]).fit(X, y)
         step, bare = statistics.median(watch.steps), statistics.median(watch.bare)
         print(

@@ -122,7 +122,10 @@ class SetConv(nn.Module):
         )
 
     def prepare(self, anchor: Tensor) -> Kernel:
-        """Fix the anchor (..., 1, d); what depends on it and on the weights is computed once."""
+        """Fix the anchor (..., 1, d) for many rows: the same as `embed`, in one product.
+
+        What depends on the anchor and the weights alone is computed once.
+        """
         first, *deeper = cast("list[StackedLinear]", list(self.g1))
         matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
         return Kernel(matrix, first(anchor), deeper, self.out_features)
@@ -130,7 +133,10 @@ class SetConv(nn.Module):
     def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
         """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
         self._check(rows, anchor)
-        return self.prepare(anchor.unsqueeze(-2))(rows)
+        weight = anchor.unsqueeze(-2) - rows
+        for depth, linear in enumerate(self.g1):
+            weight = linear(torch.relu(weight) if depth else weight)
+        return weight * attend(rows, self.attention)
 
     def forward(
         self,
@@ -184,6 +190,16 @@ class SetConv(nn.Module):
         """Describe the layer in the way torch modules do."""
         stack = "" if self.stack is None else f", stack={self.stack}"
         return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
+
+
+def attend(rows: Tensor, attention: Tensor) -> Tensor:
+    """Return ``rows @ softmax(attention, dim=-2)``.
+
+    The columns are normalised after the product, where they are short: with few rows the softmax
+    of the whole matrix, forward and backward, would cost as much as the products.
+    """
+    powers = (attention - attention.detach().amax(dim=-2, keepdim=True)).exp()
+    return stacked_matmul(rows, powers) / powers.sum(dim=-2, keepdim=True)
 
 
 def _segment_mean(

@@ -203,10 +203,10 @@ class SetConvNetwork(nn.Module):
 def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
     """Dropout driven by an explicit generator; the identity without one.
 
-    The share is taken to the nearest 1/256: one random byte a value costs a third of the time of
+    The share is taken to the nearest 1/256, and something is always kept: one random byte a value costs a third of the time of
     a Bernoulli draw, and the mask is a large part of a training step.
     """
-    threshold = round(share * 256)
+    threshold = min(round(share * 256), 255)
     if generator is None or threshold == 0:
         return values
     noise = torch.randint(

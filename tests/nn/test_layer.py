@@ -1,0 +1,427 @@
+"""The layer against the printed equations, which build every tensor that the layer avoids."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.func import functional_call
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from setconv.errors import DataError, ParameterError
+from setconv.nn import SetConv
+
+FEW = settings(max_examples=30, deadline=None)
+EXACT = {"rtol": 1e-10, "atol": 1e-12}
+
+seeds = st.integers(0, 2**31)
+widths = st.integers(1, 6)
+depths = st.lists(st.integers(1, 4), max_size=2)
+leads = st.sampled_from([(), (1,), (3,), (2, 3)])
+
+
+def noise(seed, *shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def make_layer(d, d_o, hidden=(), stack=None, seed=0):
+    """A float64 layer in which no weight and no bias is at its (special) initial value."""
+    layer = SetConv(d, d_o, hidden, stack=stack).double()
+    with torch.no_grad():
+        for number, parameter in enumerate(layer.parameters()):
+            parameter.copy_(noise(seed + 7919 * number, *parameter.shape))
+    return layer
+
+
+def khatri_rao(left, right):
+    """Column-wise Kronecker product of (N, d_o) and (d, d_o): (N * d, d_o)."""
+    columns = [torch.kron(left[:, o], right[:, o]) for o in range(left.shape[1])]
+    return torch.stack(columns, dim=1)
+
+
+def literal(rows, anchor, attention, g1):
+    """Equations 2-4 as printed for one set: rows (N, d) and anchor (d,) -> (d_o,)."""
+    n, d = rows.shape
+    data_sensitive = anchor.reshape(1, d) - rows
+    for depth, linear in enumerate(g1):
+        if depth:
+            data_sensitive = data_sensitive.clamp(min=0)
+        data_sensitive = data_sensitive @ linear.weight + linear.bias
+    feature_attention = attention.exp() / attention.exp().sum(dim=0, keepdim=True)
+    kernel = khatri_rao(data_sensitive, feature_attention)
+    assert kernel.shape == (n * d, attention.shape[1])
+    concatenated = rows.reshape(1, n * d)
+    return (concatenated @ kernel / n).squeeze(0)
+
+
+def literal_sets(layer, rows, anchor):
+    """The literal form for every set of a batch, one after another."""
+    lead = rows.shape[:-2]
+    anchors = anchor.expand(*lead, anchor.shape[-1])
+    results = [
+        literal(rows[place], anchors[place], layer.attention, layer.g1)
+        for place in itertools.product(*map(range, lead))
+    ]
+    return torch.stack(results).reshape(*lead, -1)
+
+
+def gradients(result, *inputs):
+    """Gradients of a scalar in which every output has a weight of its own."""
+    weights = torch.linspace(-1, 2, result.numel(), dtype=result.dtype).view(result.shape)
+    return torch.autograd.grad((result * weights).sum(), inputs, retain_graph=True)
+
+
+# ------------------------------------------------------------------------- the printed equations
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 7), widths, widths, depths, leads, st.booleans(), seeds)
+def test_values_and_gradients_are_those_of_the_printed_equations(
+    n, d, d_o, hidden, lead, anchor_a_set, seed
+):
+    layer = make_layer(d, d_o, hidden, seed=seed)
+    rows = noise(seed + 1, *lead, n, d).requires_grad_()
+    anchor = noise(seed + 2, *(lead if anchor_a_set else ()), d).requires_grad_()
+    fast, slow = layer(rows, anchor), literal_sets(layer, rows, anchor)
+    assert fast.shape == (*lead, d_o)
+    torch.testing.assert_close(fast, slow, **EXACT)
+    inputs = (rows, anchor, *layer.parameters())
+    for ours, theirs in zip(gradients(fast, *inputs), gradients(slow, *inputs), strict=True):
+        torch.testing.assert_close(ours, theirs, **EXACT)
+
+
+def test_a_set_of_two_worked_by_hand():
+    layer = make_layer(2, 1)
+    with torch.no_grad():
+        layer.attention.copy_(torch.tensor([[0.0], [torch.log(torch.tensor(3.0))]]))  # 1/4, 3/4
+        layer.g1[0].weight.copy_(torch.tensor([[1.0], [2.0]]))
+        layer.g1[0].bias.copy_(torch.tensor([[0.5]]))
+    rows = torch.tensor([[4.0, 0.0], [0.0, 4.0]]).double()
+    # Y - x is (-3, 1) and (1, -3): g1 is -.5 and -4.5; the attended rows are 1 and 3.
+    result = layer(rows, torch.tensor([1.0, 1.0]).double())
+    assert result.item() == pytest.approx((-0.5 * 1 - 4.5 * 3) / 2, abs=1e-6)
+
+
+def test_float32_agrees_with_the_printed_equations_in_float64():
+    layer = make_layer(64, 16, (8,), seed=3)
+    rows, anchor = noise(4, 50, 64), noise(5, 64)
+    exact = literal(rows, anchor, layer.attention, layer.g1)
+    narrow = layer.float()(rows.float(), anchor.float())
+    assert narrow.dtype == torch.float32
+    torch.testing.assert_close(narrow.double(), exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (3, 2)])
+def test_gradients_pass_gradcheck_for_all_kinds_of_sets(hidden):
+    layer = make_layer(3, 2, hidden, seed=11)
+    names = [name for name, _ in layer.named_parameters()]
+    weights = [value.detach().clone().requires_grad_() for value in layer.parameters()]
+    rows, anchor = noise(12, 2, 4, 3).requires_grad_(), noise(13, 3).requires_grad_()
+    mask = torch.tensor([[1.0, 0.5, 0.0, 2.0], [0.0, 1.0, 1.0, 0.3]]).double().requires_grad_()
+    ragged = {"segments": torch.tensor([1, 0, 1, 1])}
+
+    def run(rows, anchor, mask, *weights, **extra):
+        state = dict(zip(names, weights, strict=True))
+        return functional_call(layer, state, (rows, anchor), {"mask": mask, **extra})
+
+    assert torch.autograd.gradcheck(run, (rows, anchor, None, *weights))
+    assert torch.autograd.gradcheck(run, (rows, anchor, mask, *weights))
+    assert torch.autograd.gradcheck(
+        lambda *inputs: run(*inputs, **ragged), (rows, anchor, mask, *weights)
+    )
+
+
+class LargestStorage(TorchDispatchMode):
+    """Remembers the largest tensor that any operation, forward or backward, has made."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for leaf in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(leaf, torch.Tensor):
+                size = leaf.untyped_storage().nbytes() // leaf.element_size()
+                self.elements = max(self.elements, size)
+        return result
+
+
+def test_no_tensor_as_large_as_the_kernel_is_ever_made():
+    n, d, d_o = 64, 512, 64
+    layer = make_layer(d, d_o)
+    rows, anchor = noise(1, n, d).requires_grad_(), noise(2, d).requires_grad_()
+    inputs = (rows, anchor, *layer.parameters())
+    kept = []
+    hooks = torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: kept.append(tensor.untyped_storage().nbytes() // 8) or tensor,
+        lambda tensor: tensor,
+    )
+    with LargestStorage() as fast, hooks:
+        gradients(layer(rows, anchor), *inputs)
+    with LargestStorage() as slow:
+        gradients(literal(rows, anchor, layer.attention, layer.g1), *inputs)
+    assert slow.elements >= n * d * d_o  # the measure sees such a tensor where there is one
+    assert fast.elements <= 2 * d * d_o  # the two weight matrices, side by side
+    assert max(kept) <= 2 * d * d_o
+
+
+# ---------------------------------------------------------------------------------- sets of rows
+
+
+@FEW
+@given(st.integers(1, 20), depths, seeds)
+def test_the_order_of_the_rows_does_not_matter(n, hidden, seed):
+    layer = make_layer(5, 4, hidden, seed=seed)
+    rows, anchor = noise(seed + 1, n, 5), noise(seed + 2, 5)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    torch.testing.assert_close(layer(rows[order], anchor), layer(rows, anchor), **EXACT)
+
+
+@FEW
+@given(depths, seeds)
+def test_a_row_is_embedded_as_a_set_of_one(hidden, seed):
+    layer = make_layer(5, 4, hidden, seed=seed)
+    rows, anchor = noise(seed + 1, 6, 5), noise(seed + 2, 5)
+    embedded = layer.embed(rows, anchor)
+    assert embedded.shape == (6, 4)
+    for row, alone in zip(rows, embedded, strict=True):
+        torch.testing.assert_close(layer(row[None], anchor), alone, **EXACT)
+        one = literal(row[None], anchor, layer.attention, layer.g1)
+        torch.testing.assert_close(alone, one, **EXACT)
+
+
+@FEW
+@given(st.integers(1, 9), leads, depths, seeds)
+def test_a_set_is_represented_by_the_mean_of_its_rows_embeddings(n, lead, hidden, seed):
+    layer = make_layer(5, 4, hidden, seed=seed)
+    rows, anchor = noise(seed + 1, *lead, n, 5), noise(seed + 2, 5)
+    torch.testing.assert_close(layer(rows, anchor), layer.embed(rows, anchor).mean(dim=-2), **EXACT)
+
+
+@FEW
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), seeds)
+def test_a_union_is_represented_by_the_sums_and_counts_of_its_parts(sizes, seed):
+    layer = make_layer(5, 4, (3,), seed=seed)
+    rows, anchor = noise(seed + 1, sum(sizes), 5), noise(seed + 2, 5)
+    total, count = torch.zeros(4).double(), 0
+    for part in rows.split(sizes):
+        total += layer.embed(part, anchor).sum(dim=0)
+        count += len(part)
+    torch.testing.assert_close(total / count, layer(rows, anchor), **EXACT)
+    # The parts' representations and sizes are enough too.
+    parts = torch.stack([layer(part, anchor) for part in rows.split(sizes)])
+    weighted = (parts * torch.tensor(sizes).double()[:, None]).sum(dim=0) / sum(sizes)
+    torch.testing.assert_close(weighted, layer(rows, anchor), **EXACT)
+
+
+@FEW
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), seeds)
+def test_padded_sets_equal_the_sets_without_padding(sizes, as_float, seed):
+    layer = make_layer(5, 4, (3,), seed=seed)
+    anchor = noise(seed + 2, 5)
+    sets = [noise(seed + 3 + k, size, 5) for k, size in enumerate(sizes)]
+    padded = 1e3 * noise(seed + 1, len(sizes), max(sizes) + 1, 5)
+    mask = torch.zeros(padded.shape[:-1], dtype=torch.bool)
+    for k, one in enumerate(sets):
+        padded[k, : len(one)] = one
+        mask[k, : len(one)] = True
+    padded.requires_grad_()
+    result = layer(padded, anchor, mask=mask.double() if as_float else mask)
+    expected = torch.stack([layer(one, anchor) for one in sets])
+    torch.testing.assert_close(result, expected, **EXACT)
+    (gradient,) = gradients(result, padded)
+    assert (gradient[~mask] == 0).all()
+    assert (gradient[mask] != 0).any()
+
+
+@FEW
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.booleans(), seeds)
+def test_sets_laid_end_to_end_equal_the_sets_one_by_one(sizes, shuffled, seed):
+    layer = make_layer(5, 4, (3,), seed=seed)
+    anchor = noise(seed + 2, 5)
+    rows = noise(seed + 1, sum(sizes), 5)
+    segments = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    expected = torch.stack([layer(one, anchor) for one in rows.split(sizes)])
+    if shuffled:
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
+        rows, segments = rows[order], segments[order]
+    torch.testing.assert_close(layer(rows, anchor, segments=segments), expected, **EXACT)
+    named = layer(rows, anchor, segments=segments, n_sets=len(sizes))
+    torch.testing.assert_close(named, expected, **EXACT)
+
+
+def test_segments_have_leading_dimensions_and_weights_too():
+    layer = make_layer(5, 4, seed=1)
+    rows, anchor = noise(2, 3, 6, 5), noise(3, 5)
+    segments = torch.tensor([0, 1, 0, 1, 1, 0])
+    mask = noise(4, 3, 6).abs()
+    result = layer(rows, anchor, segments=segments, mask=mask)
+    assert result.shape == (3, 2, 4)
+    for one, number in itertools.product(range(3), range(2)):
+        member = segments == number
+        expected = layer(rows[one, member], anchor, mask=mask[one, member])
+        torch.testing.assert_close(result[one, number], expected, **EXACT)
+
+
+@FEW
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8).filter(any), seeds)
+def test_a_row_of_weight_two_is_the_row_twice(weights, seed):
+    layer = make_layer(5, 4, (3,), seed=seed)
+    rows, anchor = noise(seed + 1, len(weights), 5), noise(seed + 2, 5)
+    repeated = rows.repeat_interleave(torch.tensor(weights), dim=0)
+    weighted = layer(rows, anchor, mask=torch.tensor(weights))
+    torch.testing.assert_close(weighted, layer(repeated, anchor), **EXACT)
+    only_the_ratio = layer(rows, anchor, mask=torch.tensor(weights) * 0.37)
+    torch.testing.assert_close(only_the_ratio, weighted, rtol=1e-6, atol=1e-6)
+
+
+# --------------------------------------------------------------------------------------- stacks
+
+
+def unstack(layer):
+    """The layers of a stack as layers of their own."""
+    single = []
+    for number in range(layer.stack):
+        one = SetConv(layer.in_features, layer.out_features, layer.hidden).double()
+        one.load_state_dict({name: value[number] for name, value in layer.state_dict().items()})
+        single.append(one)
+    return single
+
+
+@FEW
+@given(st.integers(1, 4), depths, st.booleans(), st.booleans(), seeds)
+def test_a_stack_of_layers_equals_the_layers_one_by_one(
+    stack, hidden, rows_shared, anchor_shared, seed
+):
+    layer = make_layer(5, 4, hidden, stack=stack, seed=seed)
+    rows = noise(seed + 1, *(() if rows_shared else (stack,)), 6, 5).requires_grad_()
+    anchor = noise(seed + 2, *(() if anchor_shared else (stack,)), 5).requires_grad_()
+    segments = torch.tensor([1, 0, 2, 1, 1, 0])
+    mask = noise(seed + 3, 6).abs()
+    every_rows, every_anchor = rows.expand(stack, 6, 5), anchor.expand(stack, 5)
+    singles = unstack(layer)
+    for options in ({}, {"mask": mask}, {"segments": segments}):
+        together = layer(rows, anchor, **options)
+        one_by_one = torch.stack(
+            [one(every_rows[k], every_anchor[k], **options) for k, one in enumerate(singles)]
+        )
+        torch.testing.assert_close(together, one_by_one, **EXACT)
+        ours = gradients(together, rows, anchor, *layer.parameters())
+        theirs = list(gradients(one_by_one, rows, anchor))
+        by_layer = [gradients(one_by_one, *one.parameters()) for one in singles]
+        theirs += [torch.stack(parts) for parts in zip(*by_layer, strict=True)]
+        for our, their in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(our, their, **EXACT)
+
+
+def test_a_stack_takes_leading_dimensions_before_its_own():
+    layer = make_layer(5, 4, stack=2, seed=1)
+    rows, anchor = noise(2, 3, 2, 6, 5), noise(3, 2, 5)
+    result = layer(rows, anchor)
+    assert result.shape == (3, 2, 4)
+    for one, (number, single) in itertools.product(range(3), enumerate(unstack(layer))):
+        expected = single(rows[one, number], anchor[number])
+        torch.testing.assert_close(result[one, number], expected, **EXACT)
+
+
+# ------------------------------------------------------------------------------------- attention
+
+
+@FEW
+@given(widths, widths, st.sampled_from([None, 1, 3]), seeds)
+def test_the_attention_of_each_output_sums_to_one_over_the_features(d, d_o, stack, seed):
+    layer = make_layer(d, d_o, stack=stack, seed=seed)
+    with torch.no_grad():
+        layer.attention.mul_(20)  # far from uniform
+    kernel = layer.prepare(torch.zeros(1, d).double())
+    attention = kernel.matrix[..., :d_o]
+    assert (attention >= 0).all()
+    torch.testing.assert_close(attention.sum(dim=-2), torch.ones_like(attention[..., 0, :]))
+    # Seen from outside: attention leaves a row of equal features what it is.
+    zero_g1 = {name: torch.zeros_like(value) for name, value in layer.g1.state_dict().items()}
+    zero_g1["0.bias"] = torch.ones_like(zero_g1["0.bias"])
+    layer.g1.load_state_dict(zero_g1)
+    rows = torch.full((2, d), 3.5).double()
+    result = layer.embed(rows, torch.zeros(d).double())
+    torch.testing.assert_close(result, torch.full_like(result, 3.5))
+
+
+def test_a_new_layer_attends_to_all_features_alike():
+    layer = SetConv(5, 4).double()
+    with torch.no_grad():
+        layer.g1[0].weight.zero_()
+        layer.g1[0].bias.fill_(1.0)
+    rows = noise(1, 7, 5)
+    expected = rows.mean(dim=1, keepdim=True).expand(7, 4)
+    torch.testing.assert_close(layer.embed(rows, torch.zeros(5).double()), expected, **EXACT)
+
+
+def test_initial_weights_come_from_the_generator_and_from_nowhere_else():
+    before = torch.get_rng_state()
+    first, again, other = (
+        SetConv(5, 4, (3,), generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+    )
+    assert torch.equal(torch.get_rng_state(), before)
+    for a, b in zip(first.g1, again.g1, strict=True):
+        assert torch.equal(a.weight, b.weight)
+    assert not torch.equal(first.g1[0].weight, other.g1[0].weight)
+
+
+# ---------------------------------------------------------------------------------------- errors
+
+
+def test_an_empty_set_is_refused():
+    layer = make_layer(3, 2)
+    anchor = torch.zeros(3).double()
+    with pytest.raises(DataError, match="empty set"):
+        layer(torch.zeros(0, 3).double(), anchor)
+    with pytest.raises(DataError, match="empty set"):
+        layer(torch.zeros(4, 0, 3).double(), anchor)
+
+
+def test_a_set_of_padding_only_is_refused_by_its_number():
+    layer = make_layer(3, 2)
+    rows, anchor = noise(1, 3, 4, 3), torch.zeros(3).double()
+    mask = torch.ones(3, 4)
+    mask[1] = 0
+    with pytest.raises(DataError, match="number 1"):
+        layer(rows, anchor, mask=mask)
+
+
+def test_a_segment_without_rows_is_refused_by_its_number():
+    layer = make_layer(3, 2)
+    rows, anchor = noise(1, 4, 3), torch.zeros(3).double()
+    with pytest.raises(DataError, match="number 1"):
+        layer(rows, anchor, segments=torch.tensor([0, 0, 2, 2]))
+    with pytest.raises(DataError, match="number 2"):
+        layer(rows, anchor, segments=torch.tensor([0, 0, 1, 1]), n_sets=3)
+    with pytest.raises(DataError, match="number 0"):
+        layer(rows, anchor, segments=torch.tensor([0, 0, 1, 1]), mask=torch.tensor([0, 0, 1, 1]))
+
+
+def test_segments_must_name_the_set_of_every_row():
+    layer = make_layer(3, 2)
+    rows, anchor = noise(1, 4, 3), torch.zeros(3).double()
+    for segments in (torch.tensor([0, 0, 1]), torch.zeros(4, 1, dtype=torch.int64)):
+        with pytest.raises(DataError, match="each of the 4 rows"):
+            layer(rows, anchor, segments=segments)
+
+
+@pytest.mark.parametrize("method", ["forward", "embed"])
+def test_rows_or_an_anchor_of_the_wrong_width_are_refused_by_name(method):
+    run = getattr(make_layer(3, 2), method)
+    right, wrong = torch.zeros(4, 3).double(), torch.zeros(4, 5).double()
+    with pytest.raises(DataError, match=r"rows of shape \(4, 5\).*must be 3"):
+        run(wrong, right[0])
+    with pytest.raises(DataError, match=r"anchor of shape \(5,\).*must be 3"):
+        run(right, wrong[0])
+    with pytest.raises(DataError, match="anchor of shape"):
+        run(right, torch.tensor(1.0).double())
+
+
+@pytest.mark.parametrize("sizes", [(0, 2, ()), (3, 0, ()), (3, 2, (0,)), (3, 2, (4, -1))])
+def test_sizes_below_one_are_refused(sizes):
+    with pytest.raises(ParameterError, match="at least 1"):
+        SetConv(*sizes)

@@ -1,0 +1,350 @@
+"""What other people's code stands on: names, signatures, errors, and who imports whom."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+import setconv
+from setconv import SetConvClassifier, errors, presets
+from setconv.fitting import FitParameters, automatic_steps
+
+SOURCE = Path(setconv.__file__).parent
+
+NAMES = {
+    "setconv": ["SetConvClassifier", "__version__", "load", "metrics", "presets"],
+    "setconv.anchors": ["AnchorRule", "KMeans", "Mean", "Subset", "compute_anchors"],
+    "setconv.errors": [
+        "CheckpointError",
+        "DataError",
+        "DivergedError",
+        "LabelError",
+        "MissingDependencyError",
+        "ModelFileError",
+        "NotFittedError",
+        "ParameterError",
+        "SetConvError",
+    ],
+    "setconv.metrics": [
+        "ClassMetrics",
+        "Report",
+        "auc",
+        "average_precision",
+        "balanced_accuracy",
+        "brier",
+        "f1",
+        "g_mean",
+        "macro_f1",
+        "mcc",
+        "minimum_of_five",
+        "report",
+        "scorers",
+        "sensitivity",
+        "specificity",
+    ],
+    "setconv.nn": ["Kernel", "SetConv", "SetConvNetwork", "StackedLinear"],
+    "setconv.presets": ["PAPER", "REFERENCE"],
+    "setconv.training": ["Callback", "ProgressBar", "TrainingSettings", "TrainingState"],
+}
+
+# Public by docs/api.md, but without a list of their names.
+UNLISTED = {
+    "setconv.episodes": ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas", "share_out"],
+    "setconv.training.callbacks": ["Callback", "ProgressBar", "TrainingState", "wants_progress"],
+}
+
+DEFAULTS = {
+    "scaling": "standard",
+    "clip": 5.0,
+    "encoder": (256,),
+    "out_features": 128,
+    "hidden": (),
+    "output": None,
+    "similarity": "cosine",
+    "temperature": 5.0,
+    "dropout": 0.4,
+    "input_dropout": 0.5,
+    "heads": "shared",
+    "anchor": "mean",
+    "support_size": 64,
+    "n_queries": 8,
+    "n_episodes": 16,
+    "query_source": "disjoint",
+    "max_steps": "auto",
+    "optimizer": "adamw",
+    "lr": 0.001,
+    "weight_decay": 0.01,
+    "schedule": "one_cycle",
+    "class_weight": None,
+    "post_size": None,
+    "early_stopping": False,
+    "validation_fraction": 0.1,
+    "eval_every": 50,
+    "patience": 10,
+    "monitor": "loss",
+    "device": "auto",
+    "batch_size": 8192,
+    "warm_start": False,
+    "progress": "auto",
+    "callbacks": (),
+    "checkpoint_dir": None,
+    "checkpoint_every": 100,
+    "random_state": None,
+}
+
+METHODS = {
+    "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "resume_from"],
+    "partial_fit": ["X", "y", "classes", "sample_weight"],
+    "predict": ["X"],
+    "predict_proba": ["X"],
+    "decision_function": ["X"],
+    "transform": ["X"],
+    "get_feature_names_out": ["input_features"],
+    "save": ["folder"],
+}
+
+# Top to bottom: a room imports only from rooms below its own line.
+LAYERS = [
+    {"loading"},
+    {"classifier"},
+    {"saving"},
+    {"fitting"},
+    {"card", "model", "persistence", "training"},
+    {
+        "anchors",
+        "decision",
+        "heads",
+        "inputs",
+        "metrics",
+        "presets",
+        "representatives",
+        "scaling",
+    },
+    {"episodes", "files", "nn"},
+    {"_version", "errors"},
+]
+
+ERRORS = {
+    "ParameterError": ValueError,
+    "DataError": ValueError,
+    "LabelError": ValueError,
+    "NotFittedError": SklearnNotFittedError,
+    "ModelFileError": ValueError,
+    "CheckpointError": ValueError,
+    "DivergedError": ArithmeticError,
+    "MissingDependencyError": ImportError,
+}
+
+
+def sources():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def module_name(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(module):
+    """The part of the package that a module belongs to: setconv.training.loop -> training."""
+    return module.split(".")[1]
+
+
+def inner_imports(path):
+    """Modules of setconv that a file imports, with the node and whether it is at the top level."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = {module_name(one) for one in sources()}
+    top = set(map(id, tree.body))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "setconv"]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            if node.module.split(".")[0] != "setconv":
+                continue
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else node.module for name in inside]
+        else:
+            continue
+        found += [(name, id(node) in top) for name in dict.fromkeys(names)]
+    return found
+
+
+# --------------------------------------------------------------------------------- public names
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_the_public_names_of_a_module_are_frozen_and_exist(module):
+    imported = importlib.import_module(module)
+    assert sorted(imported.__all__) == sorted(NAMES[module])
+    for name in imported.__all__:
+        assert getattr(imported, name) is not None
+
+
+@pytest.mark.parametrize("module", UNLISTED)
+def test_the_names_of_a_public_module_without_a_list_are_frozen_too(module):
+    imported = importlib.import_module(module)
+    own = [
+        name
+        for name, value in vars(imported).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module
+    ]
+    assert sorted(own) == sorted(UNLISTED[module])
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: public by docs/api.md, but has no __all__")
+@pytest.mark.parametrize("module", UNLISTED)
+def test_every_public_module_lists_its_names(module):
+    assert importlib.import_module(module).__all__
+
+
+def test_the_package_lists_exactly_its_public_names():
+    assert dir(setconv) == sorted(NAMES["setconv"])
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'SetConvRegressor'"):
+        _ = setconv.SetConvRegressor
+
+
+def test_the_constructor_and_its_defaults_are_frozen():
+    parameters = inspect.signature(SetConvClassifier).parameters
+    assert {name: one.default for name, one in parameters.items()} == DEFAULTS
+
+
+def test_constructor_parameters_are_given_by_name():
+    kinds = {one.kind for one in inspect.signature(SetConvClassifier).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_arguments_of_a_public_method_are_frozen(method):
+    parameters = inspect.signature(getattr(SetConvClassifier, method)).parameters
+    assert list(parameters)[1:] == METHODS[method]
+
+
+def test_the_classifier_has_no_other_public_methods_of_its_own():
+    own = [name for name in vars(SetConvClassifier) if not name.startswith("_")]
+    # scikit-learn adds the set_..._request methods for metadata routing, and wraps set_output.
+    assert {name for name in own if not name.startswith("set_")} == set(METHODS)
+
+
+def test_load_takes_a_folder_and_a_device():
+    assert list(inspect.signature(setconv.load).parameters) == ["folder", "device"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"),
+    [(2, 500), (10_000, 500), (10_020, 501), (20_000, 1000), (30_000, 1500), (10**7, 1500)],
+)
+def test_automatic_steps_are_one_for_twenty_rows_from_500_to_1500(rows, steps):
+    assert automatic_steps(rows) == steps
+
+
+def test_automatic_steps_are_the_default_of_a_fit():
+    params = SetConvClassifier().get_params()
+    fields = FitParameters.__dataclass_fields__
+    parameters = FitParameters(**{name: params[name] for name in fields})
+    assert parameters.training_settings(20_000).max_steps == 1000
+
+
+@pytest.mark.parametrize("preset", ["PAPER", "REFERENCE"])
+def test_a_preset_is_made_of_constructor_parameters(preset):
+    values = getattr(presets, preset)
+    assert set(values) <= set(DEFAULTS)
+    assert SetConvClassifier(**values).get_params().items() >= values.items()
+
+
+# --------------------------------------------------------------------------------------- errors
+
+
+def test_every_error_is_a_setconv_error_and_one_that_callers_already_catch():
+    found = {name: one for name, one in vars(errors).items() if inspect.isclass(one)}
+    own = {name: one for name, one in found.items() if one.__module__ == "setconv.errors"}
+    assert set(own) == {"SetConvError", *ERRORS}
+    for name, known in ERRORS.items():
+        assert issubclass(own[name], errors.SetConvError)
+        assert issubclass(own[name], known)
+
+
+# --------------------------------------------------------------------------------- architecture
+
+
+def test_every_module_has_its_place_in_the_layers():
+    rooms = {room(module_name(path)) for path in sources() if path != SOURCE / "__init__.py"}
+    assert rooms == set.union(*LAYERS)
+    assert sum(map(len, LAYERS)) == len(rooms)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sources() if path != SOURCE / "__init__.py"],
+    ids=lambda path: module_name(path),
+)
+def test_a_module_imports_only_from_rooms_below_its_own(path):
+    rank = {name: number for number, names in enumerate(LAYERS) for name in names}
+    here = room(module_name(path))
+    for target, _ in inner_imports(path):
+        assert target != "setconv", f"{path.name} imports the package itself"
+        there = room(target)
+        assert there == here or rank[there] > rank[here], f"{here} imports {there}"
+
+
+def test_no_module_imports_itself_through_others():
+    graph = {module_name(path): {name for name, _ in inner_imports(path)} for path in sources()}
+    del graph["setconv"]  # lazy: it imports nothing before it is asked
+    done, path = set(), []
+
+    def visit(module):
+        assert module not in path, " -> ".join([*path, module])
+        if module in done:
+            return
+        path.append(module)
+        # A package's __init__ imports its modules; they do not thereby import it.
+        for target in graph.get(module, ()):
+            visit(target)
+        path.pop()
+        done.add(module)
+
+    for module in graph:
+        visit(module)
+
+
+def test_only_the_package_itself_imports_lazily():
+    for path in sources():
+        if path == SOURCE / "__init__.py":
+            continue
+        late = [name for name, top in inner_imports(path) if not top]
+        assert not late, f"{module_name(path)} imports {late} inside a function"
+        assert "import_module" not in path.read_text(encoding="utf-8")
+
+
+def test_nothing_in_the_library_prints():
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id != "print", f"{path}:{node.lineno}"
+
+
+def test_torch_is_imported_only_when_a_name_needs_it():
+    program = """
+import sys
+import setconv
+heavy = ("torch", "sklearn", "numpy", "tqdm", "safetensors")
+assert not [name for name in heavy if name in sys.modules], "import setconv is not light"
+assert setconv.presets.PAPER
+assert "sklearn" not in sys.modules, "presets are plain data"
+assert setconv.metrics.report and "torch" not in sys.modules, "metrics need no torch"
+assert setconv.SetConvClassifier and "torch" in sys.modules
+"""
+    environment = {"PYTHONPATH": str(SOURCE.parent), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr

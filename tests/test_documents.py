@@ -1,0 +1,28 @@
+"""The code in the documents runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def python_blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/user-guide.md"])
+def test_the_python_in_a_document_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = python_blocks(ROOT / name)
+    assert blocks
+    names = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{name}, block {number}", "exec"), names)
+
+
+def test_every_file_that_the_readme_links_to_is_there():
+    targets = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(targets) > 5
+    assert [target for target in targets if not (ROOT / target).exists()] == []

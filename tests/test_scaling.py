@@ -1,0 +1,188 @@
+"""Scaling against scikit-learn's StandardScaler, and at the ends of the range of numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
+
+from setconv.errors import DataError, ParameterError
+from setconv.scaling import Scaler, fit_scaler
+
+FEW = settings(max_examples=40, deadline=None)
+
+seeds = st.integers(0, 2**31)
+
+
+def make_rows(seed, n, d, dtype=np.float64):
+    """Columns of very different places and widths."""
+    rng = np.random.default_rng(seed)
+    width = 10.0 ** rng.uniform(-3, 3, size=d)
+    place = width * rng.uniform(-20, 20, size=d)
+    return (place + width * rng.normal(size=(n, d))).astype(dtype)
+
+
+def ones(rows):
+    return np.ones(len(rows))
+
+
+@FEW
+@given(
+    st.integers(2, 60),
+    st.integers(1, 5),
+    st.sampled_from([None, 0.5, 5.0]),
+    st.booleans(),
+    st.sampled_from([np.float32, np.float64]),
+    seeds,
+)
+def test_scaling_is_that_of_scikit_learn_and_then_a_bound(n, d, clip, weighted, dtype, seed):
+    rows = make_rows(seed, n, d, dtype)
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.1, 5, size=n) if weighted else np.ones(n)
+    reference = StandardScaler().fit(rows.astype(np.float64), sample_weight=weights)
+    scaler = fit_scaler("standard", clip, rows, weights)
+    np.testing.assert_allclose(scaler.mean, reference.mean_, rtol=1e-9)
+    np.testing.assert_allclose(scaler.scale, reference.scale_, rtol=1e-7)
+    new = 3 * make_rows(seed + 1, 20, d, dtype)
+    expected = reference.transform(new.astype(np.float64))
+    if clip is not None:
+        expected = np.clip(expected, -clip, clip)
+    scaled = scaler(new)
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(scaled, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_float32_rows_and_float64_rows_are_scaled_alike():
+    rows = make_rows(0, 500, 6).astype(np.float32)
+    narrow, wide = (fit_scaler("standard", 5.0, r, ones(r)) for r in (rows, rows.astype(float)))
+    np.testing.assert_allclose(narrow.mean, wide.mean, rtol=1e-12)
+    np.testing.assert_allclose(narrow(rows), wide(rows.astype(float)), rtol=1e-4, atol=1e-5)
+
+
+def test_many_rows_are_scaled_as_few_are():
+    rows = make_rows(0, 10_000, 3)  # more than one part of the streamed sums
+    reference = StandardScaler().fit(rows)
+    scaler = fit_scaler("standard", None, rows, ones(rows))
+    np.testing.assert_allclose(scaler.mean, reference.mean_, rtol=1e-10)
+    np.testing.assert_allclose(scaler.scale, reference.scale_, rtol=1e-10)
+
+
+def test_a_row_of_weight_two_is_the_row_twice():
+    rows = make_rows(0, 20, 3)
+    weights = np.random.default_rng(0).integers(1, 4, size=20)
+    repeated = np.repeat(rows, weights, axis=0)
+    weighted = fit_scaler("standard", 5.0, rows, weights.astype(float))
+    plain = fit_scaler("standard", 5.0, repeated, ones(repeated))
+    np.testing.assert_allclose(weighted.mean, plain.mean, rtol=1e-12)
+    np.testing.assert_allclose(weighted.scale, plain.scale, rtol=1e-12)
+
+
+def test_a_feature_far_away_still_has_its_own_scale():
+    rows = 1e6 + np.random.default_rng(0).normal(size=(300, 1))
+    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
+    assert scaler.scale[0] == pytest.approx(rows.std(), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------ constant columns
+
+
+@pytest.mark.parametrize(
+    "n",
+    [
+        1,
+        2,
+        7,
+        *(
+            pytest.param(
+                n,
+                marks=pytest.mark.xfail(
+                    reason="BUG: the rounding of the mean passes for a deviation"
+                ),
+            )
+            for n in (1000, 30_000)
+        ),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constant_columns_are_centred_and_left_at_scale_one(n, dtype):
+    rows = np.tile(np.array([0.0, 0.1, 1 / 3, -7.7, 1e6 + 0.1], dtype=dtype), (n, 1))
+    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
+    np.testing.assert_array_equal(scaler.scale, 1.0)
+    np.testing.assert_allclose(scaler(rows), 0, atol=1e-6)
+
+
+@pytest.mark.xfail(reason="BUG: the rounding of the mean passes for a deviation")
+def test_a_constant_column_does_not_magnify_what_is_next_to_nothing():
+    # A column that never varied must not throw a new row to the bound for the last digit of it.
+    rows = np.column_stack([np.full(5000, 0.3), np.random.default_rng(0).normal(size=5000)])
+    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
+    assert abs(scaler(np.array([[0.3 + 1e-12, 0.0]]))[0, 0]) < 1e-6
+
+
+# -------------------------------------------------------------------------------- no scaling
+
+
+def test_without_scaling_rows_come_back_as_float32():
+    rows = make_rows(0, 5, 3)
+    scaler = fit_scaler(None, 0.001, rows, ones(rows))
+    assert scaler == Scaler()
+    np.testing.assert_array_equal(scaler(rows), rows.astype(np.float32))
+    narrow = rows.astype(np.float32)
+    assert np.shares_memory(scaler(narrow), narrow)  # nothing to do, nothing copied
+
+
+@pytest.mark.parametrize("scaling", [None, "standard"])
+def test_the_users_rows_are_not_changed(scaling):
+    rows = make_rows(0, 50, 3)
+    before = rows.copy()
+    fit_scaler(scaling, 0.1, rows, ones(rows))(rows)
+    np.testing.assert_array_equal(rows, before)
+
+
+# -------------------------------------------------------------------------------------- errors
+
+
+def test_values_beyond_float32_are_refused_by_their_column():
+    rows = np.ones((4, 3))
+    rows[2, 1] = 1e39
+    with pytest.raises(DataError, match="Column 1 of X"):
+        Scaler()(rows)
+    unbounded = fit_scaler(
+        "standard", None, np.random.default_rng(0).normal(size=(9, 3)), np.ones(9)
+    )
+    with pytest.raises(DataError, match="Column 1 of X"):
+        unbounded(rows)
+
+
+def test_values_beyond_float32_are_fine_once_standardised():
+    rows = 1e100 * np.random.default_rng(0).normal(size=(50, 2))
+    scaled = fit_scaler("standard", None, rows, ones(rows))(rows)
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
+
+
+def test_values_too_large_to_standardise_are_refused_by_their_column_without_warnings():
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    rows[:, 2] *= 1e200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match="Column 2 of X has values too large to standardise"):
+            fit_scaler("standard", 5.0, rows, ones(rows))
+
+
+def test_a_huge_new_value_is_brought_to_the_bound():
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    scaled = fit_scaler("standard", 5.0, rows, ones(rows))(np.array([[1e300, -1e300]]))
+    np.testing.assert_array_equal(scaled, [[5.0, -5.0]])
+
+
+@pytest.mark.parametrize("clip", [0, -1.0, np.nan])
+def test_a_bound_that_is_not_positive_is_refused(clip):
+    with pytest.raises(ParameterError, match="clip="):
+        fit_scaler("standard", clip, np.eye(3), np.ones(3))
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(ParameterError, match="scaling='minmax'"):
+        fit_scaler("minmax", 5.0, np.eye(3), np.ones(3))

@@ -1,0 +1,541 @@
+"""Training that was cut short goes on to the result of the run that was not."""
+
+import ast
+import dataclasses
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import setconv
+from setconv import SetConvClassifier, presets
+from setconv.errors import CheckpointError
+from setconv.training import Callback, TrainingState
+from setconv.training.checkpoint import FILE_NAME, Checkpoint, read_checkpoint
+
+KILLED_AT, EVERY = 18, 7  # the last checkpoint before the end is that of step 14
+SMALL = {"encoder": (16,), "out_features": 8, "n_episodes": 4, "max_steps": 30}
+SCENARIOS = {
+    "defaults with dropout": {**SMALL, "dropout": 0.4, "input_dropout": 0.5},
+    # Steps so long that it soon falls behind its best look; patience ends after the kill.
+    "early stopping": {
+        **SMALL,
+        "early_stopping": True,
+        "eval_every": 2,
+        "patience": 9,
+        "lr": 0.3,
+        "schedule": "constant",
+        "dropout": 0.0,
+        "input_dropout": 0.0,
+    },
+    "REFERENCE": {
+        **presets.REFERENCE,
+        "encoder": (16,),
+        "out_features": 8,
+        "output": 6,
+        "max_steps": 30,
+        "eval_every": 5,
+        "post_size": 50,
+    },
+    "separate heads with weights": {**SMALL, "heads": "separate", "dropout": 0.2},
+    "killed in the middle of a write": SMALL,
+}
+
+# One process imports torch once and forks for each scenario; each child is killed.
+PROGRAM = """
+import ast, os, signal, sys
+from pathlib import Path
+import numpy as np
+import torch
+torch.set_num_threads(1)
+from setconv import SetConvClassifier
+from setconv.training import Callback
+
+class Kill(Callback):
+    def on_step_end(self, state):
+        if state.step == killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+def kill_in_third_write():
+    real, calls = Path.replace, []
+    def replace(self, target):
+        calls.append(target)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(self, target)
+    Path.replace = replace
+
+folder, killed_at, every, scenarios = ast.literal_eval(sys.argv[1])
+folder = Path(folder)
+# What torch loads at a first fit is loaded once, before the forks.
+SetConvClassifier(max_steps=1, encoder=(2,), out_features=2, progress=False).fit([[0], [1]], [0, 1])
+for number, (name, parameters) in enumerate(scenarios.items()):
+    child = os.fork()
+    if child == 0:
+        data = np.load(folder / f"{number}.npz")
+        callbacks = [Kill()]
+        if "write" in name:
+            callbacks = []
+            kill_in_third_write()
+        clf = SetConvClassifier(
+            **parameters, random_state=3, progress=False, callbacks=callbacks,
+            checkpoint_dir=folder / str(number), checkpoint_every=every,
+        )
+        clf.fit(data["X"], data["y"], data["w"] if "weights" in name else None)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (name, status)
+"""
+
+
+class Begin(Callback):
+    """Remembers the step from which a run went on."""
+
+    step = None
+
+    def on_fit_begin(self, state):
+        self.step = state.step
+
+
+class InterruptAt(Callback):
+    def __init__(self, step):
+        self.step = step
+
+    def on_step_end(self, state):
+        if state.step == self.step:
+            raise KeyboardInterrupt
+
+
+def small(**parameters):
+    return SetConvClassifier(**{**SMALL, "random_state": 3, "progress": False, **parameters})
+
+
+def assert_identical(one, other):
+    """Equal to the bit in all that training makes."""
+    weights, others = one.network_.state_dict(), other.network_.state_dict()
+    assert weights.keys() == others.keys()
+    for name, tensor in weights.items():
+        assert torch.equal(tensor, others[name]), name
+    assert np.array_equal(one.representatives_, other.representatives_)
+    assert np.array_equal(one.anchor_, other.anchor_)
+    assert one.history_ == other.history_
+    assert one.n_steps_ == other.n_steps_
+    assert one.report_ == other.report_
+
+
+def saved_step(folder):
+    with safe_open(folder / FILE_NAME, framework="pt") as file:
+        return json.loads(file.metadata()["state"])["step"]
+
+
+def rewrite(folder, *, tensors=None, metadata=None):
+    """Change a checkpoint and keep it well-formed."""
+    path = folder / FILE_NAME
+    with safe_open(path, framework="pt") as file:
+        kept = file.metadata()
+    stored = load_file(path)
+    if tensors:
+        tensors(stored)
+    if metadata:
+        metadata(kept)
+    save_file(stored, path, kept)
+
+
+@pytest.fixture(scope="module")
+def data(binary, multiclass):
+    """Rows, labels and weights of each scenario."""
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(multiclass[0]))
+    return {
+        name: (*multiclass, weights) if "heads" in name else (*binary, np.ones(len(binary[0])))
+        for name in SCENARIOS
+    }
+
+
+@pytest.fixture(scope="module")
+def killed(data, tmp_path_factory):
+    """The folders of checkpoints that killed processes left."""
+    folder = tmp_path_factory.mktemp("killed")
+    for number, name in enumerate(SCENARIOS):
+        X, y, w = data[name]
+        np.savez(folder / f"{number}.npz", X=X, y=y, w=w)
+    argument = repr((str(folder), KILLED_AT, EVERY, SCENARIOS))
+    assert ast.literal_eval(argument)[3] == SCENARIOS
+    path = [str(Path(setconv.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, argument],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)},
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: folder / str(number) for number, name in enumerate(SCENARIOS)}
+
+
+@pytest.fixture
+def interrupted(binary, tmp_path):
+    """A folder with the checkpoint of a run that was interrupted after it."""
+    with pytest.raises(KeyboardInterrupt):
+        small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)]).fit(
+            *binary
+        )
+    return tmp_path
+
+
+# ------------------------------------------------------------------------------------- resuming
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL and fork")
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_killed_run_goes_on_to_the_identical_result(scenario, data, killed):
+    X, y, w = data[scenario]
+    weights = w if "weights" in scenario else None
+    parameters = SCENARIOS[scenario]
+    assert saved_step(killed[scenario]) == 14
+    whole = small(**parameters).fit(X, y, weights)
+    begin = Begin()
+    resumed = small(**parameters, callbacks=[begin])
+    resumed.fit(X, y, weights, resume_from=killed[scenario])
+    assert begin.step == 14, "nothing was left to do again"
+    assert whole.n_steps_ > 18, "the scenario ends before the kill"
+    assert_identical(resumed, whole)
+    assert np.array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL and fork")
+def test_the_scenario_of_early_stopping_stops_early_with_an_older_best(data):
+    X, y, _ = data["early stopping"]
+    clf = small(**SCENARIOS["early stopping"]).fit(X, y)
+    looks = [record for record in clf.history_ if "validation" in record]
+    best = max(looks, key=lambda record: record["validation"])
+    assert best["step"] < 14, "the best weights have to come out of the checkpoint"
+    assert clf.n_steps_ < clf.max_steps
+
+
+def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path):
+    whole = small().fit(*binary)
+    for stop in (8, 17, 25):
+        part = small(checkpoint_dir=tmp_path, checkpoint_every=4, callbacks=[InterruptAt(stop)])
+        with pytest.raises(KeyboardInterrupt):
+            part.fit(*binary, resume_from=tmp_path if stop > 8 else None)
+    resumed = small(checkpoint_dir=tmp_path, checkpoint_every=4)
+    assert_identical(resumed.fit(*binary, resume_from=tmp_path), whole)
+
+
+def test_the_checkpoints_themselves_do_not_change_the_result(binary, tmp_path):
+    plain = small().fit(*binary)
+    written = small(checkpoint_dir=tmp_path, checkpoint_every=3).fit(*binary)
+    assert_identical(written, plain)
+
+
+def test_resuming_takes_a_string_or_a_path(binary, interrupted):
+    assert_identical(
+        small().fit(*binary, resume_from=str(interrupted)),
+        small().fit(*binary, resume_from=Path(interrupted)),
+    )
+
+
+def test_resuming_in_the_same_estimator_after_an_interrupt_gives_the_whole_run(binary, tmp_path):
+    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*binary)
+    clf.set_params(callbacks=())
+    assert_identical(clf.fit(*binary, resume_from=tmp_path), small().fit(*binary))
+
+
+def test_where_and_how_often_checkpoints_are_written_may_differ_when_resuming(
+    binary, interrupted, tmp_path_factory
+):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    clf = small(checkpoint_dir=elsewhere, checkpoint_every=29, batch_size=3)
+    clf.fit(*binary, resume_from=interrupted)
+    assert_identical(clf, small().fit(*binary))
+    assert saved_step(elsewhere) == 30
+    assert saved_step(interrupted) == 10
+
+
+def test_a_finished_run_is_resumed_without_a_step(binary, tmp_path):
+    clf = small(checkpoint_dir=tmp_path).fit(*binary)
+    begin = Begin()
+    again = small(callbacks=[begin]).fit(*binary, resume_from=tmp_path)
+    assert begin.step == 30
+    assert_identical(again, clf)
+
+
+def test_a_finished_run_that_stopped_early_is_resumed_without_a_step(data, tmp_path):
+    X, y, _ = data["early stopping"]
+    parameters = SCENARIOS["early stopping"]
+    clf = small(**parameters, checkpoint_dir=tmp_path).fit(X, y)
+    begin = Begin()
+    again = small(**parameters, callbacks=[begin]).fit(X, y, resume_from=tmp_path)
+    assert begin.step == clf.n_steps_ < 30
+    assert_identical(again, clf)
+
+
+def test_a_run_that_a_callback_stopped_goes_on_when_it_is_resumed(binary, tmp_path):
+    class Stop(Callback):
+        def on_step_end(self, state):
+            state.stop = state.step == 11
+
+    part = small(checkpoint_dir=tmp_path, callbacks=[Stop()]).fit(*binary)
+    assert part.n_steps_ == saved_step(tmp_path) == 11
+    assert_identical(small().fit(*binary, resume_from=tmp_path), small().fit(*binary))
+
+
+# ------------------------------------------------------------------------------------- when due
+
+
+def test_checkpoints_are_written_when_due_and_at_the_end(binary, tmp_path):
+    steps = []
+
+    class Steps(Callback):
+        def on_step_end(self, state):
+            if (tmp_path / FILE_NAME).exists():
+                steps.append((state.step, saved_step(tmp_path)))
+
+    small(checkpoint_dir=tmp_path, checkpoint_every=12, callbacks=[Steps()]).fit(*binary)
+    assert steps[0] == (13, 12)
+    assert (25, 24) in steps
+    assert saved_step(tmp_path) == 30
+
+
+def test_the_folder_holds_one_checkpoint_and_nothing_else(binary, tmp_path):
+    folder = tmp_path / "deep" / "er"
+    small(checkpoint_dir=folder, checkpoint_every=5).fit(*binary)
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+
+
+def test_no_checkpoint_is_written_without_a_folder(binary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small().fit(*binary)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_a_checkpoint_and_says_how_to_go_on(binary, tmp_path, caplog, capsys):
+    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    with caplog.at_level(logging.WARNING, "setconv"), pytest.raises(KeyboardInterrupt):
+        clf.fit(*binary)
+    (record,) = caplog.records
+    assert record.name == "setconv"
+    assert "Interrupted after step 15" in record.getMessage()
+    assert f"resume_from={str(tmp_path)!r}" in record.getMessage()
+    assert capsys.readouterr().out == ""
+    assert_identical(small().fit(*binary, resume_from=tmp_path), small().fit(*binary))
+
+
+def test_an_interrupt_without_a_folder_promises_nothing(binary, caplog):
+    with pytest.raises(KeyboardInterrupt):
+        small(callbacks=[InterruptAt(5)]).fit(*binary)
+    assert caplog.records == []
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=CheckpointError,
+    reason="BUG: interrupted before the first checkpoint is due, there is none to go on from",
+)
+def test_the_advice_after_an_early_interrupt_can_be_followed(binary, tmp_path, caplog):
+    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(5)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*binary)
+    if any("resume_from" in record.getMessage() for record in caplog.records):
+        small().fit(*binary, resume_from=tmp_path)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=CheckpointError,
+    reason="BUG: a warm network is trained in place, so its checkpoint is of 'another' fit",
+)
+def test_an_interrupted_warm_start_can_be_resumed_in_the_same_estimator(binary, tmp_path):
+    clf = small(warm_start=True).fit(*binary)
+    clf.set_params(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*binary)
+    clf.set_params(callbacks=())
+    clf.fit(*binary, resume_from=tmp_path)
+    assert_identical(clf, small(warm_start=True).fit(*binary).fit(*binary))
+
+
+@pytest.mark.xfail(
+    strict=True, raises=TypeError, reason="BUG: max_steps of numpy's int is not JSON"
+)
+def test_a_number_of_steps_from_numpy_can_be_checkpointed(binary, tmp_path):
+    small(max_steps=np.int64(10), checkpoint_dir=tmp_path).fit(*binary)
+    assert saved_step(tmp_path) == 10
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=FileExistsError,
+    reason="BUG: found out at the first checkpoint, and not an error of setconv",
+)
+def test_a_folder_for_checkpoints_that_is_a_file_is_a_clear_error(binary, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(setconv.errors.SetConvError, match="checkpoint_dir"):
+        small(checkpoint_dir=tmp_path / "file").fit(*binary)
+
+
+# -------------------------------------------------------------------------------------- refusal
+
+
+OTHERS = {
+    "random_state": 4,
+    "max_steps": 31,
+    "lr": 0.002,
+    "dropout": 0.1,
+    "input_dropout": 0.1,
+    "encoder": (17,),
+    "class_weight": {0: 1, 1: 2},
+    "support_size": 32,
+    "anchor": "kmeans",
+    "scaling": None,
+    "clip": 0.5,
+    "schedule": "cosine",
+    "early_stopping": True,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_checkpoint_of_other_parameters_is_refused(binary, interrupted, name):
+    clf = small(**{name: OTHERS[name]})
+    with pytest.raises(CheckpointError, match="other data, parameters or random_state"):
+        clf.fit(*binary, resume_from=interrupted)
+    assert not hasattr(clf, "network_")
+
+
+def test_a_checkpoint_of_other_data_is_refused(binary, interrupted):
+    X, y = binary
+    other_rows, other_labels = X.copy(), y.copy()
+    other_rows[7, 3] += 1e-3
+    other_labels[np.flatnonzero(y == 1)[0]] = 0
+    weights = np.ones(len(y))
+    weights[0] = 2
+    for arguments in ((other_rows, y), (X, other_labels), (X, y, weights), (X[:-1], y[:-1])):
+        with pytest.raises(CheckpointError, match="same, or fit without resume_from"):
+            small().fit(*arguments, resume_from=interrupted)
+
+
+def test_a_checkpoint_is_refused_where_the_seed_is_random(binary, interrupted):
+    with pytest.raises(CheckpointError, match="random_state"):
+        small(random_state=None).fit(*binary, resume_from=interrupted)
+
+
+def test_other_validation_rows_are_refused(binary, tmp_path):
+    X, y = binary
+    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y, X_val=X[:50], y_val=y[:50])
+    with pytest.raises(CheckpointError, match="other data"):
+        small().fit(X, y, X_val=X[:51], y_val=y[:51], resume_from=tmp_path)
+    small().fit(X, y, X_val=X[:50], y_val=y[:50], resume_from=tmp_path)
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_folder_without_a_checkpoint_is_refused(binary, tmp_path, present):
+    folder = tmp_path if present else tmp_path / "nowhere"
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .*checkpoint_dir"):
+        small().fit(*binary, resume_from=folder)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, -1])
+def test_a_truncated_checkpoint_is_refused(binary, interrupted, kept):
+    path = interrupted / FILE_NAME
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(CheckpointError, match=r"damaged .*remove it and fit anew"):
+        small().fit(*binary, resume_from=interrupted)
+
+
+@pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"{}", b"\xff" * 5000])
+def test_a_file_that_is_no_checkpoint_is_refused(binary, tmp_path, content):
+    (tmp_path / FILE_NAME).write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged or not a checkpoint"):
+        small().fit(*binary, resume_from=tmp_path)
+
+
+def test_safetensors_of_another_program_are_refused(binary, tmp_path):
+    save_file({"weight": torch.ones(3)}, tmp_path / FILE_NAME, {"from": "elsewhere"})
+    with pytest.raises(CheckpointError, match="not a checkpoint"):
+        small().fit(*binary, resume_from=tmp_path)
+
+
+def test_a_checkpoint_of_a_newer_format_is_refused(binary, interrupted):
+    rewrite(interrupted, metadata=lambda kept: kept.update(format="setconv-checkpoint-2"))
+    with pytest.raises(CheckpointError, match="setconv-checkpoint-2"):
+        small().fit(*binary, resume_from=interrupted)
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: a checkpoint has no checksum, a model has one")
+def test_a_checkpoint_with_a_changed_byte_is_refused(binary, interrupted):
+    path = interrupted / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[-10] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        small().fit(*binary, resume_from=interrupted)
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: what is inside a checkpoint is not checked")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"metadata": lambda kept: kept.pop("fingerprint")},
+        {"metadata": lambda kept: kept.update(state='{"best_score": null, "strange": 1}')},
+        {"metadata": lambda kept: kept.update(state="[]")},
+        {"tensors": lambda stored: stored.pop("network/setconv.attention")},
+        {"tensors": lambda stored: stored.pop("loss/sum")},
+        {"tensors": lambda stored: stored.update({"optimizer/strange": torch.ones(1)})},
+    ],
+    ids=["no fingerprint", "strange state", "no state", "no weights", "no loss", "strange tensor"],
+)
+def test_a_checkpoint_that_lacks_a_part_is_refused(binary, interrupted, damage):
+    rewrite(interrupted, **damage)
+    with pytest.raises(CheckpointError):
+        small().fit(*binary, resume_from=interrupted)
+
+
+@pytest.mark.xfail(
+    strict=True, raises=CheckpointError, reason="BUG: compared as text, so [16] is not (16,)"
+)
+def test_parameters_that_say_the_same_are_the_same(binary, interrupted):
+    small(encoder=[16]).fit(*binary, resume_from=interrupted)
+
+
+# ----------------------------------------------------------------------------------- the format
+
+
+def test_a_checkpoint_reads_back_as_it_was_written(tmp_path):
+    state = TrainingState(50, 20, 0.5, [{"step": 20, "loss": 0.5, "lr": 0.1}], 10, -0.4, 1)
+    tensors = {
+        "network/a": torch.arange(3.0),
+        "best/a": torch.ones(2, 2),
+        "loss/count": torch.ones(()),
+    }
+    Checkpoint("print", state, tensors).write(tmp_path)
+    read = read_checkpoint(tmp_path, "print")
+    # The loss is a running mean, which the sums in the tensors give anew.
+    assert np.isnan(read.state.loss)
+    assert dataclasses.replace(read.state, loss=0.5) == state
+    assert read.tensors.keys() == tensors.keys()
+    assert all(torch.equal(read.tensors[name], tensor) for name, tensor in tensors.items())
+    assert read.section("best").keys() == {"a"}
+    assert torch.equal(read.section("network")["a"], torch.arange(3.0))
+
+
+def test_a_run_without_a_look_at_validation_rows_reads_back(tmp_path):
+    Checkpoint("print", TrainingState(50, 20), {"network/a": torch.ones(1)}).write(tmp_path)
+    state = read_checkpoint(tmp_path, "print").state
+    assert (state.best_step, state.best_score) == (None, -np.inf)
+
+
+def test_a_section_is_not_confused_with_a_name_that_begins_alike():
+    both = {"best/a": torch.ones(1), "best_of/a": torch.zeros(1)}
+    assert Checkpoint("", TrainingState(1), both).section("best") == {"a": both["best/a"]}
