@@ -90,7 +90,7 @@ def test_every_parameter_that_a_fit_reads_is_a_constructor_parameter():
     assert set(FitParameters.__dataclass_fields__) <= set(SetConvClassifier().get_params())
 
 
-def test_the_documented_attributes_are_those_that_a_fit_leaves(fitted, binary):
+def test_the_documented_attributes_are_those_that_a_fit_leaves(fitted):
     names = set(documented(SetConvClassifier, "Attributes"))
     public = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
     assert names - {"feature_names_in_"} == public

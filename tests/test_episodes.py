@@ -241,10 +241,11 @@ def test_passes_are_shuffled_anew():
 # ------------------------------------------------------------------------------------- randomness
 
 
-def drawn(seed, n_draws=3, skip=0):
+def drawn(seed, n_draws=3, skip=None):
     y = labels_of([90, 25, 3])
     sampler = EpisodeSampler(y, support_size=16, n_queries=2, n_episodes=4, random_state=seed)
-    sampler.skip(skip)
+    if skip is not None:
+        sampler.skip(skip)
     return [np.concatenate(episodes, axis=1) for episodes in islice(sampler, n_draws)]
 
 

@@ -130,10 +130,15 @@ def test_separate_heads_draw_episodes_of_their_own_two_class_problem(counts, see
 
 
 def test_heads_draw_independently_of_each_other():
-    _, episodes = make_episodes([20, 20, 20], "separate")
+    codes, episodes = make_episodes([20, 20, 20], "separate")
     drawn = episodes.draw()
-    # The rest of two heads has the same class ratio, and other rows all the same.
-    assert not np.array_equal(np.sort(drawn[0], axis=None), np.sort(drawn[1], axis=None))
+    # Heads of equal class sizes must not take the same places of their classes.
+    places = []
+    for head in (0, 1):
+        rows = drawn[head].ravel()
+        places.append(np.searchsorted(np.flatnonzero(codes == head), rows[codes[rows] == head]))
+    assert len(places[0]) == len(places[1])
+    assert (places[0] != places[1]).any()
 
 
 def test_with_two_classes_separate_heads_are_shared_ones():

@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--features", type=int, default=1024)
     parser.add_argument("--out", type=int, default=128)
-    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--turns", type=int, default=5)
     size = parser.parse_args()
     generator = torch.Generator().manual_seed(0)
     layer = SetConv(size.features, size.out, generator=generator)
@@ -48,7 +48,7 @@ def main() -> None:
             "fast": lambda: both_ways(lambda layer, rows, anchor: layer(rows, anchor)),
             "literal": lambda: both_ways(literal),
         },
-        size.repeats,
+        size.turns,
     )
     print(f"N={size.rows}, d={size.features}, d_o={size.out}, {torch.get_num_threads()} threads")
     print(f"largest difference of the two results: {gap:.1e}")

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import LabelError, ParameterError
 
+__all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]
+
 Indices = NDArray[np.int64]
 QuerySource = Literal["disjoint", "support"]
 

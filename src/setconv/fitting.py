@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer, TrainingSettings
 from setconv.training.validation import MONITORS, Monitor, monitored_figure, report_scores
 
+logger = logging.getLogger("setconv")
 ReportSource = Literal["validation", "training"]
 _REPORT_ROWS = 20_000  # training rows that the report is made from when there are no others
 
@@ -213,7 +215,15 @@ def fit_model(
         callbacks=callbacks,
         checkpoints=_plan_checkpoints(parameters, settings, bench, seed, resume_from),
     )
+    logger.info(
+        "Fitting %d rows of %d features in %d classes: %d steps on %s.",
+        *train.features.shape,
+        n_classes,
+        settings.max_steps,
+        device,
+    )
     state = trainer.run()
+    logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
     bench.represent()
     model.sums = bench.model.sums
     return FitResult(model, state, *bench.judge(classes))

@@ -1,6 +1,7 @@
 """The layer against the printed equations, which build every tensor that the layer avoids."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -72,6 +73,12 @@ def gradients(result, *inputs):
     return torch.autograd.grad((result * weights).sum(), inputs, retain_graph=True)
 
 
+def both_ways(layer, rows, anchor):
+    """The sets' representations: directly, and with the layer prepared for its anchor."""
+    yield layer(rows, anchor)
+    yield layer.prepare(anchor.unsqueeze(-2))(rows).mean(dim=-2)
+
+
 # ------------------------------------------------------------------------- the printed equations
 
 
@@ -83,12 +90,13 @@ def test_values_and_gradients_are_those_of_the_printed_equations(
     layer = make_layer(d, d_o, hidden, seed=seed)
     rows = noise(seed + 1, *lead, n, d).requires_grad_()
     anchor = noise(seed + 2, *(lead if anchor_a_set else ()), d).requires_grad_()
-    fast, slow = layer(rows, anchor), literal_sets(layer, rows, anchor)
-    assert fast.shape == (*lead, d_o)
-    torch.testing.assert_close(fast, slow, **EXACT)
     inputs = (rows, anchor, *layer.parameters())
-    for ours, theirs in zip(gradients(fast, *inputs), gradients(slow, *inputs), strict=True):
-        torch.testing.assert_close(ours, theirs, **EXACT)
+    slow = literal_sets(layer, rows, anchor)
+    for fast in both_ways(layer, rows, anchor):
+        assert fast.shape == (*lead, d_o)
+        torch.testing.assert_close(fast, slow, **EXACT)
+        for ours, theirs in zip(gradients(fast, *inputs), gradients(slow, *inputs), strict=True):
+            torch.testing.assert_close(ours, theirs, **EXACT)
 
 
 def test_a_set_of_two_worked_by_hand():
@@ -96,20 +104,36 @@ def test_a_set_of_two_worked_by_hand():
     with torch.no_grad():
         layer.attention.copy_(torch.tensor([[0.0], [torch.log(torch.tensor(3.0))]]))  # 1/4, 3/4
         layer.g1[0].weight.copy_(torch.tensor([[1.0], [2.0]]))
-        layer.g1[0].bias.copy_(torch.tensor([[0.5]]))
+        layer.g1[0].bias.fill_(0.5)
     rows = torch.tensor([[4.0, 0.0], [0.0, 4.0]]).double()
     # Y - x is (-3, 1) and (1, -3): g1 is -.5 and -4.5; the attended rows are 1 and 3.
-    result = layer(rows, torch.tensor([1.0, 1.0]).double())
-    assert result.item() == pytest.approx((-0.5 * 1 - 4.5 * 3) / 2, abs=1e-6)
+    for result in both_ways(layer, rows, torch.tensor([1.0, 1.0]).double()):
+        assert result.item() == pytest.approx((-0.5 * 1 - 4.5 * 3) / 2, abs=1e-6)
 
 
 def test_float32_agrees_with_the_printed_equations_in_float64():
     layer = make_layer(64, 16, (8,), seed=3)
     rows, anchor = noise(4, 50, 64), noise(5, 64)
     exact = literal(rows, anchor, layer.attention, layer.g1)
-    narrow = layer.float()(rows.float(), anchor.float())
-    assert narrow.dtype == torch.float32
-    torch.testing.assert_close(narrow.double(), exact, rtol=1e-4, atol=1e-4)
+    for narrow in both_ways(layer.float(), rows.float(), anchor.float()):
+        assert narrow.dtype == torch.float32
+        torch.testing.assert_close(narrow.double(), exact, rtol=1e-4, atol=1e-4)
+
+
+def test_very_unequal_attention_neither_overflows_nor_vanishes():
+    layer = make_layer(4, 2).float()
+    with torch.no_grad():
+        layer.attention.copy_(torch.tensor([[900.0, -900], [-900, -900], [0, -2000], [899, -901]]))
+    rows = torch.tensor([[1.0, 2.0, 3.0, 4.0]], requires_grad=True)
+    share = math.exp(-1) / (1 + math.exp(-1)), math.exp(-1) / (2 + math.exp(-1))
+    attended = [1 + 3 * share[0], (1 - share[1]) / 2 * 3 + 4 * share[1]]
+    with torch.no_grad():
+        for linear in layer.g1:
+            linear.weight.zero_()
+            linear.bias.fill_(1.0)
+    for result in both_ways(layer, rows, torch.zeros(4)):
+        assert result.tolist() == pytest.approx(attended, rel=1e-5)
+        assert all(g.isfinite().all() for g in gradients(result, rows, layer.attention))
 
 
 @pytest.mark.parametrize("hidden", [(), (3,), (3, 2)])
@@ -159,7 +183,8 @@ def test_no_tensor_as_large_as_the_kernel_is_ever_made():
         lambda tensor: tensor,
     )
     with LargestStorage() as fast, hooks:
-        gradients(layer(rows, anchor), *inputs)
+        for result in both_ways(layer, rows, anchor):
+            gradients(result, *inputs)
     with LargestStorage() as slow:
         gradients(literal(rows, anchor, layer.attention, layer.g1), *inputs)
     assert slow.elements >= n * d * d_o  # the measure sees such a tensor where there is one
@@ -184,12 +209,12 @@ def test_the_order_of_the_rows_does_not_matter(n, hidden, seed):
 def test_a_row_is_embedded_as_a_set_of_one(hidden, seed):
     layer = make_layer(5, 4, hidden, seed=seed)
     rows, anchor = noise(seed + 1, 6, 5), noise(seed + 2, 5)
-    embedded = layer.embed(rows, anchor)
-    assert embedded.shape == (6, 4)
-    for row, alone in zip(rows, embedded, strict=True):
-        torch.testing.assert_close(layer(row[None], anchor), alone, **EXACT)
-        one = literal(row[None], anchor, layer.attention, layer.g1)
-        torch.testing.assert_close(alone, one, **EXACT)
+    for embedded in (layer.embed(rows, anchor), layer.prepare(anchor[None])(rows)):
+        assert embedded.shape == (6, 4)
+        for row, alone in zip(rows, embedded, strict=True):
+            torch.testing.assert_close(layer(row[None], anchor), alone, **EXACT)
+            one = literal(row[None], anchor, layer.attention, layer.g1)
+            torch.testing.assert_close(alone, one, **EXACT)
 
 
 @FEW
@@ -285,7 +310,9 @@ def unstack(layer):
     single = []
     for number in range(layer.stack):
         one = SetConv(layer.in_features, layer.out_features, layer.hidden).double()
-        one.load_state_dict({name: value[number] for name, value in layer.state_dict().items()})
+        own = one.state_dict()
+        state = layer.state_dict()
+        one.load_state_dict({name: state[name][number].view_as(own[name]) for name in own})
         single.append(one)
     return single
 
@@ -313,7 +340,9 @@ def test_a_stack_of_layers_equals_the_layers_one_by_one(
         by_layer = [gradients(one_by_one, *one.parameters()) for one in singles]
         theirs += [torch.stack(parts) for parts in zip(*by_layer, strict=True)]
         for our, their in zip(ours, theirs, strict=True):
-            torch.testing.assert_close(our, their, **EXACT)
+            torch.testing.assert_close(our, their.view_as(our), **EXACT)
+    prepared = layer.prepare(anchor.unsqueeze(-2))(rows)
+    torch.testing.assert_close(prepared, layer.embed(rows, anchor), **EXACT)
 
 
 def test_a_stack_takes_leading_dimensions_before_its_own():
@@ -329,14 +358,17 @@ def test_a_stack_takes_leading_dimensions_before_its_own():
 # ------------------------------------------------------------------------------------- attention
 
 
+def kernel_of(layer, d):
+    return layer.prepare(torch.zeros(1, d).double())
+
+
 @FEW
 @given(widths, widths, st.sampled_from([None, 1, 3]), seeds)
 def test_the_attention_of_each_output_sums_to_one_over_the_features(d, d_o, stack, seed):
     layer = make_layer(d, d_o, stack=stack, seed=seed)
     with torch.no_grad():
         layer.attention.mul_(20)  # far from uniform
-    kernel = layer.prepare(torch.zeros(1, d).double())
-    attention = kernel.matrix[..., :d_o]
+    attention = kernel_of(layer, d).matrix[..., :d_o]
     assert (attention >= 0).all()
     torch.testing.assert_close(attention.sum(dim=-2), torch.ones_like(attention[..., 0, :]))
     # Seen from outside: attention leaves a row of equal features what it is.
@@ -344,8 +376,8 @@ def test_the_attention_of_each_output_sums_to_one_over_the_features(d, d_o, stac
     zero_g1["0.bias"] = torch.ones_like(zero_g1["0.bias"])
     layer.g1.load_state_dict(zero_g1)
     rows = torch.full((2, d), 3.5).double()
-    result = layer.embed(rows, torch.zeros(d).double())
-    torch.testing.assert_close(result, torch.full_like(result, 3.5))
+    for result in (layer.embed(rows, torch.zeros(d).double()), kernel_of(layer, d)(rows)):
+        torch.testing.assert_close(result, torch.full_like(result, 3.5))
 
 
 def test_a_new_layer_attends_to_all_features_alike():

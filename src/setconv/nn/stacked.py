@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
@@ -46,7 +47,7 @@ class StackedLinear(nn.Module):
     Attributes
     ----------
     weight : Parameter of shape ([stack,] in_features, out_features)
-    bias : Parameter of shape ([stack,] 1, out_features), or None
+    bias : Parameter of shape (out_features,) or (stack, 1, out_features), or None
     """
 
     def __init__(
@@ -64,9 +65,12 @@ class StackedLinear(nn.Module):
         self.weight = nn.Parameter(torch.empty(*lead, in_features, out_features))
         bound = gain * math.sqrt(3 / in_features)
         nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        self.bias = nn.Parameter(torch.zeros(*lead, 1, out_features)) if bias else None
+        shape = (out_features,) if stack is None else (stack, 1, out_features)
+        self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
 
     def forward(self, rows: Tensor) -> Tensor:
         """Apply every layer of the stack to ``rows`` (see `stacked_matmul`)."""
+        if self.weight.dim() == 2:
+            return functional.linear(rows, self.weight.mT, self.bias)
         product = stacked_matmul(rows, self.weight)
         return product if self.bias is None else product + self.bias

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from tqdm.auto import tqdm
 
+__all__ = ["Callback", "ProgressBar", "TrainingState"]
+
 Progress = Literal["auto"] | bool
 
 
