@@ -231,14 +231,12 @@ def test_anchors_that_cannot_work_are_refused(anchor, message):
         anchors_of(anchor, rows, codes)
 
 
-@pytest.mark.xfail(reason="BUG: only the first is used and the others are dropped without a word")
 def test_a_function_that_returns_anchors_for_several_heads_is_refused():
     rows, codes = make_case([60, 5, 8])
     with pytest.raises(ParameterError, match=r"the result of anchor\(rows\)"):
         anchors_of(lambda side: np.stack([side[:2]] * 3), rows, codes)
 
 
-@pytest.mark.xfail(reason="BUG: the sizes of the rules are not checked")
 @pytest.mark.parametrize(
     "make", [lambda: Subset(0), lambda: Subset(-1), lambda: KMeans(0), lambda: KMeans(-2)]
 )

@@ -151,9 +151,6 @@ def test_sparse_rows_are_refused_with_the_way_to_make_them_dense(model, X, y, ki
             call()
 
 
-@pytest.mark.xfail(
-    strict=True, raises=TypeError, reason="BUG: scikit-learn's TypeError, not one of setconv.errors"
-)
 def test_sparse_rows_are_refused_with_an_error_of_setconv(X, y):
     with pytest.raises(SetConvError):
         small().fit(sparse.csr_matrix(X), y)
@@ -173,10 +170,6 @@ def test_columns_of_text_are_refused_by_name(kind, y, request):
         small().fit(frame, y)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: polars' dates are taken as numbers, pandas' are refused without a name",
-)
 @pytest.mark.parametrize("kind", ["pandas_frame", "polars_frame"])
 def test_columns_of_dates_are_refused_by_name(kind, y, request):
     frame = request.getfixturevalue(kind)
@@ -195,7 +188,6 @@ def test_an_array_of_strings_is_refused_with_one_of_them(y, dtype):
         small().fit(np.array([["red", "blue"]] * len(y), dtype=dtype), y)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: only numpy's words: no column, no next step")
 def test_an_array_of_strings_is_refused_with_its_column_and_a_next_step(X, y):
     rows = X.astype(object)
     rows[:, 3] = "red"
@@ -285,9 +277,6 @@ def test_a_missing_label_is_a_label_error(X, y, name):
         small().fit(X, MISSING[name](y.astype(str).tolist()))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: scikit-learn's check comes first, the message is never reached"
-)
 @pytest.mark.parametrize("name", [*MISSING, "numbers"])
 def test_a_missing_label_is_refused_with_its_row(X, y, name):
     labels = [*y[:5], np.nan, *y[6:]]
@@ -310,20 +299,12 @@ def test_labels_of_different_types_are_a_label_error(X, name):
         small().fit(X, np.array(MIXED[name], dtype=object))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: scikit-learn's check comes first, the message is never reached"
-)
 @pytest.mark.parametrize("name", MIXED)
 def test_labels_of_different_types_are_refused_with_the_types(X, name):
     with refuses(LabelError, "different types", "int, str", "one type"):
         small().fit(X, np.array(MIXED[name], dtype=object))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=LabelError,
-    reason="BUG: integers and bools in an object array are 'unknown'",
-)
 @pytest.mark.parametrize("kind", [int, bool])
 def test_integers_and_bools_in_an_object_array_are_labels(X, y, kind):
     labels = np.array([kind(label) for label in y], dtype=object)
@@ -371,7 +352,6 @@ def test_a_single_announced_class_is_refused(X, y):
         small().partial_fit(X, y, classes=[1])
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="BUG: len() of a number")
 def test_classes_that_are_no_list_are_refused(X, y):
     with refuses(LabelError, "classes"):
         small().partial_fit(X, y, classes=1)
@@ -447,7 +427,6 @@ def test_validation_rows_that_cannot_be_used_are_refused(X, y, name):
         small().fit(X, y, X_val=rows, y_val=labels)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the message blames X and y")
 @pytest.mark.parametrize("name", VALIDATION)
 def test_validation_rows_that_cannot_be_used_are_named(X, y, name):
     rows, labels = VALIDATION[name](X, y)
@@ -455,9 +434,6 @@ def test_validation_rows_that_cannot_be_used_are_named(X, y, name):
         small().fit(X, y, X_val=rows, y_val=labels)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: no row is left to look at; numpy's error from deep inside"
-)
 def test_rows_too_few_for_a_validation_part_are_refused(X, y):
     rows = [int(np.flatnonzero(y == label)[0]) for label in (0, 1)]
     with refuses(DataError, "validation"):
@@ -565,7 +541,6 @@ def test_a_class_weight_that_cannot_work_is_refused(X, y, value, advice):
         small(class_weight=value).fit(X, y)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: DataError, although it is a parameter")
 def test_a_class_weight_that_cannot_work_is_a_bad_parameter(X, y):
     with refuses(ParameterError, "class_weight"):
         small(class_weight={0: -1}).fit(X, y)
@@ -609,9 +584,6 @@ WRONG_TYPES = [
 ]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: an error of Python's, which does not name the parameter"
-)
 @pytest.mark.parametrize(("name", "value"), WRONG_TYPES)
 def test_a_parameter_of_a_wrong_type_is_refused_by_name(X, y, name, value):
     with refuses(ParameterError, name):
@@ -632,7 +604,6 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: taken, or found out as divergence")
 @pytest.mark.parametrize(("name", "value"), NONSENSE)
 def test_a_parameter_that_makes_no_sense_is_refused_by_name(X, y, name, value):
     with refuses(ParameterError, name):
@@ -729,9 +700,6 @@ def test_after_a_fit_that_failed_the_earlier_model_is_as_it_was(X, y, name):
     assert_as_before(clf, X, before)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: n_features_in_ and the names are set before the rest is checked"
-)
 @pytest.mark.parametrize("name", ["nan", "labels", "one class", "parameter", "in training"])
 def test_after_a_fit_on_other_columns_that_failed_the_earlier_model_is_as_it_was(X, y, name):
     arguments, parameters = FAILING_FITS[name]
@@ -743,7 +711,6 @@ def test_after_a_fit_on_other_columns_that_failed_the_earlier_model_is_as_it_was
     assert_as_before(clf, X, before)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the names of the failed fit stay")
 def test_after_a_failed_fit_with_other_names_the_earlier_model_is_as_it_was(pandas_frame, y):
     clf = small().fit(pandas_frame, y)
     before = snapshot(clf, pandas_frame)
@@ -752,7 +719,6 @@ def test_after_a_failed_fit_with_other_names_the_earlier_model_is_as_it_was(pand
     assert_as_before(clf, pandas_frame, before)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: a warm start trains the network of the model itself")
 def test_after_a_warm_start_that_failed_the_earlier_model_is_as_it_was(X, y):
     clf = small(warm_start=True).fit(X, y)
     before = snapshot(clf, X)

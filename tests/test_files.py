@@ -135,9 +135,6 @@ def test_a_failure_while_the_new_folder_is_moved_brings_the_old_one_back(tmp_pat
     assert names(tmp_path) == ["model"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the empty folder made for the old one is left beside it"
-)
 def test_a_failure_while_the_old_folder_is_moved_aside_leaves_no_litter(tmp_path, monkeypatch):
     replace_folder(tmp_path / "model", {"one": b"old"})
     monkeypatch.setattr(Path, "replace", failing(2))

@@ -113,7 +113,6 @@ def test_constant_columns_are_centred_and_left_at_scale_one(n, dtype):
     np.testing.assert_allclose(scaler(rows), 0, atol=1e-6)
 
 
-@pytest.mark.xfail(reason="BUG: the rounding of the mean passes for a deviation")
 def test_a_constant_column_does_not_magnify_what_is_next_to_nothing():
     # A column that never varied must not throw a new row to the bound for the last digit of it.
     rows = np.column_stack([np.full(5000, 0.3), np.random.default_rng(0).normal(size=5000)])

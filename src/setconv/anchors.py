@@ -51,6 +51,11 @@ class Subset:
 
     size: int = 100
 
+    def __post_init__(self) -> None:
+        """Refuse a subset of no rows."""
+        if self.size < 1:
+            raise ParameterError(f"anchor: Subset(size={self.size!r}) needs at least 1 row.")
+
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Return the mean of the subset, shape (1, n_features)."""
         chosen = rng.permutation(len(rows))[: self.size]
@@ -68,6 +73,11 @@ class KMeans:
     """
 
     k: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse no centroids."""
+        if self.k < 1:
+            raise ParameterError(f"anchor: KMeans(k={self.k!r}) needs at least 1 centroid.")
 
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Return the centroids, shape (k, n_features)."""
@@ -124,7 +134,13 @@ def compute_anchors(
     for side in sides:
         smaller = side == (1 if 2 * int(side.sum()) <= len(side) else 0)
         picked = make(rows[smaller], weights[smaller])
-        made.append(_as_anchors(picked, width, "the result of anchor(rows)")[0])
+        one = _as_anchors(picked, width, "the result of anchor(rows)")
+        if len(one) != 1:
+            raise ParameterError(
+                f"the result of anchor(rows) has shape {one.shape}: it is called for each head, so "
+                f"give ({width},) or (k, {width})."
+            )
+        made.append(one[0])
     count = max(len(one) for one in made)
     return np.stack([one[np.arange(count) % len(one)] for one in made])
 
@@ -144,7 +160,10 @@ def _maker(anchor: Any, rng: np.random.Generator) -> Callable[[Array, Array], Ar
 
 
 def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"{name} must be numbers: {error}") from error
     if array.ndim not in (1, 2, 3) or array.shape[-1] != width or array.size == 0:
         raise ParameterError(
             f"{name} has shape {array.shape}: with {width} features give ({width},), "

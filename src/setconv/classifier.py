@@ -16,14 +16,14 @@ from setconv.anchors import Anchor
 from setconv.decision import decide, probabilities
 from setconv.episodes import QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError
-from setconv.fitting import FitParameters, FitResult, Rows, fit_model
+from setconv.fitting import FitResult, Rows, fit_model
 from setconv.heads import HeadSharing
 from setconv.model import SetConvModel
-from setconv.nn import SetConvNetwork
 from setconv.nn.network import Similarity
+from setconv.parameters import FitParameters, seed_from
 from setconv.saving import save_classifier
 from setconv.scaling import Scaling
-from setconv.training.callbacks import Callback, Progress, ProgressBar, wants_progress
+from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer
 from setconv.training.validation import Monitor, split_validation
@@ -268,14 +268,13 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        rows = inputs.check_rows(self, X, reset=True)
-        labels = inputs.check_labels(y, len(rows))
-        weights = inputs.check_weights(sample_weight, len(rows))
-        members = inputs.check_groups(groups, len(rows))
-        validation = None
-        if X_val is not None or y_val is not None:
+        with inputs.columns_kept_on_error(self):
+            rows = inputs.check_rows(self, X, reset=True)
+            labels = inputs.check_labels(y, len(rows))
+            weights = inputs.check_weights(sample_weight, len(rows))
+            members = inputs.check_groups(groups, len(rows))
             validation = self._check_validation(X_val, y_val)
-        return self._fit(rows, labels, weights, members, validation, resume_from)
+            return self._fit(rows, labels, weights, members, validation, resume_from)
 
     def partial_fit(
         self,
@@ -313,7 +312,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         labels = inputs.check_labels(y, len(rows))
         weights = inputs.check_weights(sample_weight, len(rows))
         if classes is not None:
-            announced = inputs.encode_labels(inputs.check_labels(classes, len(classes)))[0]  # type: ignore[arg-type]
+            announced = inputs.check_classes(classes)
             if first:
                 self.classes_ = announced
             elif not np.array_equal(announced, self.classes_):
@@ -391,20 +390,20 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         kept = weights > 0
         classes, codes = inputs.encode_labels(labels[kept])
         train = Rows(rows[kept], codes, weights[kept])
-        warm = self._warm_network(classes, rows.shape[1])
+        warm = self._warm_weights(classes, rows.shape[1])
         params = self.get_params(deep=False)
         names = [field.name for field in dataclasses.fields(FitParameters)]
         parameters = FitParameters(**{name: params[name] for name in names})
-        seed = _seed_from(self.random_state)
+        seed = seed_from(self.random_state)
         held_out = None
         if validation is not None:
             known = inputs.encode_known_labels(validation[1], classes, "y_val")
             held_out = Rows(validation[0], known, np.ones(len(known)))
         elif self.early_stopping:
             groups = None if groups is None else groups[kept]
-            inside, outside = split_validation(codes, self.validation_fraction, groups, seed)
+            fraction = parameters.validation_fraction
+            inside, outside = split_validation(codes, fraction, groups, seed)
             train, held_out = train.take(inside), train.take(outside)
-        bar = [ProgressBar()] if wants_progress(self.progress) else []
         result = fit_model(
             parameters,
             classes,
@@ -413,7 +412,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             class_weights=inputs.check_class_weight(self.class_weight, classes),
             seed=seed,
             warm=warm,
-            callbacks=[*self.callbacks, *bar],
+            callbacks=gather_callbacks(self.callbacks, self.progress),
             resume_from=resume_from,
         )
         self.classes_ = classes
@@ -452,13 +451,18 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _classes_of(self, codes: NDArray[np.int64]) -> Array:
         return np.asarray(self.classes_)[codes]
 
-    def _check_validation(self, X_val: Any, y_val: Any) -> tuple[Array, Array]:
+    def _check_validation(self, X_val: Any, y_val: Any) -> tuple[Array, Array] | None:
+        if X_val is None and y_val is None:
+            return None
         if X_val is None or y_val is None:
             raise DataError("Give both X_val and y_val, or neither.")
-        rows = inputs.check_rows(self, X_val, reset=False)
-        return rows, inputs.check_labels(y_val, len(rows))
+        try:
+            rows = inputs.check_rows(self, X_val, reset=False)
+            return rows, inputs.check_labels(y_val, len(rows))
+        except DataError as error:
+            raise type(error)(f"In X_val or y_val: {error}") from error
 
-    def _warm_network(self, classes: Array, n_features: int) -> SetConvNetwork | None:
+    def _warm_weights(self, classes: Array, n_features: int) -> dict[str, Any] | None:
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
         if (
@@ -470,13 +474,13 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
                 f"{n_features} features where the last fit had {self.classes_.tolist()[:10]} and "
                 f"{self._model.anchors.shape[-1]}: set warm_start=False to start anew."
             )
-        return self._model.network
+        return dict(self._model.network.state_dict())
 
     def _fitted_model(self) -> SetConvModel:
         if self.__sklearn_is_fitted__():
             return self._model
         if hasattr(self, "_pending"):
-            seen = np.unique(np.concatenate([labels for _, labels, _ in self._pending]))
+            seen = np.unique(np.concatenate([part[w > 0] for _, part, w in self._pending]))
             missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]
             raise NotFittedError(
                 f"partial_fit has not seen rows of every class yet; missing: {missing}. The rows "
@@ -503,14 +507,3 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             model = self._model.to("cpu")
             state = {**state, "_model": model, "network_": model.network}
         return state
-
-
-def _seed_from(random_state: Any) -> int:
-    """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    return int(random_state)

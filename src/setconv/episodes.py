@@ -86,8 +86,9 @@ def plan_quotas(
         query = np.minimum(n_queries, taken - 1)
         return Quotas(taken - query, query)
     query = np.minimum(n_queries, counts // 2)
-    room = np.min(np.where(counts > 1, 1 - query / counts, 1.0))
-    size = max(len(counts), min(support_size, int(room * counts.sum())))
+    # The largest set in the class ratio that leaves every class its queries.
+    room = np.min(np.where(counts > 1, (counts - query) * counts.sum() // counts, counts.sum()))
+    size = max(len(counts), min(support_size, int(room)))
     support = np.minimum(share_out(counts, size), np.maximum(counts - query, 1))
     return Quotas(support, query)
 

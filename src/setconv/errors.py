@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 __all__ = [
     "CheckpointError",
     "DataError",
+    "DataTypeError",
     "DivergedError",
     "LabelError",
     "MissingDependencyError",
@@ -31,6 +32,10 @@ class ParameterError(SetConvError, ValueError):
 
 class DataError(SetConvError, ValueError):
     """The rows cannot be used: empty, not numeric, not finite, or of the wrong shape."""
+
+
+class DataTypeError(DataError, TypeError):
+    """The rows are of a kind that is not supported, such as a sparse matrix."""
 
 
 class LabelError(DataError):

@@ -37,22 +37,30 @@ def replace_folder(folder: Path, files: dict[str, bytes]) -> None:
         temporary.chmod(0o777 & ~_umask())
         for name, content in files.items():
             write_atomically(temporary / name, content)
-        aside: Path | None = None
         if folder.exists():
-            aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old-"))
-            folder.replace(aside)
-        try:
+            _swap(temporary, folder)
+        else:
             temporary.replace(folder)
-        except BaseException:
-            if aside is not None:
-                aside.replace(folder)
-            raise
-        if aside is not None:
-            with contextlib.suppress(OSError):
-                shutil.rmtree(aside)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Put ``new`` in the place of ``folder``, which is back in its place if that fails."""
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old-"))
+    try:
+        folder.replace(aside)
+    except BaseException:
+        aside.rmdir()
+        raise
+    try:
+        new.replace(folder)
+    except BaseException:
+        aside.replace(folder)
+        raise
+    with contextlib.suppress(OSError):
+        shutil.rmtree(aside)
 
 
 def _umask() -> int:

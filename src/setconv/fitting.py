@@ -12,88 +12,26 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from setconv.anchors import compute_anchors
-from setconv.episodes import QuerySource, share_out
+from setconv.episodes import share_out
 from setconv.errors import ParameterError
-from setconv.heads import HeadEpisodes, HeadSharing, count_heads, head_sides, side_weights
+from setconv.heads import HeadEpisodes, count_heads, head_sides, side_weights
 from setconv.metrics import Report
 from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
-from setconv.nn.network import Similarity
-from setconv.scaling import Scaler, Scaling, fit_scaler
+from setconv.parameters import FitParameters
+from setconv.scaling import Scaler, fit_scaler
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.loop import CheckpointPlan, Trainer
 from setconv.training.loss import EpisodeLoss
-from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer, TrainingSettings
-from setconv.training.validation import MONITORS, Monitor, monitored_figure, report_scores
+from setconv.training.settings import TrainingSettings
+from setconv.training.validation import monitored_figure, report_scores
 
 logger = logging.getLogger("setconv")
 ReportSource = Literal["validation", "training"]
 _REPORT_ROWS = 20_000  # training rows that the report is made from when there are no others
-
-
-@dataclass(frozen=True)
-class FitParameters:
-    """The parameters of the classifier that a fit reads; see `SetConvClassifier`."""
-
-    scaling: Scaling | None
-    clip: float | None
-    encoder: Sequence[int]
-    out_features: int
-    hidden: Sequence[int]
-    output: int | None
-    similarity: Similarity
-    temperature: float
-    dropout: float
-    input_dropout: float
-    heads: HeadSharing
-    anchor: Any
-    support_size: int
-    n_queries: int
-    n_episodes: int
-    query_source: QuerySource
-    max_steps: int | Literal["auto"]
-    optimizer: Optimizer
-    lr: float | Mapping[str, float]
-    weight_decay: float
-    schedule: Schedule
-    post_size: int | None
-    early_stopping: bool
-    eval_every: int
-    patience: int | None
-    monitor: Monitor
-    device: str
-    batch_size: int
-    checkpoint_dir: str | Path | None
-    checkpoint_every: int
-
-    def __post_init__(self) -> None:
-        """Refuse values that no room below would name."""
-        if self.heads not in ("shared", "separate"):
-            raise ParameterError(f'heads={self.heads!r}: choose "shared" or "separate".')
-        if self.monitor not in MONITORS:
-            names = ", ".join(map(repr, MONITORS))
-            raise ParameterError(f"monitor={self.monitor!r}: choose one of {names}.")
-        if self.batch_size < 1:
-            raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
-        if self.post_size is not None and self.post_size < 2:
-            raise ParameterError(f"post_size={self.post_size!r}: give at least 2, or None.")
-
-    def training_settings(self, n_rows: int) -> TrainingSettings:
-        """Return the numbers of the loop; "auto" steps follow the number of rows."""
-        steps = automatic_steps(n_rows) if self.max_steps == "auto" else self.max_steps
-        return TrainingSettings(
-            steps,
-            optimizer=self.optimizer,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            eval_every=self.eval_every,
-            patience=self.patience,
-            checkpoint_every=self.checkpoint_every,
-        )
 
 
 @dataclass(frozen=True)
@@ -119,11 +57,6 @@ class FitResult:
     report_source: ReportSource
 
 
-def automatic_steps(n_rows: int) -> int:
-    """Return the number of steps for ``max_steps="auto"``: 500 to 1500, one for 20 rows."""
-    return min(max(500, n_rows // 20), 1500)
-
-
 def resolve_device(device: str) -> torch.device:
     """Return the device; "auto" is CUDA where there is one, else the CPU."""
     if device == "auto":
@@ -144,7 +77,7 @@ def fit_model(
     validation: Rows | None = None,
     class_weights: NDArray[np.float64],
     seed: int,
-    warm: SetConvNetwork | None = None,
+    warm: Mapping[str, Tensor] | None = None,
     callbacks: Sequence[Callback] = (),
     resume_from: str | Path | None = None,
 ) -> FitResult:
@@ -159,8 +92,8 @@ def fit_model(
         Looked at during training; picks the weights with ``early_stopping``.
     class_weights : array of shape (n_classes,)
     seed : int
-    warm : SetConvNetwork, optional
-        Network to go on training instead of a new one.
+    warm : mapping of str to Tensor, optional
+        Weights to start from instead of fresh ones; they are copied.
     callbacks : sequence of Callback
     resume_from : path, optional
         Folder of a checkpoint of the same fit.
@@ -179,7 +112,9 @@ def fit_model(
         train.weights,
         np.random.default_rng(anchor_seed),
     )
-    network = warm or build_network(parameters, train.features.shape[1], n_classes, init_seed)
+    network = build_network(parameters, train.features.shape[1], n_classes, init_seed)
+    if warm is not None:
+        _start_from(network, warm)
     network.to(device)
     episodes = HeadEpisodes(
         train.codes,
@@ -247,6 +182,16 @@ def build_network(
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+def _start_from(network: SetConvNetwork, weights: Mapping[str, Tensor]) -> None:
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ParameterError(
+            "warm_start=True, but the network's parameters (encoder, out_features, hidden, output, "
+            "similarity, heads) are not those of the last fit: set warm_start=False to start anew."
+        ) from error
 
 
 class _Bench:

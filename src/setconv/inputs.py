@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from setconv.errors import DataError, LabelError
+from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 
 Array = NDArray[Any]
 
@@ -37,10 +39,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
             dtype=np.float32 if narrow else np.float64,
             ensure_all_finite=False,
         )
-    except (ValueError, TypeError) as error:
-        if type(error) is TypeError:
-            raise
-        raise DataError(str(error)) from error
+    except TypeError as error:
+        raise DataTypeError(str(error)) from error
+    except ValueError as error:
+        raise DataError(f"{error}{_name_text_column(X)}") from error
     _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
     return rows
 
@@ -53,17 +55,37 @@ def _refuse_text_columns(X: Any) -> None:
     bad = []
     for name in columns:
         column = np.asarray(X[name])
-        if column.dtype.kind in "biuf":
-            continue
-        try:
-            column.astype(np.float64)
-        except (ValueError, TypeError):
+        if column.dtype.kind in "mM" or not _is_numeric(column):
             bad.append(str(name))
     if bad:
         raise DataError(
             f"X has columns that are not numbers: {', '.join(map(repr, bad))}. Encode them first, "
             "for instance with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
         )
+
+
+def _is_numeric(column: Array) -> bool:
+    if column.dtype.kind in "biuf":
+        return True
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _name_text_column(X: Any) -> str:
+    """Say which column of an array is not numbers, if that is what is wrong."""
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return ""
+    if array.dtype.kind not in "OUS" or array.ndim != 2:
+        return ""
+    for number, column in enumerate(array.T):
+        if not _is_numeric(column):
+            return f" (column {number} is not numbers: Encode it first)"
+    return ""
 
 
 def _refuse_non_finite(rows: Array, names: Array | None) -> None:
@@ -84,41 +106,78 @@ def _refuse_non_finite(rows: Array, names: Array | None) -> None:
     )
 
 
+@contextmanager
+def columns_kept_on_error(estimator: Any) -> Iterator[None]:
+    """Give the estimator its old column names back if a new fit fails."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            if name in before:
+                setattr(estimator, name, before[name])
+            elif hasattr(estimator, name):
+                delattr(estimator, name)
+        raise
+
+
 def check_labels(y: Any, n_rows: int) -> Array:
-    """Return y as a 1-D array of labels."""
+    """Return y as a 1-D array of labels of one type."""
     if y is None:
         raise LabelError(
             "requires y to be passed, but the target y is None: give a label for each row."
         )
     try:
         labels: Array = column_or_1d(y, warn=True)
+        _refuse_missing(labels)
+        labels = _with_one_type(labels)
         with warnings.catch_warnings():
             # scikit-learn warns where many labels are unique; that is no error here.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
+    except LabelError:
+        raise
     except (ValueError, TypeError) as error:
         raise LabelError(str(error)) from error
     if len(labels) != n_rows:
         raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.")
-    if labels.dtype.kind == "O":
-        missing = [row for row, label in enumerate(labels) if label is None or label != label]
-        if missing:
-            raise LabelError(
-                f"y has no label in row {missing[0]} ({len(missing)} missing in all): remove "
-                "those rows or label them."
-            )
     return labels
+
+
+def check_classes(classes: Any) -> Array:
+    """Return the announced classes, sorted."""
+    if np.ndim(classes) != 1:
+        raise LabelError(f"classes={classes!r}: give the list of all labels that will occur.")
+    return encode_labels(check_labels(classes, len(classes)))[0]
+
+
+def _refuse_missing(labels: Array) -> None:
+    if labels.dtype.kind not in "Of":
+        return
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise LabelError(
+            f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all). "
+            "Do remove those rows or label them."
+        )
+
+
+def _with_one_type(labels: Array) -> Array:
+    """Return integers and bools of an object array as what they are; refuse a mixture."""
+    if labels.dtype.kind != "O":
+        return labels
+    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    kinds = {type(label) for label in plain}
+    if len(kinds) > 1 and not kinds <= {int, float}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise LabelError(f"y mixes labels of different types ({names}): make them all one type.")
+    return np.array(plain) if kinds <= {int, float, bool} else labels
 
 
 def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
     """Return the sorted classes and the class number of each row; at least two classes."""
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise LabelError(
-            f"y mixes labels of different types ({', '.join(kinds)}): make them all one type."
-        ) from error
+    classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise LabelError(
             f"y has only one class ({classes[0]!r}) in {len(labels)} rows: a classifier needs "
@@ -183,16 +242,19 @@ def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return np.ones(len(classes))
     if not isinstance(class_weight, dict):
-        raise DataError(
+        raise ParameterError(
             f'class_weight={class_weight!r}: give None, "balanced" or a dict from class to weight.'
         )
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
-        raise DataError(
+        raise ParameterError(
             f"class_weight names classes that are not in y: {unknown}; the classes are "
             f"{classes.tolist()[:10]}."
         )
-    weights = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=float)
+    try:
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"class_weight={class_weight!r}: weights must be numbers.") from error
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise DataError(f"class_weight={class_weight!r}: weights must be positive and finite.")
+        raise ParameterError(f"class_weight={class_weight!r}: weights must be positive and finite.")
     return weights

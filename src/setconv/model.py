@@ -89,12 +89,17 @@ class SetConvModel:
     def add_rows(
         self, rows: NDArray[Any], codes: NDArray[np.integer], weights: NDArray[Any], batch: int
     ) -> None:
-        """Let rows take part in the representatives: an exact update of their means."""
+        """Let rows take part in the representatives: an exact update of their means.
+
+        All of them or, if this is interrupted, none.
+        """
+        added = SideSums.empty(*self.sums.total.shape[::2])
         sides = torch.from_numpy(head_sides(codes, self.n_classes))
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
         for part, embedded in self._embed(rows, batch):
             here = row_weights[part]
-            self.sums.add(embedded[:, : len(here)], sides[:, part], here)
+            added.add(embedded[:, : len(here)], sides[:, part], here)
+        self.sums = self.sums.merge(added)
 
     def embed(self, rows: NDArray[Any], batch: int) -> NDArray[np.float32]:
         """Return the embedding of each row as it is compared, shape (n_rows, heads, features)."""

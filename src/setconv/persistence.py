@@ -52,7 +52,7 @@ def write_model(folder: Path, model: SavedModel, card: str) -> None:
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
     files = {CONFIG: text.encode(), TENSORS: tensors, CARD: card.encode()}
-    replace_folder(folder.absolute(), files)
+    replace_folder(folder.resolve(), files)  # behind a link, what it points to
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -80,7 +80,8 @@ def read_model(folder: Path) -> SavedModel:
     config = _read_config(folder)
     version = config.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
-        wrote = config.get("versions", {}).get("setconv", "a newer version")
+        versions = config.get("versions")
+        wrote = versions.get("setconv", "") if isinstance(versions, dict) else ""
         raise ModelFileError(
             f"{folder} has format version {version!r}, written by setconv {wrote}; this version "
             f"reads up to {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"

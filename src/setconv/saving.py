@@ -13,17 +13,20 @@ import sklearn
 import torch
 from numpy.typing import NDArray
 
-from setconv import anchors as anchor_rules
 from setconv._version import __version__
+from setconv.anchors import KMeans, Mean, Subset
 from setconv.card import write_card
 from setconv.errors import ModelFileError
-from setconv.fitting import FitParameters, build_network, resolve_device
+from setconv.fitting import resolve_device
+from setconv.heads import count_heads
 from setconv.metrics import Report
 from setconv.model import SetConvModel
+from setconv.nn import SetConvNetwork
 from setconv.persistence import SavedModel, write_model
 from setconv.representatives import SideSums
 from setconv.scaling import Scaler
 
+_ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
 # Not part of a model: what only makes sense in the process that fitted it.
 _LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
 
@@ -64,6 +67,8 @@ def describe(estimator: Any) -> SavedModel:
         "class_counts": estimator.class_counts_.tolist(),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
+        "network": model.network.spec,
+        "scaled": model.scaler.mean is not None,
         "clip": model.scaler.clip,
         "offset": model.offset,
         "n_steps": estimator.n_steps_,
@@ -76,8 +81,11 @@ def describe(estimator: Any) -> SavedModel:
 
 def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     """Make a new estimator what the saved one was; errors name the damage."""
+    target = resolve_device(device)
     try:
         _restore(estimator, saved, device)
+        estimator._model.network.to(target)
+        estimator._publish()
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
@@ -93,27 +101,19 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     }
     estimator.set_params(**parameters, device=device)
     classes = _decode_labels(config["classes"])
-    names = [field.name for field in dataclasses.fields(FitParameters)]
-    params = estimator.get_params(deep=False)
-    network = build_network(
-        FitParameters(**{name: params[name] for name in names}),
-        config["n_features"],
-        len(classes),
-        seed=0,
-    )
+    network = SetConvNetwork(**config["network"])
     prefix = "network/"
     network.load_state_dict(
         {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
     )
     scaler = Scaler()
-    if "scaler/mean" in tensors:
-        scaler = Scaler(
-            tensors["scaler/mean"].numpy(), tensors["scaler/scale"].numpy(), config["clip"]
-        )
-    model = SetConvModel(
-        network.to(resolve_device(device)), scaler, anchors, len(classes), config["offset"]
-    )
+    if config["scaled"]:
+        mean, scale = tensors["scaler/mean"].numpy(), tensors["scaler/scale"].numpy()
+        clip = config["clip"]
+        scaler = Scaler(mean, scale, None if clip is None else float(clip))
+    model = SetConvModel(network, scaler, anchors, len(classes), config["offset"])
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
+    _check_shapes(model, config, classes)
     estimator.n_features_in_ = int(config["n_features"])
     if config["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
@@ -124,7 +124,32 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     estimator.report_ = Report.from_dict(config["report"])
     estimator.report_source_ = config["report_source"]
     estimator._model = model
-    estimator._publish()
+
+
+def _check_shapes(model: SetConvModel, config: Mapping[str, Any], classes: NDArray[Any]) -> None:
+    """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
+    width, heads = config["n_features"], count_heads(len(classes))
+    names, scaler = config["feature_names"], model.scaler
+    wrong = {
+        "n_features": width != model.network.spec["in_features"],
+        "heads": model.network.n_heads != heads,
+        "classes": len(np.unique(classes)) != len(classes),
+        "class_counts": len(config["class_counts"]) != len(classes),
+        "feature_names": names is not None and len(names) != width,
+        "offset": len(model.offset) != heads,
+        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (heads, width),
+        "scaler": any(
+            part is not None and part.shape != (width,) for part in (scaler.mean, scaler.scale)
+        ),
+    }
+    if not wrong["anchors"]:
+        wrong["sums"] = model.sums.total.shape != (heads, 2, model.embedding_size) or (
+            model.sums.weight.shape != (heads, 2)
+        )
+    if any(wrong.values()):
+        raise ValueError(
+            f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
+        )
 
 
 def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
@@ -146,8 +171,8 @@ def _encode_parameter(name: str, value: Any) -> Any:
     """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
     if name == "anchor" and not isinstance(value, str):
         rule = type(value).__name__
-        if type(value) is getattr(anchor_rules, rule, None) and dataclasses.is_dataclass(value):
-            return {"rule": rule, "arguments": dataclasses.asdict(value)}  # type: ignore[arg-type]
+        if type(value) is _ANCHOR_RULES.get(rule):
+            return {"rule": rule, "arguments": dataclasses.asdict(value)}
         return {"rule": "array"}  # an array or a callable: the anchors that it gave
     if name == "random_state":
         return value if isinstance(value, int) else None
@@ -162,7 +187,7 @@ def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
     if isinstance(value, dict) and "rule" in value:
         if value["rule"] == "array":
             return anchors
-        return getattr(anchor_rules, value["rule"])(**value["arguments"])
+        return _ANCHOR_RULES[value["rule"]](**value["arguments"])
     if isinstance(value, dict) and "pairs" in value:
         return dict(value["pairs"])
     return value
@@ -170,8 +195,8 @@ def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return numpy scalars, tuples and paths as what JSON knows."""
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

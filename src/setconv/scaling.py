@@ -88,6 +88,7 @@ def fit_scaler(
     if not np.isfinite(variance).all():
         column = int(np.flatnonzero(~np.isfinite(variance))[0])
         raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
-    deviation = np.sqrt(variance)
-    constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return Scaler(mean, np.where(constant, 1.0, deviation), clip)
+    # A constant column has a variance of rounding errors only (scikit-learn's bound).
+    error = len(rows) * np.finfo(np.float64).eps
+    constant = variance <= error * variance + (error * mean) ** 2
+    return Scaler(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)

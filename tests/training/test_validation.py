@@ -79,7 +79,6 @@ def test_a_fraction_outside_zero_and_one_is_refused(fraction):
         split_validation(codes_of([9, 9]), fraction, None, 0)
 
 
-@pytest.mark.xfail(reason="BUG: the validation part is empty, and a fit ends in a ValueError")
 def test_data_of_which_nothing_can_be_held_out_is_refused():
     with pytest.raises(DataError):
         split_validation(np.array([0, 1, 2]), 0.1, None, 0)
@@ -135,9 +134,6 @@ def test_groups_that_cannot_be_split_are_refused():
         split_validation(codes, 0.5, codes, 0)
 
 
-@pytest.mark.xfail(
-    raises=ValueError, reason="BUG: more folds than rows of a class, scikit-learn's own error"
-)
 def test_few_rows_in_many_groups_are_split_all_the_same():
     codes = codes_of([8, 8])
     train, validation = split_validation(codes, 0.1, np.arange(16), 0)
@@ -145,9 +141,6 @@ def test_few_rows_in_many_groups_are_split_all_the_same():
     assert set(codes[train]) == {0, 1}
 
 
-@pytest.mark.xfail(
-    raises=UserWarning, reason="BUG: scikit-learn's warning about rare classes leaks"
-)
 def test_a_rare_class_in_groups_is_no_reason_to_warn():
     codes = codes_of([80, 3])
     with warnings.catch_warnings():
@@ -191,7 +184,6 @@ def test_the_loss_of_equally_frequent_classes_is_that_of_training():
     assert figures[0] / figures[1] == pytest.approx(losses[0] / losses[1])
 
 
-@pytest.mark.xfail(reason="BUG: rows of all heads in one pool, so a frequent class counts for more")
 def test_the_loss_of_rare_classes_is_that_of_training():
     codes = np.repeat([0, 1, 2], [90, 9, 1])
     right = np.where(codes[:, None] == np.arange(3), 3.0, -3.0)
@@ -256,14 +248,35 @@ def test_every_figure_is_higher_for_the_better_scores(monitor, counts):
     assert figures[0] < figures[2]
 
 
-def test_a_class_without_validation_rows_leaves_a_loss_and_the_worst_of_the_other_figures():
-    scores, codes = make_scores([30, 20, 10])
-    kept = codes != 2
-    for monitor in MONITORS:
-        figure = monitored_figure(monitor, scores[kept], codes[kept])
-        assert not math.isnan(figure)
-        if monitor == "loss":
-            assert math.isfinite(figure)
+def without_the_rarest_class():
+    """Scores of a good and of a bad model where the rarest class has no validation rows."""
+    codes = codes_of([30, 20])
+    good = np.where(codes[:, None] == np.arange(3), 2.0, -2.0)
+    return good, -good, codes
+
+
+BLIND = pytest.mark.xfail(reason="BUG: -inf for every model: the first look is the best for ever")
+
+
+@pytest.mark.parametrize(
+    "monitor",
+    [
+        "loss",
+        "average_precision",
+        *(pytest.param(name, marks=BLIND) for name in ("auc", "g_mean", "macro_f1")),
+        pytest.param("minimum_of_five", marks=BLIND),
+    ],
+)
+def test_a_class_without_validation_rows_does_not_blind_the_figure(monitor):
+    # A class of one row always stays in training, see split_validation.
+    good, bad, codes = without_the_rarest_class()
+    assert -math.inf < monitored_figure(monitor, bad, codes)
+    assert monitored_figure(monitor, bad, codes) < monitored_figure(monitor, good, codes)
+
+
+def test_a_figure_that_does_not_exist_is_the_worst():
+    scores = np.array([[1.0], [-1.0]])
+    assert monitored_figure("auc", scores, np.array([0, 0])) == -math.inf
 
 
 def test_the_loss_is_finite_for_scores_far_from_zero():

@@ -54,6 +54,8 @@ class SetConvNetwork(nn.Module):
 
     Attributes
     ----------
+    spec : dict
+        The arguments that make a network of the same shape.
     encoder : ModuleList of StackedLinear
         Weights of shape (in, out), with a head axis in front if not shared.
     setconv : SetConv
@@ -91,6 +93,19 @@ class SetConvNetwork(nn.Module):
                 raise ParameterError(f"{name}={share!r}: give a share from 0 up to, not with, 1.")
         if not temperature > 0:
             raise ParameterError(f"temperature={temperature!r}: give a positive number.")
+        self.spec = {
+            "in_features": in_features,
+            "n_heads": n_heads,
+            "encoder": tuple(encoder),
+            "out_features": out_features,
+            "hidden": tuple(hidden),
+            "output": output,
+            "similarity": similarity,
+            "temperature": temperature,
+            "dropout": dropout,
+            "input_dropout": input_dropout,
+            "share_encoder": share_encoder,
+        }
         self.n_heads = n_heads
         self.dropout = dropout
         self.input_dropout = input_dropout
@@ -203,8 +218,8 @@ class SetConvNetwork(nn.Module):
 def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
     """Dropout driven by an explicit generator; the identity without one.
 
-    The share is taken to the nearest 1/256, and something is always kept: one random byte a value costs a third of the time of
-    a Bernoulli draw, and the mask is a large part of a training step.
+    The share is taken to the nearest 1/256, and something is always kept: one random byte a value
+    costs a third of the time of a Bernoulli draw, and masks are a large part of a training step.
     """
     threshold = min(round(share * 256), 255)
     if generator is None or threshold == 0:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tqdm.auto import tqdm
+
+from setconv.errors import ParameterError
 
 __all__ = ["Callback", "ProgressBar", "TrainingState"]
 
@@ -94,6 +97,14 @@ class ProgressBar(Callback):
         self._bar.close()
 
 
-def wants_progress(progress: Progress) -> bool:
-    """Decide whether to show a bar; "auto" does on a terminal."""
-    return sys.stderr.isatty() if progress == "auto" else bool(progress)
+def gather_callbacks(callbacks: Sequence[Callback], progress: Progress) -> list[Callback]:
+    """Return the user's callbacks, and a progress bar if wanted; "auto" is on a terminal."""
+    if progress not in ("auto", True, False):
+        raise ParameterError(f'progress={progress!r}: choose True, False or "auto".')
+    given: Any = callbacks
+    if not isinstance(given, Sequence) or not all(hasattr(one, "on_step_end") for one in given):
+        raise ParameterError(
+            f"callbacks={callbacks!r}: give a list of objects like setconv.training.Callback."
+        )
+    bar = sys.stderr.isatty() if progress == "auto" else progress
+    return [*callbacks, ProgressBar()] if bar else list(callbacks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,15 @@ class Checkpoint:
             "state": json.dumps(state),
         }
         cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / FILE_NAME, save(cpu, metadata))
+        metadata["checksum"] = _checksum(cpu, metadata["state"])
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / FILE_NAME, save(cpu, metadata))
+        except OSError as error:
+            raise CheckpointError(
+                f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}): give a "
+                "folder with space that you may write to."
+            ) from error
 
 
 def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
@@ -78,22 +86,34 @@ def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        kind = metadata.get("format", "an unknown format")
-        stored: dict[str, Any] = json.loads(metadata["state"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        kind = metadata["format"]
+        if kind == f"setconv-checkpoint-{_FORMAT}":
+            if metadata["checksum"] != _checksum(tensors, metadata["state"]):
+                raise ValueError("its checksum is wrong")
+            stored: dict[str, Any] = json.loads(metadata["state"])
+            if stored["best_score"] is None:
+                stored["best_score"] = float("-inf")
+            found = Checkpoint(metadata["fingerprint"], TrainingState(**stored), tensors)
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
             f"{path} is damaged or not a checkpoint of setconv ({error}): remove it and fit anew."
         ) from error
     if kind != f"setconv-checkpoint-{_FORMAT}":
         raise CheckpointError(f"{path} has format {kind}, which this version does not read.")
-    if metadata["fingerprint"] != fingerprint:
+    if found.fingerprint != fingerprint:
         raise CheckpointError(
             f"{path} belongs to a fit with other data, parameters or random_state: resume with "
             "the same, or fit without resume_from."
         )
-    if stored["best_score"] is None:
-        stored["best_score"] = float("-inf")
-    return Checkpoint(fingerprint, TrainingState(**stored), tensors)
+    return found
+
+
+def _checksum(tensors: dict[str, Tensor], state: str) -> str:
+    digest = hashlib.blake2b(state.encode(), digest_size=20)
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

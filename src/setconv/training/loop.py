@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setconv.errors import DivergedError
+from setconv.errors import CheckpointError, DivergedError
 from setconv.heads import HeadEpisodes
 from setconv.nn import SetConvNetwork
 from setconv.training.callbacks import Callback, TrainingState
@@ -112,6 +112,9 @@ class Trainer:
         """Train to the end, or until something says stop."""
         if self.checkpoints.resume_from is not None:
             self._resume(self.checkpoints.resume_from)
+        elif self.checkpoints.folder is not None:
+            # The first one is written at once: a folder that cannot be used is found out now.
+            self._write_checkpoint(self.checkpoints.folder)
         self._notify("on_fit_begin")
         try:
             while self.state.step < self.settings.max_steps and not self.state.stop:
@@ -232,12 +235,17 @@ class Trainer:
 
     def _resume(self, folder: str | Path) -> None:
         saved = read_checkpoint(folder, self.checkpoints.fingerprint)
-        self.network.load_state_dict(saved.section("network"))
-        load_optimizer(self.optimizer, saved.section("optimizer"))
+        try:
+            self.network.load_state_dict(saved.section("network"))
+            load_optimizer(self.optimizer, saved.section("optimizer"))
+            loss = saved.section("loss")
+            self._loss_sum.copy_(loss["sum"])
+            self._loss_count = int(loss["count"])
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise CheckpointError(
+                f"The checkpoint in {folder} lacks a part ({error}): remove it and fit anew."
+            ) from error
         self._best_weights = saved.section("best")
-        loss = saved.section("loss")
-        self._loss_sum.copy_(loss["sum"])
-        self._loss_count = int(loss["count"])
         self.state = saved.state
         self.state.stop = self._out_of_patience()  # what a callback decided is not carried over
         self.episodes.skip(saved.state.step)

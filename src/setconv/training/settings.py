@@ -58,7 +58,7 @@ class TrainingSettings:
                 raise ParameterError(f"{name}={getattr(self, name)!r}: give at least 1.")
         if self.patience is not None and self.patience < 1:
             raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
-        if self.weight_decay < 0:
+        if not self.weight_decay >= 0:
             raise ParameterError(f"weight_decay={self.weight_decay!r}: give 0 or more.")
         for group in PARAMETER_GROUPS:
             if not self.lr_of(group) > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -52,6 +53,11 @@ def split_validation(
         rows = rng.permutation(np.flatnonzero(codes == code))
         size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
         held_out.append(rows[:size])
+    if not any(len(rows) for rows in held_out):
+        raise DataError(
+            "No validation part can be split off: every class has a single row. Give X_val and "
+            "y_val, or set early_stopping=False."
+        )
     validation = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(codes)), validation), validation
 
@@ -59,13 +65,19 @@ def split_validation(
 def _split_groups(
     codes: Indices, fraction: float, groups: Array, seed: int
 ) -> tuple[Indices, Indices]:
-    n_splits = min(max(2, round(1 / fraction)), len(np.unique(groups)))
+    n_splits = min(
+        max(2, round(1 / fraction)), len(np.unique(groups)), int(np.bincount(codes).max())
+    )
     if n_splits < 2:
         raise DataError("groups has a single group: no validation part can be split off.")
     folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed)
     everything = set(np.unique(codes).tolist())
     best: tuple[int, Indices, Indices] | None = None
-    for train, validation in folds.split(codes, codes, groups):
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is no reason to warn: one fold is all we take.
+        warnings.simplefilter("ignore", UserWarning)
+        splits = list(folds.split(codes, codes, groups))
+    for train, validation in splits:
         if set(codes[train].tolist()) == everything and len(validation):
             seen = len(np.unique(codes[validation]))
             if best is None or seen > best[0]:
@@ -92,15 +104,13 @@ def report_scores(scores: NDArray[np.float64], codes: Indices, classes: Array) -
 def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
     """Return the figure that picks the best weights; higher is better.
 
-    ``"loss"`` is minus the training loss's counterpart: cross-entropy, both sides of a head
-    weighing the same.
+    ``"loss"`` is minus the training loss's counterpart: cross-entropy, both sides of a head and
+    all heads weighing the same. It also stands in for a figure that is not defined because a class
+    has no validation rows.
     """
     n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
     if monitor == "loss":
-        sides = head_sides(codes, n_classes)
-        losses = -log_expit(np.where(sides == 1, scores.T, -scores.T))
-        means = [losses[sides == side].mean() for side in (0, 1) if (sides == side).any()]
-        return -float(np.mean(means))
+        return -_balanced_loss(scores, head_sides(codes, n_classes))
     found = report_scores(scores, codes, np.arange(n_classes))
     figures = {
         "auc": found.macro_auc,
@@ -110,4 +120,13 @@ def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indic
         "minimum_of_five": minimum_of_five(found),
     }
     figure = figures[monitor]
-    return -np.inf if np.isnan(figure) else float(figure)
+    return monitored_figure("loss", scores, codes) if np.isnan(figure) else float(figure)
+
+
+def _balanced_loss(scores: NDArray[np.float64], sides: NDArray[np.int8]) -> float:
+    losses = -log_expit(np.where(sides == 1, scores.T, -scores.T))
+    heads = [
+        np.mean([one[side == which].mean() for which in (0, 1) if (side == which).any()])
+        for one, side in zip(losses, sides, strict=True)
+    ]
+    return float(np.mean(heads))
