@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 import setconv
 from setconv import SetConvClassifier, errors, presets
-from setconv.fitting import FitParameters, automatic_steps
+from setconv.parameters import FitParameters, automatic_steps
 
 SOURCE = Path(setconv.__file__).parent
 
@@ -23,6 +23,7 @@ NAMES = {
     "setconv.errors": [
         "CheckpointError",
         "DataError",
+        "DataTypeError",
         "DivergedError",
         "LabelError",
         "MissingDependencyError",
@@ -110,7 +111,8 @@ LAYERS = [
     {"classifier"},
     {"saving"},
     {"fitting"},
-    {"card", "model", "persistence", "training"},
+    {"card", "model", "parameters", "persistence"},
+    {"training"},
     {
         "anchors",
         "decision",
@@ -128,6 +130,7 @@ LAYERS = [
 ERRORS = {
     "ParameterError": ValueError,
     "DataError": ValueError,
+    "DataTypeError": TypeError,
     "LabelError": ValueError,
     "NotFittedError": SklearnNotFittedError,
     "ModelFileError": ValueError,

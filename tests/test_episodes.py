@@ -100,17 +100,14 @@ def test_a_support_set_that_shrinks_with_the_data_keeps_the_ratio(counts, suppor
     assert (np.abs(support - ideal) < 1).all()
 
 
-ROUNDED = pytest.mark.xfail(reason="BUG: the largest set is found in floats, and rounded below it")
-
-
 @pytest.mark.parametrize(
     ("counts", "n_queries", "support"),
     [
         ([20, 10], 2, [16, 8]),  # the largest set in the ratio 2:1 that leaves two rows a class
         ([30, 10], 5, [15, 5]),
-        pytest.param([22, 11], 2, [18, 9], marks=ROUNDED),
-        pytest.param([26, 13], 3, [20, 10], marks=ROUNDED),
-        pytest.param([52, 13], 3, [40, 10], marks=ROUNDED),
+        ([22, 11], 2, [18, 9]),
+        ([26, 13], 3, [20, 10]),
+        ([52, 13], 3, [40, 10]),
     ],
 )
 def test_data_too_small_for_the_support_set_shrinks_all_classes_alike(counts, n_queries, support):

@@ -119,8 +119,8 @@ class FitParameters:
 
     def __post_init__(self) -> None:
         """Make values plain and refuse what no room below would name."""
-        for names, make_plain in _KINDS.items():
-            for name in names:
+        for group, make_plain in _KINDS.items():
+            for name in group:
                 object.__setattr__(self, name, make_plain(name, getattr(self, name)))
         if self.heads not in ("shared", "separate"):
             raise ParameterError(f'heads={self.heads!r}: choose "shared" or "separate".')

@@ -86,7 +86,7 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
         _restore(estimator, saved, device)
         estimator._model.network.to(target)
         estimator._publish()
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
             "model folder again."

@@ -9,7 +9,7 @@ import pytest
 from setconv import SetConvClassifier
 from setconv.errors import DivergedError
 from setconv.training import Callback, ProgressBar, TrainingState
-from setconv.training.callbacks import wants_progress
+from setconv.training.callbacks import gather_callbacks
 
 
 def small(**parameters):
@@ -199,7 +199,7 @@ def test_a_bar_is_wanted_where_it_can_be_read_or_was_asked_for(
     monkeypatch, progress, terminal, wanted
 ):
     monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
-    assert wants_progress(progress) is wanted
+    assert bool(gather_callbacks([], progress)) is wanted
 
 
 def test_the_bar_is_closed_when_training_fails(binary, capsys):

@@ -66,11 +66,11 @@ class Kill(Callback):
         if state.step == killed_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-def kill_in_third_write():
+def kill_in_fourth_write():
     real, calls = Path.replace, []
     def replace(self, target):
         calls.append(target)
-        if len(calls) == 3:
+        if len(calls) == 4:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(self, target)
     Path.replace = replace
@@ -86,7 +86,7 @@ for number, (name, parameters) in enumerate(scenarios.items()):
         callbacks = [Kill()]
         if "write" in name:
             callbacks = []
-            kill_in_third_write()
+            kill_in_fourth_write()
         clf = SetConvClassifier(
             **parameters, random_state=3, progress=False, callbacks=callbacks,
             checkpoint_dir=folder / str(number), checkpoint_every=every,
@@ -223,6 +223,17 @@ def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path,
     assert_identical(resumed.fit(*binary, resume_from=tmp_path), whole)
 
 
+def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run(binary, tmp_path):
+    # A record every second step, and a checkpoint after an odd one.
+    parameters = {"encoder": (2,), "out_features": 2, "n_episodes": 1, "max_steps": 200}
+    clf = small(**parameters, checkpoint_dir=tmp_path, checkpoint_every=151)
+    with pytest.raises(KeyboardInterrupt):
+        clf.set_params(callbacks=[InterruptAt(160)]).fit(*binary)
+    assert saved_step(tmp_path) == 151
+    resumed = small(**parameters).fit(*binary, resume_from=tmp_path)
+    assert_identical(resumed, small(**parameters).fit(*binary))
+
+
 def test_the_checkpoints_themselves_do_not_change_the_result(binary, tmp_path, whole):
     written = small(checkpoint_dir=tmp_path, checkpoint_every=3).fit(*binary)
     assert_identical(written, whole)
@@ -296,7 +307,8 @@ def test_checkpoints_are_written_when_due_and_at_the_end(binary, tmp_path):
                 steps.append((state.step, saved_step(tmp_path)))
 
     small(checkpoint_dir=tmp_path, checkpoint_every=12, callbacks=[Steps()]).fit(*binary)
-    assert steps[0] == (13, 12)
+    assert steps[0] == (1, 0)  # at once, to find out what cannot be written to
+    assert (13, 12) in steps
     assert (25, 24) in steps
     assert saved_step(tmp_path) == 30
 
