@@ -1,11 +1,16 @@
 """Data that the tests share, made here: no test reads a file from outside the project."""
 
-import numpy as np
-import pytest
-import torch
-from sklearn.datasets import make_classification
+import os
 
-from setconv import SetConvClassifier
+# Read by scikit-learn at its import: without it, one of its checks is skipped.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import torch  # noqa: E402
+from sklearn.datasets import make_classification  # noqa: E402
+
+from setconv import SetConvClassifier  # noqa: E402
 
 # Two test processes on two cores: more threads would only fight.
 torch.set_num_threads(1)
