@@ -5,12 +5,12 @@ import os
 # Read by scikit-learn at its import: without it, one of its checks is skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-import torch  # noqa: E402
-from sklearn.datasets import make_classification  # noqa: E402
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_classification
 
-from setconv import SetConvClassifier  # noqa: E402
+from setconv import SetConvClassifier
 
 # Two test processes on two cores: more threads would only fight.
 torch.set_num_threads(1)
