@@ -388,8 +388,11 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         resume_from: str | Path | None,
     ) -> Self:
         kept = weights > 0
-        classes, codes = inputs.encode_labels(labels[kept])
-        train = Rows(rows[kept], codes, weights[kept])
+        if not kept.all():  # else no copy of the rows is made
+            rows, labels, weights = rows[kept], labels[kept], weights[kept]
+            groups = None if groups is None else groups[kept]
+        classes, codes = inputs.encode_labels(labels)
+        train = Rows(rows, codes, weights)
         warm = self._warm_weights(classes, rows.shape[1])
         params = self.get_params(deep=False)
         names = [field.name for field in dataclasses.fields(FitParameters)]
@@ -400,7 +403,6 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             known = inputs.encode_known_labels(validation[1], classes, "y_val")
             held_out = Rows(validation[0], known, np.ones(len(known)))
         elif self.early_stopping:
-            groups = None if groups is None else groups[kept]
             fraction = parameters.validation_fraction
             inside, outside = split_validation(codes, fraction, groups, seed)
             train, held_out = train.take(inside), train.take(outside)

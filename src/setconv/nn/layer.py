@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,7 +78,7 @@ class SetConv(nn.Module):
     attention : Parameter of shape ([stack,] in_features, out_features)
         ``W``; starts at zero, so that the attention starts uniform.
     g1 : ModuleList of StackedLinear
-        The MLP.
+        The MLP; starts by He's rule with biases of zero, as in the authors' code.
 
     References
     ----------
@@ -117,7 +118,7 @@ class SetConv(nn.Module):
         lead = () if stack is None else (stack,)
         self.attention = nn.Parameter(torch.zeros(*lead, in_features, out_features))
         self.g1 = nn.ModuleList(
-            StackedLinear(n_in, n_out, stack=stack, generator=generator)
+            StackedLinear(n_in, n_out, stack=stack, gain=math.sqrt(2), generator=generator)
             for n_in, n_out in pairwise(sizes)
         )
 

@@ -117,13 +117,12 @@ class SetConvNetwork(nn.Module):
             for n_in, n_out in pairwise(sizes)
         )
         self.setconv = SetConv(sizes[-1], out_features, hidden, stack=n_heads, generator=generator)
-        self.output = (
-            None
-            if output is None
-            else StackedLinear(
-                out_features, output, stack=n_heads, bias=False, gain=1.0, generator=generator
+        self.output = None
+        if output is not None:
+            xavier = math.sqrt(2 * out_features / (out_features + output))
+            self.output = StackedLinear(
+                out_features, output, stack=n_heads, bias=False, gain=xavier, generator=generator
             )
-        )
         self.log_temperature = (
             nn.Parameter(torch.full((n_heads,), math.log(temperature)))
             if similarity == "cosine"

@@ -38,9 +38,9 @@ class StackedLinear(nn.Module):
     stack : int or None
         How many layers; ``None`` is a single one without a stack axis.
     bias : bool, default=True
-    gain : float, default=1/sqrt(3)
-        Weights start uniform with standard deviation ``gain / sqrt(in_features)``. The default is
-        what ``torch.nn.Linear`` does; ``sqrt(2)`` is He's rule for a layer before a ReLU.
+    gain : float, default=1.0
+        Weights start uniform with standard deviation ``gain / sqrt(in_features)``; ``sqrt(2)`` is
+        He's rule for a layer before a ReLU. Biases start at zero.
     generator : torch.Generator or None
         Source of the initial weights.
 
@@ -57,7 +57,7 @@ class StackedLinear(nn.Module):
         *,
         stack: int | None = None,
         bias: bool = True,
-        gain: float = 1 / math.sqrt(3),
+        gain: float = 1.0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
