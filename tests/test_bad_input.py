@@ -118,6 +118,15 @@ def test_a_column_of_enormous_values_is_refused_by_its_number(X, y, scaling, wor
         small(scaling=scaling).fit(X, y)
 
 
+def test_rows_too_large_for_a_model_without_scaling_are_refused_in_prediction(X, y):
+    clf = small(scaling=None).fit(X, y)
+    try:
+        shares = clf.predict_proba(np.full((1, 8), 1e38))
+    except DataError:
+        return
+    assert np.isfinite(shares).all()
+
+
 @pytest.mark.parametrize("rows", [0, 1])
 def test_too_few_rows_are_refused(X, y, rows):
     error, word = (DataError, "0 sample(s)") if rows == 0 else (LabelError, "one class")
@@ -287,6 +296,15 @@ def test_a_missing_label_is_refused_with_its_row(X, y, name):
         small().fit(X, labels)
 
 
+@pytest.mark.parametrize("dtype", ["string", object])
+def test_a_missing_label_of_pandas_is_refused_with_its_row(X, y, dtype):
+    pandas = pytest.importorskip("pandas")
+    text = y.astype(str).tolist()
+    labels = pandas.Series([*text[:5], pandas.NA, *text[6:]], dtype=dtype)
+    with refuses(LabelError, "no label", "row 5"):
+        small().fit(X, labels)
+
+
 MIXED = {
     "strings first": ["a"] * 100 + [1] * 140,
     "numbers first": [1] * 100 + ["a"] * 140,
@@ -392,6 +410,12 @@ def test_groups_of_a_wrong_length_are_refused(X, y):
 def test_a_single_group_cannot_be_split(X, y):
     with refuses(DataError, "single group"):
         small(early_stopping=True).fit(X, y, groups=np.zeros(240))
+
+
+def test_a_seed_that_works_without_groups_works_with_them(X, y):
+    clf = small(random_state=2**40, early_stopping=True)
+    clf.fit(X, y)
+    clf.fit(X, y, groups=np.arange(len(y)) // 2)
 
 
 def test_a_class_that_lives_in_one_group_cannot_be_split(X, y):
@@ -748,3 +772,12 @@ def test_a_first_partial_fit_that_failed_can_be_made_again(X, y):
         clf.partial_fit(X[:, :3], y, classes=[5, 6])
     clf.partial_fit(X, y, classes=[0, 1])
     assert np.array_equal(clf.predict_proba(X), small().fit(X, y).predict_proba(X))
+
+
+@pytest.mark.parametrize("parameters", [{"lr": -1}, {"callbacks": [Fail()]}])
+def test_a_partial_fit_that_failed_in_its_fit_can_be_made_again(X, y, parameters):
+    clf = small(**parameters)
+    with pytest.raises((SetConvError, RuntimeError)):
+        clf.partial_fit(X, y, classes=[0, 1])
+    clf.set_params(lr=0.001, callbacks=()).partial_fit(X, y, classes=[0, 1])
+    assert clf.class_counts_.tolist() == np.bincount(y).tolist()

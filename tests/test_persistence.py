@@ -235,6 +235,12 @@ def test_a_model_with_anchors_of_a_callable_can_be_fitted_again_without_it(kind,
     assert_same_model(clf, again, X)
 
 
+def test_a_seed_of_numpy_comes_back(binary, tmp_path):
+    clf = small(random_state=np.int64(7)).fit(*binary)
+    clf.save(tmp_path / "model")
+    assert load(tmp_path / "model").random_state == 7
+
+
 def test_partial_fit_goes_on_after_loading(binary, tmp_path):
     X, y = binary
     clf = small().fit(X[:150], y[:150])

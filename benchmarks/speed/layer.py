@@ -36,7 +36,7 @@ def printed(layer: SetConv, rows: Tensor, anchor: Tensor) -> Tensor:
 
 
 def authors(layer: SetConv, rows: Tensor, anchor: Tensor) -> Tensor:
-    """The same, with the kernel as a batch of outer products."""
+    """Do the same with the kernel as a batch of outer products."""
     weight, attention = factors(layer, rows, anchor)
     outer = torch.bmm(weight.T.unsqueeze(2), attention.T.unsqueeze(1))  # d_o x N x d
     return (outer.permute(1, 2, 0) * rows.unsqueeze(-1)).sum(dim=(0, 1)) / len(rows)

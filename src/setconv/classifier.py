@@ -327,10 +327,10 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             self._publish()
             return self
         pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
-        self._pending = pending
         rows, labels, weights = (np.concatenate(part) for part in zip(*pending, strict=True))
         if len(np.unique(labels[weights > 0])) == len(self.classes_):
-            self._fit(rows, labels, weights, None, None, None)
+            return self._fit(rows, labels, weights, None, None, None)
+        self._pending = pending
         return self
 
     def predict(self, X: Any) -> Array:

@@ -30,13 +30,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
     reset : bool
     """
     _refuse_text_columns(X)
-    narrow = getattr(X, "dtype", None) in (np.float16, np.float32)
+    if getattr(X, "dtype", None) == np.float16:
+        X = X.astype(np.float32)
     try:
         rows: Array = validate_data(
             estimator,
             X,
             reset=reset,
-            dtype=np.float32 if narrow else np.float64,
+            dtype=np.float32 if _is_float32(X) else np.float64,
             ensure_all_finite=False,
         )
     except TypeError as error:
@@ -62,6 +63,12 @@ def _refuse_text_columns(X: Any) -> None:
             f"X has columns that are not numbers: {', '.join(map(repr, bad))}. Encode them first, "
             "for instance with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
         )
+
+
+def _is_float32(X: Any) -> bool:
+    """Whether an array, or every column of a pandas or polars frame, is float32."""
+    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    return all(str(kind).lower() == "float32" for kind in kinds)
 
 
 def _is_numeric(column: Array) -> bool:
@@ -155,12 +162,18 @@ def check_classes(classes: Any) -> Array:
 def _refuse_missing(labels: Array) -> None:
     if labels.dtype.kind not in "Of":
         return
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         raise LabelError(
             f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all). "
             "Do remove those rows or label them."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ == "NAType":  # pandas.NA, which has no truth value
+        return True
+    return bool(label != label)
 
 
 def _with_one_type(labels: Array) -> Array:

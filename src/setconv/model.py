@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setconv.errors import DataError
 from setconv.heads import count_heads, head_sides
 from setconv.nn import SetConvNetwork
 from setconv.representatives import SideSums
@@ -118,6 +119,12 @@ class SetConvModel:
             for _, embedded in self._embed(rows, batch)
         ]
         scores = np.concatenate(parts)[: len(rows)]
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+            raise DataError(
+                f"Row {row} of X has values so large that its score is not finite: rescale the "
+                'columns, or fit with scaling="standard".'
+            )
         return np.asarray(scores + np.asarray(self.offset, dtype=np.float64))
 
     def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor]]:

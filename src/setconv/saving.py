@@ -175,7 +175,7 @@ def _encode_parameter(name: str, value: Any) -> Any:
             return {"rule": rule, "arguments": dataclasses.asdict(value)}
         return {"rule": "array"}  # an array or a callable: the anchors that it gave
     if name == "random_state":
-        return value if isinstance(value, int) else None
+        return int(value) if isinstance(value, (int, np.integer)) else None
     if name == "class_weight" and isinstance(value, Mapping):
         return {"pairs": [[_plain(label), float(weight)] for label, weight in value.items()]}
     return _plain(value)

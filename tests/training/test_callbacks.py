@@ -82,7 +82,7 @@ def test_callbacks_are_called_in_the_order_of_the_list(binary):
 
 def test_a_long_run_is_recorded_a_hundred_times(binary):
     diary = Diary()
-    clf = small(callbacks=[diary], max_steps=200, n_episodes=1).fit(*binary)
+    clf = small(callbacks=[diary], max_steps=200, n_episodes=1, support_size=4).fit(*binary)
     recorded = [step for _, event, step in diary.events if event == "record"]
     assert recorded == [*range(2, 201, 2)]
     assert [record["step"] for record in clf.history_] == recorded

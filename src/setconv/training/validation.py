@@ -70,7 +70,7 @@ def _split_groups(
     )
     if n_splits < 2:
         raise DataError("groups has a single group: no validation part can be split off.")
-    folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed)
+    folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed % 2**32)
     everything = set(np.unique(codes).tolist())
     best: tuple[int, Indices, Indices] | None = None
     with warnings.catch_warnings():
