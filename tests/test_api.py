@@ -255,6 +255,13 @@ def test_every_error_is_a_setconv_error_and_one_that_callers_already_catch():
         assert issubclass(own[name], known)
 
 
+@pytest.mark.parametrize("name", ["anchors", "episodes", "errors", "nn", "training"])
+def test_a_public_module_is_there_without_an_import_of_its_own(name):
+    program = f"import setconv; print(setconv.{name}.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == f"setconv.{name}\n"
+
+
 # --------------------------------------------------------------------------------- architecture
 
 

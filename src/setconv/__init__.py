@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SetConvClassifier", "__version__", "load", "metrics", "presets"]
 
+_MODULES = ("anchors", "episodes", "errors", "metrics", "nn", "presets", "training")
 _HOMES = {"SetConvClassifier": "setconv.classifier", "load": "setconv.loading"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in __all__:
+    if name in _MODULES:
         return import_module(f"setconv.{name}")
     raise AttributeError(f"module 'setconv' has no attribute {name!r}")
 

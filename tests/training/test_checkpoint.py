@@ -328,6 +328,16 @@ def test_the_folder_holds_one_checkpoint_and_nothing_else(binary, tmp_path):
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
 
+def test_a_new_run_keeps_the_checkpoint_of_an_earlier_one(binary, tmp_path, caplog):
+    earlier = small(checkpoint_dir=tmp_path, random_state=1).fit(*binary)
+    small(checkpoint_dir=tmp_path, random_state=2).fit(*binary)
+    kept = tmp_path / f"{FILE_NAME}.previous"
+    assert str(kept) in caplog.text
+    kept.replace(tmp_path / FILE_NAME)
+    again = small(random_state=1).fit(*binary, resume_from=tmp_path)
+    assert_identical(again, earlier)
+
+
 def test_no_checkpoint_is_written_without_a_folder(binary, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small().fit(*binary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from setconv.training.callbacks import TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
 _FORMAT = 1
+logger = logging.getLogger("setconv")
 
 
 @dataclass
@@ -72,6 +74,19 @@ class Checkpoint:
                 f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}): give a "
                 "folder with space that you may write to."
             ) from error
+
+
+def set_aside(folder: Path) -> None:
+    """Keep the checkpoint of an earlier run, which a new run would overwrite."""
+    earlier = folder / FILE_NAME
+    if earlier.is_file():
+        kept = earlier.with_name(f"{FILE_NAME}.previous")
+        earlier.replace(kept)
+        logger.warning(
+            "checkpoint_dir had the checkpoint of an earlier run; it is now %s. To go on from it, "
+            "move it back and fit with resume_from.",
+            kept,
+        )
 
 
 def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:

@@ -22,6 +22,7 @@ from setconv.training.checkpoint import (
     load_optimizer,
     optimizer_tensors,
     read_checkpoint,
+    set_aside,
 )
 from setconv.training.loss import EpisodeLoss
 from setconv.training.schedule import lr_factor
@@ -114,6 +115,7 @@ class Trainer:
             self._resume(self.checkpoints.resume_from)
         elif self.checkpoints.folder is not None:
             # The first one is written at once: a folder that cannot be used is found out now.
+            set_aside(self.checkpoints.folder)
             self._write_checkpoint(self.checkpoints.folder)
         self._notify("on_fit_begin")
         try:
