@@ -7,7 +7,7 @@ from setconv import SetConvClassifier, presets
 # The checks fit hundreds of times: a few steps, on networks of the presets' own shape.
 ESTIMATORS = {
     "defaults": SetConvClassifier(max_steps=20, progress=False),
-    "PAPER": SetConvClassifier(**{**presets.PAPER, "max_steps": 100, "progress": False}),
+    "PAPER": SetConvClassifier(**{**presets.PAPER, "max_steps": 200, "progress": False}),
     "REFERENCE": SetConvClassifier(
         **{**presets.REFERENCE, "max_steps": 20, "eval_every": 10, "progress": False}
     ),

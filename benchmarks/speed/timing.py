@@ -6,17 +6,19 @@ import statistics
 import time
 from collections.abc import Callable
 
-_BURST = 10  # runs a turn; the first of them finds the caches as the other job left them
+_TURN = 0.3  # seconds; the first runs of a turn find the caches as the other job left them
+_WARM_UP = 2
 
 
 def medians(jobs: dict[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """Give the jobs ``turns`` turns of several runs each and return the median seconds of each."""
+    """Give the jobs ``turns`` turns of equal time; return the median seconds of a run of each."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(turns):
         for name, job in jobs.items():
-            for run in range(_BURST):
+            runs: list[float] = []
+            while len(runs) <= _WARM_UP or sum(runs) < _TURN:
                 started = time.perf_counter()
                 job()
-                if run:
-                    seconds[name].append(time.perf_counter() - started)
+                runs.append(time.perf_counter() - started)
+            seconds[name] += runs[_WARM_UP:]
     return {name: statistics.median(values) for name, values in seconds.items()}

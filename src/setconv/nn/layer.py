@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from setconv.errors import DataError, ParameterError
+from setconv.nn.attend import attend
 from setconv.nn.stacked import StackedLinear, stacked_matmul
 
 
@@ -191,16 +192,6 @@ class SetConv(nn.Module):
         """Describe the layer in the way torch modules do."""
         stack = "" if self.stack is None else f", stack={self.stack}"
         return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
-
-
-def attend(rows: Tensor, attention: Tensor) -> Tensor:
-    """Return ``rows @ softmax(attention, dim=-2)``.
-
-    The columns are normalised after the product, where they are short: with few rows the softmax
-    of the whole matrix, forward and backward, would cost as much as the products.
-    """
-    powers = (attention - attention.detach().amax(dim=-2, keepdim=True)).exp()
-    return stacked_matmul(rows, powers) / powers.sum(dim=-2, keepdim=True)
 
 
 def _segment_mean(
