@@ -23,8 +23,8 @@ UNSCALED = (
     "dot products are in the thousands, which the logarithm of a class weight cannot move"
 )
 DYING = (
-    "asks for an accuracy of .83 on centred features, where the ReLU at the output of the authors' "
-    "network dies (see docs/user-guide.md)"
+    "asks for an accuracy of .83 on centred features after a few steps, where the authors' network "
+    "learns slowly and its ReLU at the output may die (see docs/user-guide.md)"
 )
 EXPECTED = {
     "defaults": {},
