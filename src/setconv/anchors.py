@@ -32,7 +32,7 @@ class AnchorRule(Protocol):
 
 @dataclass(frozen=True)
 class Mean:
-    """The (weighted) mean of all rows: the paper's choice."""
+    """The (weighted) mean of all rows: the paper's choice; needs no random numbers."""
 
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Return the mean, shape (1, n_features)."""

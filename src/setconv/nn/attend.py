@@ -27,6 +27,7 @@ def attend(rows: Tensor, attention: Tensor) -> Tensor:
     -------
     Tensor of shape (..., [stack,] n, out)
     """
+    # torch leaves apply() without types.
     attended: Tensor = _Attend.apply(rows, attention)  # type: ignore[no-untyped-call]
     return attended
 

@@ -82,7 +82,7 @@ class ProgressBar(Callback):
         """Open the bar."""
         self._bar = tqdm(total=state.max_steps, initial=state.step, unit="step", desc="SetConv")
 
-    def on_step_end(self, state: TrainingState) -> None:  # noqa: ARG002
+    def on_step_end(self, state: TrainingState) -> None:  # noqa: ARG002 (the interface)
         """Move the bar."""
         self._bar.update(1)
 

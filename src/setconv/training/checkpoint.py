@@ -100,6 +100,7 @@ def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
     try:
         with safe_open(path, framework="pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
+            # The file is no dictionary: it cannot be iterated without keys().
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         kind = metadata["format"]
         if kind == f"setconv-checkpoint-{_FORMAT}":
