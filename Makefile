@@ -93,9 +93,9 @@ docs: $(VENV)/.dev-stamp  ## Build the documentation into docs/_build
 constraints:  ## Regenerate constraints.txt from the newest releases
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	$(PYTHON) -m venv "$$folder/venv"; \
-	"$$folder/venv/bin/"$(PIP) install -qq 'torch==$(TORCH)' -e '.[dev]'; \
+	"$$folder/venv/bin/"$(PIP) install -qq 'torch==$(TORCH)' -e '.[dev,benchmarks]'; \
 	"$$folder/venv/bin/"$(PIP) check; \
-	{ echo "# Every package of setconv[dev], direct or not, at the version the checks ran with."; \
+	{ echo "# Every package of setconv[dev,benchmarks], direct or not, at the version the checks ran with."; \
 	  echo "# Made by \`make constraints\`; do not edit. Use: pip install -c constraints.txt ..."; \
 	  "$$folder/venv/bin/"$(PIP) freeze --exclude-editable --exclude setconv | sed -E 's/\+[[:alnum:].]+$$//'; \
 	} > "$$folder/constraints.txt"; \

@@ -77,11 +77,10 @@ def judge(model: Any, X: np.ndarray, y: np.ndarray) -> Report:
 
 def draw_space(model: SetConvClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
     """Draw the test rows in the learned space, flattened to two dimensions."""
+    # The embeddings of the members lie side by side, and so do their representatives.
     flat = PCA(2).fit(model.transform(X))
-    rows, representatives = (
-        flat.transform(model.transform(X)),
-        flat.transform(model.representatives_),
-    )
+    rows = flat.transform(model.transform(X))
+    representatives = flat.transform(np.concatenate(model.representatives_, axis=1))
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for label, colour, place in zip(model.classes_, (ORANGE, BLUE), representatives, strict=True):
         here = rows[y == label]

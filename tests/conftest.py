@@ -35,7 +35,8 @@ def make_rows(n=240, classes=2, minority=0.15, features=8, seed=0):
 
 def quick(**parameters):
     """A classifier whose fit takes a fraction of a second."""
-    small = {"encoder": (16,), "out_features": 8, "max_steps": 30, "n_episodes": 4}
+    small = {"n_members": 3, "encoder": (16,), "out_features": 8}
+    small |= {"max_steps": 30, "n_episodes": 4}
     return SetConvClassifier(**{**small, "random_state": 0, "progress": False, **parameters})
 
 

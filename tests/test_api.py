@@ -19,6 +19,16 @@ SOURCE = Path(setconv.__file__).parent
 NAMES = {
     "setconv": ["SetConvClassifier", "__version__", "load", "metrics", "presets"],
     "setconv.anchors": ["AnchorRule", "KMeans", "Mean", "Subset", "compute_anchors"],
+    "setconv.decisions": [
+        "Calibrator",
+        "DecisionRule",
+        "Objective",
+        "cross_fit",
+        "fit_rule",
+        "paper_rule",
+        "parse_objective",
+        "parse_prior",
+    ],
     "setconv.episodes": ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"],
     "setconv.errors": [
         "CheckpointError",
@@ -31,6 +41,29 @@ NAMES = {
         "NotFittedError",
         "ParameterError",
         "SetConvError",
+    ],
+    "setconv.experiment": [
+        "Cell",
+        "Evidence",
+        "Friedman",
+        "MINIMUM_SOURCES",
+        "Nemenyi",
+        "Outcome",
+        "Ranks",
+        "Store",
+        "StudyError",
+        "Tally",
+        "WilcoxonHolm",
+        "average_ranks",
+        "bootstrap_intervals",
+        "critical_difference",
+        "diagram",
+        "friedman",
+        "nemenyi",
+        "run",
+        "score_table",
+        "source_scores",
+        "wilcoxon_holm",
     ],
     "setconv.metrics": [
         "ClassMetrics",
@@ -56,25 +89,27 @@ NAMES = {
 }
 
 DEFAULTS = {
-    "scaling": "standard",
+    "n_members": "auto",
+    "objective": "balanced",
+    "scaling": "auto",
     "clip": 5.0,
-    "encoder": (256,),
-    "out_features": 128,
+    "encoder": (128,),
+    "out_features": 64,
     "hidden": (),
     "output": None,
     "similarity": "cosine",
     "temperature": 5.0,
-    "dropout": 0.4,
-    "input_dropout": 0.5,
+    "dropout": "auto",
+    "input_dropout": "auto",
     "heads": "shared",
     "anchor": "mean",
     "support_size": 64,
     "n_queries": 8,
-    "n_episodes": 16,
-    "query_source": "disjoint",
+    "n_episodes": "auto",
+    "query_source": "leave_one_out",
     "max_steps": "auto",
     "optimizer": "adamw",
-    "lr": 0.001,
+    "lr": "auto",
     "weight_decay": 0.01,
     "schedule": "one_cycle",
     "class_weight": None,
@@ -100,8 +135,11 @@ METHODS = {
     "predict": ["X"],
     "predict_proba": ["X"],
     "decision_function": ["X"],
+    "score_function": ["X"],
     "transform": ["X"],
     "get_feature_names_out": ["input_features"],
+    "set_objective": ["objective"],
+    "set_prior": ["prior"],
     "save": ["folder"],
 }
 
@@ -109,13 +147,17 @@ METHODS = {
 LAYERS = [
     {"loading"},
     {"classifier"},
+    {"prediction"},
     {"saving"},
-    {"fitting"},
+    {"fitting", "saved_views", "upgrade"},
+    {"judging"},
+    {"bench"},
     {"card", "model", "parameters", "persistence"},
     {"training"},
+    {"layout"},
     {
         "anchors",
-        "decision",
+        "experiment",
         "heads",
         "inputs",
         "metrics",
@@ -123,9 +165,17 @@ LAYERS = [
         "representatives",
         "scaling",
     },
-    {"episodes", "files", "nn"},
+    {"decisions", "episodes", "files", "folds", "nn", "rows", "views"},
     {"_version", "errors"},
 ]
+
+# Packages that could be libraries of their own: all that they know of the rest.
+ALONE = {
+    "decisions": {"errors"},
+    "experiment": {"errors", "files"},
+    "metrics": {"errors"},
+    "nn": {"errors"},
+}
 
 ERRORS = {
     "ParameterError": ValueError,
@@ -212,28 +262,46 @@ def test_the_arguments_of_a_public_method_are_frozen(method):
 
 
 def test_the_classifier_has_no_other_public_methods_of_its_own():
-    own = [name for name in vars(SetConvClassifier) if not name.startswith("_")]
-    # scikit-learn adds the set_..._request methods for metadata routing, and wraps set_output.
-    assert {name for name in own if not name.startswith("set_")} == set(METHODS)
+    ours = [one for one in SetConvClassifier.__mro__ if one.__module__.startswith("setconv.")]
+    own = {name for one in ours for name in vars(one) if not name.startswith("_")}
+    # scikit-learn adds methods for metadata routing, and wraps set_output.
+    added = {name for name in own if name.startswith("set_") and name.endswith("_request")}
+    assert own - added - {"set_output"} == set(METHODS)
 
 
 def test_load_takes_a_folder_and_a_device():
     assert list(inspect.signature(setconv.load).parameters) == ["folder", "device"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "steps"),
-    [(2, 500), (10_000, 500), (10_020, 501), (20_000, 1000), (30_000, 1500), (10**7, 1500)],
-)
-def test_automatic_steps_are_one_for_twenty_rows_from_500_to_1500(rows, steps):
-    assert automatic_steps(rows) == steps
+def default_parameters(**changed):
+    params = SetConvClassifier(**changed).get_params()
+    return FitParameters(**{name: params[name] for name in FitParameters.__dataclass_fields__})
 
 
-def test_automatic_steps_are_the_default_of_a_fit():
-    params = SetConvClassifier().get_params()
-    fields = FitParameters.__dataclass_fields__
-    parameters = FitParameters(**{name: params[name] for name in fields})
-    assert parameters.training_settings(20_000).max_steps == 1000
+def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
+    steps = [automatic_steps(rows) for rows in (2, 100, 5000, 20_000, 10**5, 10**7, 10**8)]
+    assert all(type(number) is int for number in steps)
+    assert 1 <= steps[0] <= steps[1]
+    assert steps == sorted(steps)
+    assert steps[-1] == steps[-2]
+
+
+@pytest.mark.parametrize("shape", [(10, 1), (3000, 20), (3000, 768), (10**6, 50)], ids=str)
+def test_nothing_stays_automatic_in_a_fit(shape):
+    plan = default_parameters().settle(*shape)
+    numbers = [plan.n_members, plan.n_episodes, plan.settings.max_steps]
+    assert all(type(number) is int and number >= 1 for number in numbers)
+    assert 0 <= plan.dropout < 1
+    assert 0 <= plan.input_dropout < 1
+    assert plan.settings.lr > 0
+    assert plan.settings.max_steps == automatic_steps(shape[0])
+
+
+def test_what_is_given_is_not_settled_anew():
+    given = {"n_members": 3, "n_episodes": 5, "dropout": 0.1, "input_dropout": 0.3}
+    plan = default_parameters(**given, max_steps=7, lr=0.02).settle(3000, 20)
+    assert {name: getattr(plan, name) for name in given} == given
+    assert (plan.settings.max_steps, plan.settings.lr) == (7, 0.02)
 
 
 @pytest.mark.parametrize("preset", ["PAPER", "REFERENCE"])
@@ -283,6 +351,16 @@ def test_a_module_imports_only_from_rooms_below_its_own(path):
         assert target != "setconv", f"{path.name} imports the package itself"
         there = room(target)
         assert there == here or rank[there] > rank[here], f"{here} imports {there}"
+
+
+@pytest.mark.parametrize("package", ALONE)
+def test_a_package_that_stands_alone_imports_only_what_it_may(package):
+    found = {
+        room(name)
+        for path in sorted((SOURCE / package).rglob("*.py"))
+        for name, _ in inner_imports(path)
+    }
+    assert found - {package} <= ALONE[package]
 
 
 def test_no_module_imports_itself_through_others():

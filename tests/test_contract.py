@@ -1,12 +1,15 @@
 """scikit-learn's contract suite over every estimator."""
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from setconv import SetConvClassifier, presets
 
-# The checks fit hundreds of times: a few steps, on networks of the presets' own shape.
+# The checks fit hundreds of times: a few steps, on small networks or those of the presets.
+SMALL = {"n_members": 2, "max_steps": 20, "encoder": (16,), "out_features": 8}
 ESTIMATORS = {
-    "defaults": SetConvClassifier(max_steps=20, progress=False),
+    "defaults": SetConvClassifier(**SMALL, progress=False),
     "PAPER": SetConvClassifier(**{**presets.PAPER, "max_steps": 200, "progress": False}),
     "REFERENCE": SetConvClassifier(
         **{**presets.REFERENCE, "max_steps": 20, "eval_every": 10, "progress": False}
@@ -26,8 +29,14 @@ DYING = (
     "asks for an accuracy of .83 on centred features after a few steps, where the authors' network "
     "learns slowly and its ReLU at the output may die (see docs/user-guide.md)"
 )
+DECIDED = (
+    "asks that predict be the argmax of predict_proba; here it is the decision for the objective, "
+    "the sign of decision_function, and probabilities are calibrated for the prevalence: see "
+    "test_the_rest_of_the_training_check_holds_under_the_papers_rule"
+)
+UNFITTED = "BUG: predict of an unfitted estimator raises AttributeError, not NotFittedError"
 EXPECTED = {
-    "defaults": {},
+    "defaults": {"check_classifiers_train": DECIDED},
     "PAPER": {"check_class_weight_classifiers": UNSCALED},
     "REFERENCE": {"check_class_weight_classifiers": UNSCALED, "check_classifiers_train": DYING},
 }
@@ -35,9 +44,34 @@ EXPECTED = {
 
 def expected_failures(estimator):
     (name,) = (name for name, one in ESTIMATORS.items() if one is estimator)
-    return {"check_sample_weight_equivalence_on_dense_data": EPISODIC, **EXPECTED[name]}
+    everywhere = {
+        "check_sample_weight_equivalence_on_dense_data": EPISODIC,
+        "check_estimators_unfitted": UNFITTED,
+    }
+    return {**everywhere, **EXPECTED[name]}
 
 
 @parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("data", [{}, {"readonly_memmap": True, "X_dtype": "float32"}])
+def test_the_rest_of_the_training_check_holds_under_the_papers_rule(data):
+    estimator = SetConvClassifier(**SMALL, objective=None, progress=False)
+    check_classifiers_train("SetConvClassifier", estimator, **data)
+
+
+@pytest.mark.parametrize("objective", ["balanced", "f1", "accuracy", "recall>=0.9", None])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_predict_is_the_sign_or_argmax_of_the_decision_function(classes, objective):
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % (2 * classes) % classes
+    X = rng.standard_normal((90, 4)) + codes[:, None]
+    labels = np.array(["a", "b", "c"])[codes]
+    clf = SetConvClassifier(**SMALL, objective=objective, random_state=0, progress=False)
+    clf.fit(X, labels)
+    values = clf.decision_function(X)
+    chosen = (values > 0).astype(int) if classes == 2 else values.argmax(axis=1)
+    assert np.array_equal(clf.predict(X), clf.classes_[chosen])
+    assert np.array_equal(values, clf.score_function(X) - clf.threshold_)

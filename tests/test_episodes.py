@@ -19,7 +19,7 @@ seeds = st.integers(0, 2**31)
 class_sizes = st.lists(st.integers(1, 40), min_size=2, max_size=5)
 support_sizes = st.integers(5, 80)
 query_numbers = st.integers(1, 9)
-sources = st.sampled_from(["disjoint", "support"])
+sources = st.sampled_from(["leave_one_out", "disjoint", "support"])
 
 
 def labels_of(counts, seed=0):
@@ -145,12 +145,35 @@ def test_columns_are_of_the_class_that_the_sampler_says(
 
 @FEW
 @given(class_sizes, support_sizes, query_numbers, seeds)
+def test_leave_one_out_draws_the_rows_that_disjoint_queries_are_drawn_with(
+    counts, support_size, n_queries, seed
+):
+    y = labels_of(counts, seed)
+    sizes = {"support_size": support_size, "n_queries": n_queries, "random_state": seed}
+    left_out, disjoint, default = (
+        EpisodeSampler(y, **sizes, **source)
+        for source in ({"query_source": "leave_one_out"}, {"query_source": "disjoint"}, {})
+    )
+    for _ in range(2):
+        drawn = left_out.draw()
+        for other in (disjoint.draw(), default.draw()):
+            np.testing.assert_array_equal(drawn.support, other.support)
+            np.testing.assert_array_equal(drawn.query, other.query)
+
+
+@FEW
+@given(class_sizes, support_sizes, query_numbers, seeds)
 def test_queries_are_disjoint_from_the_support_for_every_class_of_two_or_more_rows(
     counts, support_size, n_queries, seed
 ):
     y = labels_of(counts, seed)
     sampler = EpisodeSampler(
-        y, support_size=support_size, n_queries=n_queries, n_episodes=4, random_state=seed
+        y,
+        support_size=support_size,
+        n_queries=n_queries,
+        n_episodes=4,
+        query_source="disjoint",
+        random_state=seed,
     )
     alone = np.flatnonzero(np.array(counts)[y] == 1)
     for support, query in islice(sampler, 4):
@@ -353,7 +376,8 @@ def test_the_sampler_and_the_layer_train_in_a_plain_loop():
     rows = torch.from_numpy(rng.normal(size=(200, 6)) + 1.5 * y[:, None]).float()
     anchor = rows[y == 1].mean(dim=0)
     layer = SetConv(6, 8, generator=torch.Generator().manual_seed(0))
-    sampler = EpisodeSampler(y, support_size=32, n_queries=2, n_episodes=8, random_state=0)
+    sizes = {"support_size": 32, "n_queries": 2, "n_episodes": 8}
+    sampler = EpisodeSampler(y, **sizes, query_source="disjoint", random_state=0)
     truth = torch.from_numpy(sampler.query_classes_).expand(8, -1)
     segments = torch.from_numpy(sampler.support_classes_)
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.02)

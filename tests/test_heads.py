@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv.heads import HeadEpisodes, count_heads, head_sides, side_weights
+from setconv.heads import ABSENT, count_heads, head_sides, side_weights
+from setconv.layout import HeadEpisodes
 
 FEW = settings(max_examples=30, deadline=None)
 
@@ -18,8 +19,9 @@ sharing_kinds = st.sampled_from(["shared", "separate"])
 def make_episodes(counts, sharing, seed=0, **options):
     codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
     sizes = {"support_size": 12, "n_queries": 3, "n_episodes": 4, "query_source": "disjoint"}
+    everything = {"members": [np.arange(len(codes))], "random_state": seed}
     episodes = HeadEpisodes(
-        codes, len(counts), sharing=sharing, random_state=seed, **{**sizes, **options}
+        codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
     )
     return codes, episodes
 
@@ -40,6 +42,14 @@ def test_a_head_has_its_class_on_side_one_and_the_rest_on_side_zero():
         [0, 0, 1, 0],
         [1, 0, 0, 1],
     ]
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_an_absent_row_is_on_neither_side(n_classes):
+    codes = np.array([1, ABSENT, 0])
+    sides = head_sides(codes, n_classes)
+    assert (sides[:, 1] == ABSENT).all()
+    np.testing.assert_array_equal(sides[:, [0, 2]], head_sides(codes[[0, 2]], n_classes))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 8])
@@ -154,3 +164,116 @@ def test_episodes_are_reproducible_and_can_be_skipped(sharing):
     np.testing.assert_array_equal(again.draw(), draws[3])
     np.testing.assert_array_equal(again.draw(), draws[4])
     assert not np.array_equal(other.draw(), draws[0])
+
+
+# ---------------------------------------------------------------------------------- leave one out
+
+
+@FEW
+@given(class_sizes, sharing_kinds, seeds)
+def test_with_leave_one_out_every_row_of_an_episode_is_support_and_query(counts, sharing, seed):
+    codes, episodes = make_episodes(counts, sharing, seed, query_source="leave_one_out")
+    layout = episodes.layout
+    np.testing.assert_array_equal(layout.average, layout.query_sides)
+    sides = head_sides(codes, len(counts))
+    drawn = episodes.draw()
+    assert drawn.shape[-1] == layout.average.shape[-1] == layout.target.shape[-1]
+    for head, rows in enumerate(np.broadcast_to(drawn, (len(sides), *drawn.shape[-2:]))):
+        used = columns(layout.average, head)
+        truth = sides[head][rows[:, used]]
+        assert (np.where(truth == 1, 1, -1) == layout.target[head, used]).all()
+        for side in (0, 1):
+            share = layout.average[head, side][used]
+            np.testing.assert_allclose(share[share > 0], 1 / (share > 0).sum(), rtol=1e-6)
+            assert (truth[:, share > 0] == side).all()
+        # No row counts twice, not even the only row of a class.
+        assert all(len(np.unique(one)) == len(used) for one in rows[:, used])
+
+
+@FEW
+@given(class_sizes, st.sampled_from(["disjoint", "leave_one_out"]), seeds)
+def test_leave_one_out_takes_the_rows_of_disjoint_episodes(counts, source, seed):
+    _, episodes = make_episodes(counts, "shared", seed, query_source=source)
+    _, disjoint = make_episodes(counts, "shared", seed, query_source="disjoint")
+    np.testing.assert_array_equal(episodes.draw(), disjoint.draw())
+
+
+# ---------------------------------------------------------------------------------------- members
+
+
+def make_members(counts, n_members, seed):
+    """Rows of each member: all but some of the classes that can spare them."""
+    rng = np.random.default_rng(seed)
+    codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    members = []
+    for _ in range(n_members):
+        keep = rng.random(len(codes)) < 0.7
+        for code in range(len(counts)):
+            keep[np.flatnonzero(codes == code)[0]] = True
+        members.append(np.flatnonzero(keep))
+    return members
+
+
+@FEW
+@given(
+    class_sizes,
+    st.integers(2, 4),
+    sharing_kinds,
+    st.sampled_from(["leave_one_out", "disjoint", "support"]),
+    seeds,
+)
+def test_a_member_draws_its_own_rows_only(counts, n_members, sharing, source, seed):
+    members = make_members(counts, n_members, seed)
+    codes, episodes = make_episodes(
+        counts, sharing, seed, members=members, query_source=source, n_queries=2
+    )
+    sides = head_sides(codes, len(counts))
+    n_heads, layout = len(sides), episodes.layout
+    assert layout.average.shape[:2] == (n_members * n_heads, 2)
+    n_support, n_queries = layout.average.shape[-1], layout.target.shape[-1]
+    for _ in range(2):
+        drawn = episodes.draw()
+        groups = n_members if sharing == "shared" or n_heads == 1 else n_members * n_heads
+        assert drawn.shape[:2] == (groups, 4)
+        for stacked in range(n_members * n_heads):
+            member, head = divmod(stacked, n_heads)
+            rows = drawn[stacked * groups // (n_members * n_heads)]
+            parts = (
+                (layout.average, rows[:, :n_support]),
+                (layout.query_sides, rows[:, -n_queries:]),
+            )
+            for matrix, part in parts:
+                used = part[:, columns(matrix, stacked)]
+                assert np.isin(used, members[member]).all()
+                np.testing.assert_allclose(matrix[stacked].sum(axis=-1), 1, rtol=1e-6)
+                for side in (0, 1):
+                    of_side = part[:, matrix[stacked, side] > 0]
+                    assert (sides[head][of_side] == side).all()
+
+
+def test_members_with_the_same_rows_draw_independently_of_each_other():
+    everything = np.arange(25)
+    _, episodes = make_episodes([20, 5], "shared", members=[everything, everything])
+    first, second = episodes.draw()
+    assert not np.array_equal(first, second)
+
+
+def test_the_first_member_draws_what_it_draws_alone():
+    members = make_members([20, 9, 4], 3, 0)
+    for sharing in ("shared", "separate"):
+        together = make_episodes([20, 9, 4], sharing, members=members, n_queries=1)[1]
+        alone = make_episodes([20, 9, 4], sharing, members=members[:1], n_queries=1)[1]
+        for _ in range(3):
+            drawn, expected = together.draw(), alone.draw()
+            expected = expected[None] if sharing == "shared" else expected
+            used = columns(alone.layout.average, 0)
+            np.testing.assert_array_equal(drawn[: len(expected)][..., used], expected[..., used])
+
+
+@pytest.mark.parametrize("sharing", ["shared", "separate"])
+def test_episodes_of_members_can_be_skipped(sharing):
+    members = make_members([20, 9, 4], 3, 0)
+    first, again = (make_episodes([20, 9, 4], sharing, members=members)[1] for _ in range(2))
+    draws = [first.draw() for _ in range(4)]
+    again.skip(3)
+    np.testing.assert_array_equal(again.draw(), draws[3])

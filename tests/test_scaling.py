@@ -1,4 +1,4 @@
-"""Scaling against scikit-learn's StandardScaler, and at the ends of the range of numbers."""
+"""The standardised view against scikit-learn, and which views the members get."""
 
 import warnings
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from setconv.errors import DataError, ParameterError
-from setconv.scaling import Scaler, fit_scaler
+from setconv.scaling import VIEWS, Scaler, choose_views
+from setconv.scaling import fit_scaler as fit_views
 
 FEW = settings(max_examples=40, deadline=None)
 
@@ -22,6 +23,11 @@ def make_rows(seed, n, d, dtype=np.float64):
     width = 10.0 ** rng.uniform(-3, 3, size=d)
     place = width * rng.uniform(-20, 20, size=d)
     return (place + width * rng.normal(size=(n, d))).astype(dtype)
+
+
+def fit_scaler(clip, rows, weights):
+    """The standardised view alone."""
+    return fit_views(["standard"], clip, rows, weights)
 
 
 def ones(rows):
@@ -42,47 +48,47 @@ def test_scaling_is_that_of_scikit_learn_and_then_a_bound(n, d, clip, weighted, 
     rng = np.random.default_rng(seed)
     weights = rng.uniform(0.1, 5, size=n) if weighted else np.ones(n)
     reference = StandardScaler().fit(rows.astype(np.float64), sample_weight=weights)
-    scaler = fit_scaler("standard", clip, rows, weights)
-    np.testing.assert_allclose(scaler.mean, reference.mean_, rtol=1e-9)
-    np.testing.assert_allclose(scaler.scale, reference.scale_, rtol=1e-7)
+    scaler = fit_scaler(clip, rows, weights)
+    np.testing.assert_allclose(scaler.views[0].mean, reference.mean_, rtol=1e-9)
+    np.testing.assert_allclose(scaler.views[0].scale, reference.scale_, rtol=1e-7)
     new = 3 * make_rows(seed + 1, 20, d, dtype)
     expected = reference.transform(new.astype(np.float64))
     if clip is not None:
         expected = np.clip(expected, -clip, clip)
-    scaled = scaler(new)
+    (scaled,) = scaler(new)
     assert scaled.dtype == np.float32
     np.testing.assert_allclose(scaled, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_float32_rows_and_float64_rows_are_scaled_alike():
     rows = make_rows(0, 500, 6).astype(np.float32)
-    narrow, wide = (fit_scaler("standard", 5.0, r, ones(r)) for r in (rows, rows.astype(float)))
-    np.testing.assert_allclose(narrow.mean, wide.mean, rtol=1e-12)
+    narrow, wide = (fit_scaler(5.0, r, ones(r)) for r in (rows, rows.astype(float)))
+    np.testing.assert_allclose(narrow.views[0].mean, wide.views[0].mean, rtol=1e-12)
     np.testing.assert_allclose(narrow(rows), wide(rows.astype(float)), rtol=1e-4, atol=1e-5)
 
 
 def test_many_rows_are_scaled_as_few_are():
     rows = make_rows(0, 10_000, 3)  # more than one part of the streamed sums
     reference = StandardScaler().fit(rows)
-    scaler = fit_scaler("standard", None, rows, ones(rows))
-    np.testing.assert_allclose(scaler.mean, reference.mean_, rtol=1e-10)
-    np.testing.assert_allclose(scaler.scale, reference.scale_, rtol=1e-10)
+    scaler = fit_scaler(None, rows, ones(rows))
+    np.testing.assert_allclose(scaler.views[0].mean, reference.mean_, rtol=1e-10)
+    np.testing.assert_allclose(scaler.views[0].scale, reference.scale_, rtol=1e-10)
 
 
 def test_a_row_of_weight_two_is_the_row_twice():
     rows = make_rows(0, 20, 3)
     weights = np.random.default_rng(0).integers(1, 4, size=20)
     repeated = np.repeat(rows, weights, axis=0)
-    weighted = fit_scaler("standard", 5.0, rows, weights.astype(float))
-    plain = fit_scaler("standard", 5.0, repeated, ones(repeated))
-    np.testing.assert_allclose(weighted.mean, plain.mean, rtol=1e-12)
-    np.testing.assert_allclose(weighted.scale, plain.scale, rtol=1e-12)
+    weighted = fit_scaler(5.0, rows, weights.astype(float))
+    plain = fit_scaler(5.0, repeated, ones(repeated))
+    np.testing.assert_allclose(weighted.views[0].mean, plain.views[0].mean, rtol=1e-12)
+    np.testing.assert_allclose(weighted.views[0].scale, plain.views[0].scale, rtol=1e-12)
 
 
 def test_a_feature_far_away_still_has_its_own_scale():
     rows = 1e6 + np.random.default_rng(0).normal(size=(300, 1))
-    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
-    assert scaler.scale[0] == pytest.approx(rows.std(), rel=1e-9)
+    scaler = fit_scaler(5.0, rows, ones(rows))
+    assert scaler.views[0].scale[0] == pytest.approx(rows.std(), rel=1e-9)
 
 
 # ------------------------------------------------------------------------------ constant columns
@@ -101,36 +107,86 @@ def test_a_feature_far_away_still_has_its_own_scale():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_constant_columns_are_centred_and_left_at_scale_one(n, dtype):
     rows = np.tile(np.array([0.0, 0.1, 1 / 3, -7.7, 1e6 + 0.1], dtype=dtype), (n, 1))
-    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
-    np.testing.assert_array_equal(scaler.scale, 1.0)
+    scaler = fit_scaler(5.0, rows, ones(rows))
+    np.testing.assert_array_equal(scaler.views[0].scale, 1.0)
     np.testing.assert_allclose(scaler(rows), 0, atol=1e-6)
 
 
 def test_a_constant_column_does_not_magnify_what_is_next_to_nothing():
     # A column that never varied must not throw a new row to the bound for the last digit of it.
     rows = np.column_stack([np.full(5000, 0.3), np.random.default_rng(0).normal(size=5000)])
-    scaler = fit_scaler("standard", 5.0, rows, ones(rows))
-    assert abs(scaler(np.array([[0.3 + 1e-12, 0.0]]))[0, 0]) < 1e-6
+    scaler = fit_scaler(5.0, rows, ones(rows))
+    assert abs(scaler(np.array([[0.3 + 1e-12, 0.0]]))[0, 0, 0]) < 1e-6
 
 
 # -------------------------------------------------------------------------------- no scaling
 
 
-def test_without_scaling_rows_come_back_as_float32():
+def test_without_views_rows_come_back_as_float32():
     rows = make_rows(0, 5, 3)
-    scaler = fit_scaler(None, 0.001, rows, ones(rows))
+    scaler = fit_views([], 0.001, rows, ones(rows))
     assert scaler == Scaler()
-    np.testing.assert_array_equal(scaler(rows), rows.astype(np.float32))
+    np.testing.assert_array_equal(scaler(rows), rows.astype(np.float32)[None])
     narrow = rows.astype(np.float32)
     assert np.shares_memory(scaler(narrow), narrow)  # nothing to do, nothing copied
 
 
-@pytest.mark.parametrize("scaling", [None, "standard"])
-def test_the_users_rows_are_not_changed(scaling):
-    rows = make_rows(0, 50, 3)
+@pytest.mark.parametrize("names", [[], ["standard"], VIEWS], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_users_rows_are_not_changed(names, dtype):
+    rows = make_rows(0, 50, 3, dtype)
     before = rows.copy()
-    fit_scaler(scaling, 0.1, rows, ones(rows))(rows)
+    fit_views(names, 0.1, rows, ones(rows))(rows)
     np.testing.assert_array_equal(rows, before)
+
+
+# ------------------------------------------------------------------------------------ several views
+
+
+@pytest.mark.parametrize("names", [VIEWS, ("pieces", "standard"), ("normal", "normal")], ids=str)
+def test_views_lie_one_behind_the_other_and_narrow_ones_are_padded_with_zeros(names):
+    rows = make_rows(0, 40, 3)
+    scaler = fit_views(names, 5.0, rows, ones(rows))
+    assert [view.kind for view in scaler.views] == list(names)
+    width = max(view.width for view in scaler.views)
+    assert scaler.width(3) == width
+    scaled = scaler(rows)
+    assert scaled.shape == (len(names), 40, width)
+    assert scaled.dtype == np.float32
+    for found, view in zip(scaled, scaler.views, strict=True):
+        np.testing.assert_array_equal(found[:, : view.width], view(rows).astype(np.float32))
+        assert not found[:, view.width :].any()
+
+
+def test_a_row_is_scaled_alike_alone_and_among_others():
+    rows = make_rows(0, 300, 4)
+    scaler = fit_views(VIEWS, 5.0, rows, ones(rows))
+    together = scaler(rows)
+    for row in (0, 7, 299):
+        np.testing.assert_array_equal(scaler(rows[row : row + 1])[:, 0], together[:, row])
+
+
+@pytest.mark.parametrize(
+    ("scaling", "members", "expected"),
+    [
+        (None, 3, ()),
+        ("auto", 1, ("standard",)),
+        ("auto", 2, VIEWS[:2]),
+        ("auto", 7, VIEWS),
+        ("standard", 7, ("standard",)),
+        (["pieces"], 7, ("pieces",)),
+        (("pieces", "normal"), 7, ("pieces", "normal")),
+        (["pieces", "normal"], 1, ("pieces",)),
+    ],
+)
+def test_the_views_follow_the_parameter_and_are_no_more_than_members(scaling, members, expected):
+    assert choose_views(scaling, 500, 10, members) == expected
+
+
+def test_wide_or_huge_data_is_standardised_only():
+    assert choose_views("auto", 500, 768, 5) == ("standard",)
+    assert choose_views("auto", 10**8, 50, 5) == ("standard",)
+    assert choose_views(VIEWS, 500, 768, 5) == VIEWS  # who asks for them gets them
 
 
 # -------------------------------------------------------------------------------------- errors
@@ -141,16 +197,14 @@ def test_values_beyond_float32_are_refused_by_their_column():
     rows[2, 1] = 1e39
     with pytest.raises(DataError, match="Column 1 of X"):
         Scaler()(rows)
-    unbounded = fit_scaler(
-        "standard", None, np.random.default_rng(0).normal(size=(9, 3)), np.ones(9)
-    )
+    unbounded = fit_scaler(None, np.random.default_rng(0).normal(size=(9, 3)), np.ones(9))
     with pytest.raises(DataError, match="Column 1 of X"):
         unbounded(rows)
 
 
 def test_values_beyond_float32_are_fine_once_standardised():
     rows = 1e100 * np.random.default_rng(0).normal(size=(50, 2))
-    scaled = fit_scaler("standard", None, rows, ones(rows))(rows)
+    (scaled,) = fit_scaler(None, rows, ones(rows))(rows)
     np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
 
 
@@ -160,21 +214,37 @@ def test_values_too_large_to_standardise_are_refused_by_their_column_without_war
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(DataError, match="Column 2 of X has values too large to standardise"):
-            fit_scaler("standard", 5.0, rows, ones(rows))
+            fit_scaler(5.0, rows, ones(rows))
 
 
 def test_a_huge_new_value_is_brought_to_the_bound():
     rows = np.random.default_rng(0).normal(size=(50, 2))
-    scaled = fit_scaler("standard", 5.0, rows, ones(rows))(np.array([[1e300, -1e300]]))
+    (scaled,) = fit_scaler(5.0, rows, ones(rows))(np.array([[1e300, -1e300]]))
     np.testing.assert_array_equal(scaled, [[5.0, -5.0]])
 
 
 @pytest.mark.parametrize("clip", [0, -1.0, np.nan])
 def test_a_bound_that_is_not_positive_is_refused(clip):
     with pytest.raises(ParameterError, match="clip="):
-        fit_scaler("standard", clip, np.eye(3), np.ones(3))
+        fit_scaler(clip, np.eye(3), np.ones(3))
 
 
-def test_an_unknown_scaling_is_refused():
-    with pytest.raises(ParameterError, match="scaling='minmax'"):
-        fit_scaler("minmax", 5.0, np.eye(3), np.ones(3))
+@pytest.mark.parametrize("scaling", ["minmax", True, 3, [], (), ["standard", "minmax"], [None], ""])
+def test_an_unknown_scaling_is_refused(scaling):
+    with pytest.raises(ParameterError, match=r"scaling=.*\"auto\".*'pieces'.*None"):
+        choose_views(scaling, 100, 5, 3)
+
+
+def test_a_scaling_of_lists_in_a_list_is_refused():
+    with pytest.raises(ParameterError, match="scaling="):
+        choose_views([["standard"]], 100, 5, 3)
+
+
+def test_values_beyond_float32_are_refused_with_several_views_too():
+    rows = np.random.default_rng(0).normal(size=(9, 3))
+    scaler = fit_views(["standard", "normal"], None, rows, ones(rows))
+    rows[2, 1] = 1e39
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match="Column 1 of X"):
+            scaler(rows)

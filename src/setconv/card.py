@@ -14,18 +14,20 @@ _COLUMNS = {
     "average_precision": "AP",
 }
 
+_SOURCES = {
+    "validation": "Measured on validation rows that training did not see.",
+    "out_of_fold": "Measured out of fold: on training rows, each by members that had not seen it.",
+    "training": "Measured on the training rows themselves, so optimistic: judge the model on rows "
+    "that it has not seen.",
+}
+
 
 def write_card(config: Mapping[str, Any]) -> str:
     """Return the text of README.md for a model described by its configuration."""
     classes = config["classes"]["values"]
     counts = config["class_counts"]
     versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
-    source = (
-        "Measured on validation rows that training did not see."
-        if config["report_source"] == "validation"
-        else "Measured on the training rows themselves, so optimistic: judge the model on rows "
-        "that it has not seen."
-    )
+    source = _SOURCES[config["report_source"]]
     lines = [
         "# SetConv model",
         "",

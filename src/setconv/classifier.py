@@ -13,15 +13,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from setconv import inputs
 from setconv.anchors import Anchor
-from setconv.decision import decide, probabilities
 from setconv.episodes import QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError
-from setconv.fitting import FitResult, Rows, fit_model
+from setconv.fitting import FitResult, fit_model
 from setconv.heads import HeadSharing
 from setconv.model import SetConvModel
 from setconv.nn.network import Similarity
 from setconv.parameters import FitParameters, seed_from
-from setconv.saving import save_classifier
+from setconv.prediction import Predictions
+from setconv.rows import Rows
 from setconv.scaling import Scaling
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
@@ -31,7 +31,7 @@ from setconv.training.validation import Monitor, split_validation
 Array = NDArray[Any]
 
 
-class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
+class SetConvClassifier(Predictions, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Classification when the class that matters is rare, by set convolution.
 
     The rows of each class are compressed into one representative by a permutation-invariant set
@@ -42,13 +42,25 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    scaling : {"standard"} or None, default="standard"
-        Standardise the features, or take them as they are.
+    n_members : int or "auto", default="auto"
+        Networks that are trained at once, each without a stratified fold of its own; their scores
+        are averaged. The left-out rows give the threshold, calibrated probabilities and
+        `oof_report_`. "auto" is 10 up to 5,000 rows and 5 above. With 1 there are no such rows.
+    objective : str, dict, array-like or None, default="balanced"
+        What the decision of `predict` is to be good at: "balanced" (the geometric mean of the
+        classes' recalls), "f1" (of the rarer class; the mean over classes if there are more than
+        two), "mcc", "accuracy"; a minimum as in "recall>=0.95" or "precision>=90%" of the rarer
+        class, or of another one, ``{"recall": 0.95, "class": label}``; or a cost matrix
+        ``cost[true, predicted]``. None is the paper's rule. See also `set_objective`.
+    scaling : {"auto", "standard", "normal", "pieces"}, list of these or None, default="auto"
+        What members see: features that are standardised, mapped to a normal distribution by their
+        quantiles, or cut at their quantiles into pieces, each an input of its own. With a list
+        members take turns. "auto" is all three for up to 100 features and "standard" for more.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
-    encoder : sequence of int, default=(256,)
+    encoder : sequence of int, default=(128,)
         Widths of the ReLU layers before the set convolution.
-    out_features : int, default=128
+    out_features : int, default=64
         Output features of the set convolution, ``d_o``.
     hidden : sequence of int, default=()
         Hidden layers of the kernel's MLP ``g1``; empty is one linear layer.
@@ -58,11 +70,12 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         How a row is compared with a representative.
     temperature : float, default=5.0
         Start of the learned factor on the cosine.
-    dropout : float, default=0.4
-        Share of encoder outputs zeroed in training, to the nearest 1/256.
-    input_dropout : float, default=0.5
-        Share of input features zeroed in training, the same ones for all rows of an episode; it
-        falls to half of this towards the end of training.
+    dropout : float or "auto", default="auto"
+        Share of encoder outputs zeroed in training, to the nearest 1/256; "auto" is 0.2 for up to
+        100 features, else 0.4.
+    input_dropout : float or "auto", default="auto"
+        Share of inputs zeroed in training, the same ones for all rows of an episode; it falls to
+        half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
@@ -72,17 +85,19 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         Rows in the support set of an episode, in the class ratio of the data.
     n_queries : int, default=8
         Queries a class in an episode.
-    n_episodes : int, default=16
-        Episodes a step.
-    query_source : {"disjoint", "support"}, default="disjoint"
-        Whether queries come on top of the support set or out of it; see
-        `setconv.episodes.plan_quotas`, also for classes with very few rows.
+    n_episodes : int or "auto", default="auto"
+        Episodes a step and member; "auto" is 2 up to 2,000 rows and 4 above.
+    query_source : {"leave_one_out", "disjoint", "support"}, default="leave_one_out"
+        Whether all rows of an episode are queries, each against the others, or queries come on top
+        of the support set or out of it; see `setconv.episodes.plan_quotas`, also for classes with
+        very few rows.
     max_steps : int or "auto", default="auto"
-        Optimiser steps; "auto" is one for 20 rows, at least 500 and at most 1500. With 0 the
+        Optimiser steps; "auto" is one for 20 rows, at least 300 and at most 1500. With 0 the
         weights stay as they are and only the representatives are computed.
     optimizer : {"adamw", "adam"}, default="adamw"
-    lr : float or dict, default=0.001
-        Peak learning rate, or one for each of "encoder", "setconv" and "output".
+    lr : float, dict or "auto", default="auto"
+        Peak learning rate, or one for each of "encoder", "setconv" and "output"; "auto" is 0.003
+        for up to 100 features, else 0.001.
     weight_decay : float, default=0.01
     schedule : {"one_cycle", "cosine", "constant"}, default="one_cycle"
     class_weight : dict, "balanced" or None, default=None
@@ -121,11 +136,19 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     class_counts_ : ndarray of shape (n_classes,)
         Rows of each class that the representatives know.
-    anchor_ : ndarray of shape (n_features,)
-        In the units of ``X``; with several anchors (n_anchors, n_features), and with more than two
-        classes a first axis of one-vs-all heads.
-    representatives_ : ndarray of shape (2, n_embedding)
-        One a class; with more than two classes (n_classes, 2, n_embedding): the rest, the class.
+    anchor_ : ndarray of shape (n_members, n_features)
+        In the units of ``X``; with several anchors (n_members, n_anchors, n_features). With more
+        than two classes there is an axis of one-vs-all heads after that of the members, and with
+        one member none of members.
+    representatives_ : ndarray of shape (n_members, 2, n_embedding)
+        One a class; with more than two classes (n_members, n_classes, 2, n_embedding): the rest,
+        the class. With one member there is no axis of members.
+    threshold_ : float or ndarray of shape (n_classes,)
+        What `decision_function` takes off the scores.
+    oof_report_ : `setconv.metrics.Report`
+        Metrics on the training rows, each scored by the members that left it out and decided on by
+        a threshold and calibrator that other folds gave. Only with members and without validation
+        rows.
     network_ : `setconv.nn.SetConvNetwork`
         The torch module.
     n_features_in_ : int
@@ -136,8 +159,9 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     n_steps_ : int
         Steps that were taken.
     report_ : `setconv.metrics.Report`
-        Metrics on the validation rows, or, without any, on training rows (then optimistic).
-    report_source_ : {"validation", "training"}
+        Metrics on the validation rows if there are any, else `oof_report_`, else on training rows
+        (then optimistic).
+    report_source_ : {"validation", "out_of_fold", "training"}
 
     References
     ----------
@@ -151,8 +175,10 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     >>> clf = SetConvClassifier(max_steps=50, random_state=0).fit(X, y)
     >>> clf.predict(X[:3]).shape
     (3,)
+    >>> clf.set_objective("recall>=0.9").predict(X[:3]).shape
+    (3,)
     >>> clf.representatives_.shape
-    (2, 128)
+    (10, 2, 64)
     """
 
     class_counts_: NDArray[np.int64]
@@ -160,25 +186,27 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        scaling: Scaling | None = "standard",
+        n_members: int | Literal["auto"] = "auto",
+        objective: Any = "balanced",
+        scaling: Scaling | Sequence[Scaling] | None = "auto",
         clip: float | None = 5.0,
-        encoder: Sequence[int] = (256,),
-        out_features: int = 128,
+        encoder: Sequence[int] = (128,),
+        out_features: int = 64,
         hidden: Sequence[int] = (),
         output: int | None = None,
         similarity: Similarity = "cosine",
         temperature: float = 5.0,
-        dropout: float = 0.4,
-        input_dropout: float = 0.5,
+        dropout: float | Literal["auto"] = "auto",
+        input_dropout: float | Literal["auto"] = "auto",
         heads: HeadSharing = "shared",
         anchor: Anchor = "mean",
         support_size: int = 64,
         n_queries: int = 8,
-        n_episodes: int = 16,
-        query_source: QuerySource = "disjoint",
+        n_episodes: int | Literal["auto"] = "auto",
+        query_source: QuerySource = "leave_one_out",
         max_steps: int | Literal["auto"] = "auto",
         optimizer: Optimizer = "adamw",
-        lr: float | Mapping[str, float] = 1e-3,
+        lr: float | Mapping[str, float] | Literal["auto"] = "auto",
         weight_decay: float = 0.01,
         schedule: Schedule = "one_cycle",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -197,6 +225,8 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         checkpoint_every: int = 100,
         random_state: Any = None,
     ) -> None:
+        self.n_members = n_members
+        self.objective = objective
         self.scaling = scaling
         self.clip = clip
         self.encoder = encoder
@@ -259,7 +289,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         X_val, y_val : array-like, optional
             Validation rows, instead of held-out ones.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group stay on one side of the validation split.
+            Rows of one group stay on one side of the validation split and in one fold.
         resume_from : path, optional
             Folder with a checkpoint of this very fit (same data, parameters and random_state);
             the result is identical to that of the uninterrupted run.
@@ -333,51 +363,6 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         self._pending = pending
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
-        chosen: Array = self._classes_of(decide(self._scores(X)))
-        return chosen
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes).
-
-        Both sides of a head weigh the same in training, so these are the probabilities for classes
-        that are equally frequent. With more than two classes P(y=c|x) of each head is divided by
-        the sum over heads.
-        """
-        return probabilities(self._scores(X))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-odds: (n_rows,) of the second class, or (n_rows, n_classes)."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the learned embedding of each row, as it is compared with representatives.
-
-        Shape (n_rows, n_embedding); with more than two classes the embeddings of the heads lie
-        side by side.
-        """
-        model = self._fitted_model()
-        rows = inputs.check_rows(self, X, reset=False)
-        embedded = model.embed(rows, self.batch_size)
-        return embedded.reshape(len(embedded), -1)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
-        """Return names for the columns of `transform`."""
-        self._fitted_model()
-        width = self.representatives_.shape[-1] * self.network_.n_heads
-        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
-
-    def save(self, folder: str | Path) -> None:
-        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
-
-        The write is atomic. A folder that holds another setconv model is replaced; any other
-        folder that is not empty is refused. Load with `setconv.load`.
-        """
-        self._fitted_model()
-        save_classifier(self, Path(folder))
-
     def _fit(
         self,
         rows: Array,
@@ -392,7 +377,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
             rows, labels, weights = rows[kept], labels[kept], weights[kept]
             groups = None if groups is None else groups[kept]
         classes, codes = inputs.encode_labels(labels)
-        train = Rows(rows, codes, weights)
+        train = Rows(rows, codes, weights, groups)
         warm = self._warm_weights(classes, rows.shape[1])
         params = self.get_params(deep=False)
         names = [field.name for field in dataclasses.fields(FitParameters)]
@@ -426,8 +411,7 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
         self._model = result.model
         self.history_ = result.state.history
         self.n_steps_ = result.state.step
-        self.report_ = result.report
-        self.report_source_ = result.report_source
+        self._judgement = result.judgement
         self.class_counts_ = counts
         if hasattr(self, "_pending"):
             del self._pending
@@ -436,22 +420,16 @@ class SetConvClassifier(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _publish(self) -> None:
         """Show the parts of the model as fitted attributes."""
         model = self._model
-        self.network_ = model.network
+        network = self.network_ = model.network
         anchors = model.anchors[:, 0] if model.anchors.shape[1] == 1 else model.anchors
+        lead = tuple(size for size in (network.n_members, network.n_heads) if size > 1)
+        self.anchor_ = anchors.reshape(lead + anchors.shape[1:])
         representatives = model.representatives.cpu().numpy()
-        binary = model.n_classes == 2
-        self.anchor_ = anchors[0] if binary else anchors
-        self.representatives_ = representatives[0] if binary else representatives
+        self.representatives_ = representatives.reshape(lead + representatives.shape[1:])
+        self._publish_decision()
 
     def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array:
         return np.bincount(codes[weights > 0], minlength=len(self.classes_))
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        model = self._fitted_model()
-        return model.scores(inputs.check_rows(self, X, reset=False), self.batch_size)
-
-    def _classes_of(self, codes: NDArray[np.int64]) -> Array:
-        return np.asarray(self.classes_)[codes]
 
     def _check_validation(self, X_val: Any, y_val: Any) -> tuple[Array, Array] | None:
         if X_val is None and y_val is None:

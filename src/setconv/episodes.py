@@ -14,7 +14,7 @@ from setconv.errors import LabelError, ParameterError
 __all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]
 
 Indices = NDArray[np.int64]
-QuerySource = Literal["disjoint", "support"]
+QuerySource = Literal["leave_one_out", "disjoint", "support"]
 
 
 class Episodes(NamedTuple):
@@ -48,16 +48,17 @@ def plan_quotas(
     counts: ArrayLike,
     support_size: int = 64,
     n_queries: int = 8,
-    query_source: QuerySource = "disjoint",
+    query_source: QuerySource = "leave_one_out",
 ) -> Quotas:
     """Decide how many rows of each class an episode takes.
 
-    With ``query_source="disjoint"`` the support set has ``support_size`` rows in the class ratio
-    of the data, rounded by the largest remainder after every class has got one row, and the
-    queries come on top. A class of ``n`` rows gives at most ``n // 2`` queries, and where the data
-    is too small for the whole support set, the set shrinks for all classes alike, so that the
-    ratio is kept and support and queries stay disjoint. A class of two rows gives one to each; a
-    class of one row uses that row for both.
+    With ``query_source="leave_one_out"`` or ``"disjoint"`` the support set has ``support_size``
+    rows in the class ratio of the data, rounded by the largest remainder after every class has got
+    one row, and the queries come on top. A class of ``n`` rows gives at most ``n // 2`` queries,
+    and where the data is too small for the whole support set, the set shrinks for all classes
+    alike, so that the ratio is kept and support and queries stay disjoint. A class of two rows
+    gives one to each; a class of one row uses that row for both. "leave_one_out" then lets all of
+    these rows be both: each is a query against the others.
 
     With ``query_source="support"`` (the authors' code) the queries are taken out of the
     ``support_size`` rows: every class but the largest gets ``int(support_size * share) + 1`` rows,
@@ -69,7 +70,7 @@ def plan_quotas(
     counts : array-like of int
         Rows of each class, all positive.
     support_size, n_queries : int
-    query_source : {"disjoint", "support"}
+    query_source : {"leave_one_out", "disjoint", "support"}
 
     Returns
     -------
@@ -129,8 +130,9 @@ class EpisodeSampler:
         Queries a class.
     n_episodes : int, default=16
         Episodes a draw.
-    query_source : {"disjoint", "support"}, default="disjoint"
-        Whether the queries come on top of the support set or are taken out of it.
+    query_source : {"leave_one_out", "disjoint", "support"}, default="leave_one_out"
+        Whether the queries come on top of the support set, and then whether support rows are
+        queries too and queries support rows, or are taken out of it.
     random_state : int, sequence of int or None
         Seed; the same seed deals the same episodes.
 
@@ -161,7 +163,7 @@ class EpisodeSampler:
         support_size: int = 64,
         n_queries: int = 8,
         n_episodes: int = 16,
-        query_source: QuerySource = "disjoint",
+        query_source: QuerySource = "leave_one_out",
         random_state: Any = None,
     ) -> None:
         labels = np.asarray(y)
@@ -243,8 +245,10 @@ class _Deck:
 
 
 def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_source: str) -> None:
-    if query_source not in ("disjoint", "support"):
-        raise ParameterError(f'query_source={query_source!r}: choose "disjoint" or "support".')
+    if query_source not in ("leave_one_out", "disjoint", "support"):
+        raise ParameterError(
+            f'query_source={query_source!r}: choose "leave_one_out", "disjoint" or "support".'
+        )
     if n_queries < 1:
         raise ParameterError(f"n_queries={n_queries!r}: every class needs at least one query.")
     if support_size < len(counts):

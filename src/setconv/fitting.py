@@ -1,4 +1,4 @@
-"""One fit from arrays to a model: scale, anchor, build, train, represent."""
+"""One fit from arrays to a model: scale, anchor, build, train, represent, decide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,46 +15,31 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setconv.anchors import compute_anchors
-from setconv.episodes import share_out
+from setconv.bench import Bench
 from setconv.errors import ParameterError
-from setconv.heads import HeadEpisodes, count_heads, head_sides, side_weights
-from setconv.metrics import Report
+from setconv.folds import leave_out
+from setconv.heads import count_heads, head_sides, side_weights
+from setconv.judging import Judgement, check_objective, judge
+from setconv.layout import HeadEpisodes
 from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
-from setconv.parameters import FitParameters
-from setconv.scaling import Scaler, fit_scaler
+from setconv.parameters import FitParameters, Plan
+from setconv.rows import Rows
+from setconv.scaling import choose_views, fit_scaler
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.loop import CheckpointPlan, Trainer
 from setconv.training.loss import EpisodeLoss
-from setconv.training.settings import TrainingSettings
-from setconv.training.validation import monitored_figure, report_scores
 
 logger = logging.getLogger("setconv")
-ReportSource = Literal["validation", "training"]
-_REPORT_ROWS = 20_000  # training rows that the report is made from when there are no others
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows with their class numbers and weights."""
-
-    features: NDArray[Any]
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-    def take(self, chosen: NDArray[Any]) -> Rows:
-        """Return the chosen rows."""
-        return Rows(self.features[chosen], self.codes[chosen], self.weights[chosen])
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a fit leaves: the model, how training went, and metrics with where they are from."""
+    """What a fit leaves: the model, how training went, decisions and how good they are."""
 
     model: SetConvModel
     state: TrainingState
-    report: Report
-    report_source: ReportSource
+    judgement: Judgement
 
 
 def resolve_device(device: str) -> torch.device:
@@ -99,86 +84,104 @@ def fit_model(
         Folder of a checkpoint of the same fit.
     """
     n_classes = len(classes)
-    init_seed, episode_seed, dropout_seed, anchor_seed, post_seed = (
-        int(number) for number in np.random.SeedSequence(seed).generate_state(5)
-    )
+    plan = parameters.settle(*train.features.shape)
+    n_members = plan.n_members
+    evidence = n_members > 1 or validation is not None
+    check_objective(parameters.objective, classes, has_evidence=evidence)
+    seeds = (int(number) for number in np.random.SeedSequence(seed).generate_state(7))
+    init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed = seeds
     device = resolve_device(parameters.device)
-    settings = parameters.training_settings(len(train.codes))
-    scaler = fit_scaler(parameters.scaling, parameters.clip, train.features, train.weights)
-    anchors = compute_anchors(
-        parameters.anchor,
-        train.features,
-        head_sides(train.codes, n_classes),
-        train.weights,
-        np.random.default_rng(anchor_seed),
-    )
-    network = build_network(parameters, train.features.shape[1], n_classes, init_seed)
+    left_out = leave_out(train.codes, n_members, train.groups, fold_seed)
+    n_rows, n_features = train.features.shape
+    views = choose_views(parameters.scaling, n_rows, n_features, n_members)
+    scaler = fit_scaler(views, parameters.clip, train.features, train.weights)
+    anchors = _member_anchors(parameters, train, n_classes, left_out, anchor_seed)
+    width = scaler.width(n_features)
+    network = build_network(parameters, plan, width, n_classes, init_seed)
     if warm is not None:
         _start_from(network, warm)
     network.to(device)
     episodes = HeadEpisodes(
         train.codes,
         n_classes,
+        members=[np.flatnonzero(~out) for out in left_out],
         sharing=parameters.heads,
         support_size=parameters.support_size,
         n_queries=parameters.n_queries,
-        n_episodes=parameters.n_episodes,
+        n_episodes=plan.n_episodes,
         query_source=parameters.query_source,
         random_state=episode_seed,
     )
-    loss = EpisodeLoss.build(episodes.layout, side_weights(class_weights), device)
-    model = SetConvModel(network, scaler, anchors, n_classes, loss.offset.flatten().tolist())
-    bench = _Bench(
-        model,
-        replace(train, features=scaler(train.features)),
-        validation and replace(validation, features=scaler(validation.features)),
-        parameters,
-        post_seed,
-    )
+    sides = np.tile(side_weights(class_weights), (n_members, 1))
+    loss = EpisodeLoss.build(episodes.layout, sides, device)
+    offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
+    model = SetConvModel(network, scaler, anchors, n_classes, offset)
+    bench = Bench(model, train, left_out, validation, parameters, post_seed)
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
-        torch.from_numpy(bench.train.features).to(device),
+        torch.from_numpy(scaler(train.features)).to(device),
         model.scaled_anchors(),
         episodes,
         loss,
-        settings,
+        plan.settings,
         seed=dropout_seed,
         row_weights=None if uniform else torch.from_numpy(train.weights).float().to(device),
         evaluate=None if validation is None else bench.evaluate,
         restore_best=parameters.early_stopping,
         callbacks=callbacks,
-        checkpoints=_plan_checkpoints(parameters, settings, bench, seed, resume_from),
+        checkpoints=_plan_checkpoints(parameters, bench, seed, resume_from),
     )
     logger.info(
-        "Fitting %d rows of %d features in %d classes: %d steps on %s.",
+        "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
         *train.features.shape,
         n_classes,
-        settings.max_steps,
+        n_members,
+        plan.settings.max_steps,
         device,
     )
     state = trainer.run()
     logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
     bench.represent()
-    model.sums = bench.model.sums
-    return FitResult(model, state, *bench.judge(classes))
+    judgement = judge(bench, classes, class_weights, parameters.objective, rule_seed)
+    return FitResult(model, state, judgement)
+
+
+def _member_anchors(
+    parameters: FitParameters,
+    train: Rows,
+    n_classes: int,
+    left_out: NDArray[np.bool_],
+    seed: int,
+) -> NDArray[np.float64]:
+    """Make the anchors of each member from its own rows, (n_stacked, n_anchors, n_features)."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for out in left_out:
+        own = train.take(np.flatnonzero(~out)) if out.any() else train
+        sides = head_sides(own.codes, n_classes)
+        found.append(compute_anchors(parameters.anchor, own.features, sides, own.weights, rng))
+    most = max(anchors.shape[1] for anchors in found)
+    # Where members came to different numbers of anchors, the fewer are repeated in turn.
+    return np.concatenate([anchors[:, np.arange(most) % anchors.shape[1]] for anchors in found])
 
 
 def build_network(
-    parameters: FitParameters, n_features: int, n_classes: int, seed: int
+    parameters: FitParameters, plan: Plan, n_inputs: int, n_classes: int, seed: int
 ) -> SetConvNetwork:
     """Make a network with fresh weights."""
     return SetConvNetwork(
-        n_features,
+        n_inputs,
         n_heads=count_heads(n_classes),
+        n_members=plan.n_members,
         encoder=parameters.encoder,
         out_features=parameters.out_features,
         hidden=parameters.hidden,
         output=parameters.output,
         similarity=parameters.similarity,
         temperature=parameters.temperature,
-        dropout=parameters.dropout,
-        input_dropout=parameters.input_dropout,
+        dropout=plan.dropout,
+        input_dropout=plan.input_dropout,
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
     )
@@ -190,79 +193,14 @@ def _start_from(network: SetConvNetwork, weights: Mapping[str, Tensor]) -> None:
     except RuntimeError as error:
         raise ParameterError(
             "warm_start=True, but the network's parameters (encoder, out_features, hidden, output, "
-            "similarity, heads) are not those of the last fit: set warm_start=False to start anew."
+            "similarity, heads, scaling, n_members) are not those of the last fit: set "
+            "warm_start=False to start anew."
         ) from error
-
-
-class _Bench:
-    """The network in training, seen as a model of rows that are scaled already."""
-
-    def __init__(
-        self,
-        model: SetConvModel,
-        train: Rows,
-        validation: Rows | None,
-        parameters: FitParameters,
-        seed: int,
-    ) -> None:
-        anchors = model.scaled_anchors().double().cpu().numpy()
-        self.model = SetConvModel(model.network, Scaler(), anchors, model.n_classes, model.offset)
-        self.train = train
-        self.validation = validation
-        self._parameters = parameters
-        self._seed = seed
-
-    def represent(self, draw: int = 0) -> None:
-        """Post-training (section 3.1): representatives from all rows or from a random subset.
-
-        The subset depends on the seed and ``draw`` alone, so that a resumed run has the same.
-        """
-        rows = self.train
-        if self._parameters.post_size is not None:
-            rng = np.random.default_rng([self._seed, draw])
-            rows = rows.take(_ratio_preserving(rows.codes, self._parameters.post_size, rng))
-        self.model.reset_representatives()
-        self.model.add_rows(rows.features, rows.codes, rows.weights, self._parameters.batch_size)
-
-    def evaluate(self, step: int) -> float:
-        """Return the monitored figure on the validation rows."""
-        if self.validation is None:
-            raise RuntimeError("there are no validation rows to look at")
-        self.represent(step)
-        scores = self.model.scores(self.validation.features, self._parameters.batch_size)
-        return monitored_figure(self._parameters.monitor, scores, self.validation.codes)
-
-    def judge(self, classes: NDArray[Any]) -> tuple[Report, ReportSource]:
-        """Report on the validation rows, or else on (at most `_REPORT_ROWS`) training rows."""
-        rows = self.validation
-        if rows is None:
-            rows = self.train.take(np.arange(0, len(self.train.codes), self._report_stride))
-        scores = self.model.scores(rows.features, self._parameters.batch_size)
-        source: ReportSource = "training" if self.validation is None else "validation"
-        return report_scores(scores, rows.codes, classes), source
-
-    @property
-    def _report_stride(self) -> int:
-        return -(-len(self.train.codes) // _REPORT_ROWS)
-
-
-def _ratio_preserving(
-    codes: NDArray[np.int64], size: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return a random subset of rows in the class ratio, at least one row a class."""
-    present, counts = np.unique(codes, return_counts=True)
-    places = share_out(counts, max(len(present), min(size, len(codes))))
-    chosen = [
-        rng.permutation(np.flatnonzero(codes == code))[:place]
-        for code, place in zip(present, places, strict=True)
-    ]
-    return np.sort(np.concatenate(chosen))
 
 
 def _plan_checkpoints(
     parameters: FitParameters,
-    settings: TrainingSettings,
-    bench: _Bench,
+    bench: Bench,
     seed: int,
     resume_from: str | Path | None,
 ) -> CheckpointPlan:
@@ -270,10 +208,17 @@ def _plan_checkpoints(
     if parameters.checkpoint_dir is None and resume_from is None:
         return CheckpointPlan()
     digest = hashlib.blake2b(digest_size=20)
-    # Where and how often a checkpoint is written does not change the result.
-    run = replace(parameters, checkpoint_dir=None, checkpoint_every=1, anchor=None, batch_size=1)
-    digest.update(repr((run, settings.max_steps, seed)).encode())
-    arrays = [bench.model.anchors, np.asarray(bench.model.offset)]
+    # These do not change what is trained, or show in the arrays.
+    run = replace(
+        parameters,
+        checkpoint_dir=None,
+        checkpoint_every=1,
+        anchor=None,
+        batch_size=1,
+        objective=None,
+    )
+    digest.update(repr((run, seed)).encode())
+    arrays = [bench.model.anchors, np.asarray(bench.model.offset), bench.left_out]
     arrays += [tensor.cpu().numpy() for tensor in bench.model.network.state_dict().values()]
     for rows in (bench.train, bench.validation):
         if rows is not None:

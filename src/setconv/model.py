@@ -1,4 +1,4 @@
-"""A fitted model: scaling, anchors, network and representatives, and what they compute."""
+"""A fitted model: scaling, anchors, members and representatives, and what they compute."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from setconv.errors import DataError
-from setconv.heads import count_heads, head_sides
+from setconv.heads import ABSENT, head_sides
 from setconv.nn import SetConvNetwork
 from setconv.representatives import SideSums
 from setconv.scaling import Scaler
@@ -29,8 +30,8 @@ class SetConvModel:
     ----------
     network : SetConvNetwork
     scaler : Scaler
-    anchors : float64 array of shape (heads, n_anchors, n_features)
-        In the units of the input.
+    anchors : float64 array of shape (n_stacked, n_anchors, n_features)
+        In the units of the input; the heads of the first member come first.
     n_classes : int
     offset : sequence of float, one a head
         Added to the scores (unequal class weights).
@@ -39,6 +40,8 @@ class SetConvModel:
     ----------
     sums : SideSums
         What the representatives are made from.
+    levels, spreads : float64 arrays of shape (n_stacked,)
+        Put the members on one scale: a head's score is ``(score - level) / spread``.
     """
 
     def __init__(
@@ -54,7 +57,9 @@ class SetConvModel:
         self.anchors = anchors
         self.n_classes = n_classes
         self.offset = list(offset)
-        self.sums = SideSums.empty(count_heads(n_classes), self.embedding_size)
+        self.sums = SideSums.empty(network.n_stacked, self.embedding_size)
+        self.levels = np.zeros(network.n_stacked)
+        self.spreads = np.ones(network.n_stacked)
 
     @property
     def device(self) -> torch.device:
@@ -73,37 +78,64 @@ class SetConvModel:
         return moved
 
     def scaled_anchors(self) -> Tensor:
-        """Return the anchors as the network sees them."""
-        flat = self.anchors.reshape(-1, self.anchors.shape[-1])
-        scaled = torch.from_numpy(self.scaler(flat)).to(self.device)
-        return scaled.view(self.anchors.shape)
+        """Return the anchors as the network sees them, (n_stacked, n_anchors, n_inputs)."""
+        stacked, count, width = self.anchors.shape
+        views = self.scaler(self.anchors.reshape(-1, width))
+        scaled = views.reshape(len(views), stacked, count, -1)
+        view = np.arange(stacked) // self.network.n_heads % len(views)
+        return torch.from_numpy(scaled[view, np.arange(stacked)]).to(self.device)
 
     @property
     def representatives(self) -> Tensor:
-        """What queries are compared with, shape (heads, 2, features)."""
+        """What queries are compared with, shape (n_stacked, 2, features)."""
         return self.sums.representatives(self.network)
 
     def reset_representatives(self) -> None:
         """Forget the rows seen, for instance after the weights have changed."""
-        self.sums = SideSums.empty(self.network.n_heads, self.embedding_size)
+        self.sums = SideSums.empty(self.network.n_stacked, self.embedding_size)
 
     def add_rows(
-        self, rows: NDArray[Any], codes: NDArray[np.integer], weights: NDArray[Any], batch: int
+        self,
+        rows: NDArray[Any],
+        codes: NDArray[np.integer],
+        weights: NDArray[Any],
+        batch: int,
+        left_out: NDArray[np.bool_] | None = None,
     ) -> None:
         """Let rows take part in the representatives: an exact update of their means.
 
-        All of them or, if this is interrupted, none.
+        All of them or, if this is interrupted, none; but for those that a member leaves out, bool
+        (n_members, n_rows).
         """
         added = SideSums.empty(*self.sums.total.shape[::2])
-        sides = torch.from_numpy(head_sides(codes, self.n_classes))
+        sides = np.tile(head_sides(codes, self.n_classes), (self.network.n_members, 1))
+        if left_out is not None:
+            sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
         for part, embedded in self._embed(rows, batch):
             here = row_weights[part]
-            added.add(embedded[:, : len(here)], sides[:, part], here)
+            added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
         self.sums = self.sums.merge(added)
 
+    def align(self, raw: NDArray[np.float64]) -> None:
+        """Put the members on one scale, that of their average, by their scores of the same rows.
+
+        Parameters
+        ----------
+        raw : array of shape (n_rows, n_stacked)
+            `member_scores` before any alignment.
+        """
+        heads = self.network.n_heads
+        spread = raw.std(axis=0).reshape(-1, heads)
+        level = raw.mean(axis=0).reshape(-1, heads)
+        common = spread.mean(axis=0)
+        usable = (spread > 0) & (common > 0)
+        relative = np.where(usable, spread / np.where(common > 0, common, 1), 1)
+        self.spreads = relative.ravel()
+        self.levels = (level - level.mean(axis=0) * relative).ravel()
+
     def embed(self, rows: NDArray[Any], batch: int) -> NDArray[np.float32]:
-        """Return the embedding of each row as it is compared, shape (n_rows, heads, features)."""
+        """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features)."""
         parts = [
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()
             for _, embedded in self._embed(rows, batch)
@@ -111,7 +143,23 @@ class SetConvModel:
         return np.concatenate(parts)[: len(rows)]
 
     def scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
-        """Return the log-odds of side 1 of each head, shape (n_rows, heads)."""
+        """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads)."""
+        return self.average(self.member_scores(rows, batch))
+
+    def average(
+        self, raw: NDArray[np.float64], weights: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Average the members' scores (n_rows, n_stacked) on one scale; (n_rows, heads).
+
+        With ``weights`` (n_members, n_rows) only the members that are marked for a row count.
+        """
+        shape = (len(raw), self.network.n_members, self.network.n_heads)
+        aligned = ((raw - self.levels) / self.spreads).reshape(shape)
+        counted = None if weights is None else weights.T[:, :, None].repeat(shape[2], axis=2)
+        return np.asarray(np.average(aligned, axis=1, weights=counted) + np.asarray(self.offset))
+
+    def member_scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
+        """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
         parts = [
@@ -123,12 +171,12 @@ class SetConvModel:
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
             raise DataError(
                 f"Row {row} of X has values so large that its score is not finite: rescale the "
-                'columns, or fit with scaling="standard".'
+                'columns, or fit with scaling="auto".'
             )
-        return np.asarray(scores + np.asarray(self.offset, dtype=np.float64))
+        return np.asarray(scores, dtype=np.float64)
 
     def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor]]:
-        """Yield blocks of rows and their embeddings ``h(x)``, (heads, BLOCK, features).
+        """Yield blocks of rows and their embeddings ``h(x)``, (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
@@ -138,10 +186,20 @@ class SetConvModel:
             embed = self.network.prepare(self.scaled_anchors())
             for start in range(0, len(rows), batch):
                 scaled = torch.from_numpy(self.scaler(rows[start : start + batch]))
-                for inner in range(0, len(scaled), BLOCK):
-                    block = scaled[inner : inner + BLOCK].to(self.device)
-                    size = len(block)
+                for inner in range(0, scaled.shape[1], BLOCK):
+                    block = scaled[:, inner : inner + BLOCK].to(self.device)
+                    size = block.shape[1]
                     if size < BLOCK:
-                        block = torch.cat([block, block.new_zeros(BLOCK - size, block.shape[1])])
+                        block = functional.pad(block, (0, 0, 0, BLOCK - size))
                     first = start + inner
-                    yield slice(first, first + size), embed(self.network.encode(block))
+                    encoded = self.network.encode(self._to_members(block))
+                    yield slice(first, first + size), embed(encoded)
+
+    def _to_members(self, views: Tensor) -> Tensor:
+        """Hand each member, or separate head, its view; (n, d) if all have the same."""
+        if len(views) == 1:
+            return views[0]
+        network = self.network
+        groups = network.n_members if network.share_encoder else network.n_stacked
+        member = torch.arange(groups, device=views.device) // (groups // network.n_members)
+        return views[member % len(views)]

@@ -15,7 +15,7 @@ from setconv.episodes import QuerySource
 from setconv.errors import ParameterError
 from setconv.heads import HeadSharing
 from setconv.nn.network import Similarity
-from setconv.scaling import Scaling
+from setconv.scaling import FEW_COLUMNS, Scaling
 from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer, TrainingSettings
 from setconv.training.validation import MONITORS, Monitor
@@ -28,11 +28,11 @@ def _integer(name: str, value: Any, alternative: str = "") -> int:
         raise ParameterError(f"{name}={value!r}: give an integer{alternative}.") from None
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, alternative: str = "") -> float:
     # nan passes: the room that knows the range refuses it by the same words as other numbers.
     if isinstance(value, (int, float, np.number)) and not math.isinf(value):
         return float(value)
-    raise ParameterError(f"{name}={value!r}: give a finite number.")
+    raise ParameterError(f"{name}={value!r}: give a finite number{alternative}.")
 
 
 def _widths(name: str, value: Any) -> tuple[int, ...]:
@@ -41,15 +41,18 @@ def _widths(name: str, value: Any) -> tuple[int, ...]:
     return tuple(_integer(name, width) for width in value)
 
 
-def _steps(name: str, value: Any) -> Any:
-    automatic = isinstance(value, str) and value == "auto"
-    return value if automatic else _integer(name, value, ' or "auto"')
+def _or_auto(make_plain: Callable[..., Any]) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        automatic = isinstance(value, str) and value == "auto"
+        return value if automatic else make_plain(name, value, ' or "auto"')
+
+    return check
 
 
-def _rates(name: str, value: Any) -> Any:
+def _rates(name: str, value: Any, alternative: str = "") -> Any:
     if isinstance(value, Mapping):
         return {key: _number(name, rate) for key, rate in sorted(value.items())}
-    return _number(name, value)
+    return _number(name, value, alternative)
 
 
 def _or_none(make_plain: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
@@ -60,20 +63,20 @@ _INTEGERS = (
     "out_features",
     "support_size",
     "n_queries",
-    "n_episodes",
     "eval_every",
     "batch_size",
     "checkpoint_every",
 )
-_NUMBERS = ("temperature", "dropout", "input_dropout", "weight_decay", "validation_fraction")
+_NUMBERS = ("temperature", "weight_decay", "validation_fraction")
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
     _NUMBERS: _number,
     ("clip",): _or_none(_number),
     ("encoder", "hidden"): _widths,
-    ("max_steps",): _steps,
-    ("lr",): _rates,
+    ("max_steps", "n_members", "n_episodes"): _or_auto(_integer),
+    ("dropout", "input_dropout"): _or_auto(_number),
+    ("lr",): _or_auto(_rates),
 }
 
 
@@ -85,7 +88,9 @@ class FitParameters:
     number of numpy's means the same as Python's own everywhere.
     """
 
-    scaling: Scaling | None
+    n_members: int | Literal["auto"]
+    objective: Any
+    scaling: Scaling | Sequence[Scaling] | None
     clip: float | None
     encoder: Sequence[int]
     out_features: int
@@ -93,17 +98,17 @@ class FitParameters:
     output: int | None
     similarity: Similarity
     temperature: float
-    dropout: float
-    input_dropout: float
+    dropout: float | Literal["auto"]
+    input_dropout: float | Literal["auto"]
     heads: HeadSharing
     anchor: Any
     support_size: int
     n_queries: int
-    n_episodes: int
+    n_episodes: int | Literal["auto"]
     query_source: QuerySource
     max_steps: int | Literal["auto"]
     optimizer: Optimizer
-    lr: float | Mapping[str, float]
+    lr: float | Mapping[str, float] | Literal["auto"]
     weight_decay: float
     schedule: Schedule
     post_size: int | None
@@ -127,29 +132,53 @@ class FitParameters:
         if self.monitor not in MONITORS:
             names = ", ".join(map(repr, MONITORS))
             raise ParameterError(f"monitor={self.monitor!r}: choose one of {names}.")
+        if self.n_members != "auto" and self.n_members < 1:
+            raise ParameterError(f'n_members={self.n_members!r}: give at least 1, or "auto".')
         if self.batch_size < 1:
             raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
         if self.post_size is not None and self.post_size < 2:
             raise ParameterError(f"post_size={self.post_size!r}: give at least 2, or None.")
 
-    def training_settings(self, n_rows: int) -> TrainingSettings:
-        """Return the numbers of the loop; "auto" steps follow the number of rows."""
-        steps = automatic_steps(n_rows) if self.max_steps == "auto" else self.max_steps
-        return TrainingSettings(
-            steps,
+    def settle(self, n_rows: int, n_features: int) -> Plan:
+        """Return the numbers of the fit; what is "auto" follows the shape of the data."""
+
+        def settled(given: Any, automatic: Any) -> Any:
+            return automatic if isinstance(given, str) else given
+
+        few = n_features <= FEW_COLUMNS
+        settings = TrainingSettings(
+            settled(self.max_steps, automatic_steps(n_rows)),
             optimizer=self.optimizer,
-            lr=self.lr,
+            lr=settled(self.lr, 0.003 if few else 0.001),
             weight_decay=self.weight_decay,
             schedule=self.schedule,
             eval_every=self.eval_every,
             patience=self.patience,
             checkpoint_every=self.checkpoint_every,
         )
+        return Plan(
+            settings,
+            n_members=settled(self.n_members, 10 if n_rows <= 5000 else 5),
+            n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
+            dropout=settled(self.dropout, 0.2 if few else 0.4),
+            input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of a fit in which nothing is "auto" any more."""
+
+    settings: TrainingSettings
+    n_members: int
+    n_episodes: int
+    dropout: float
+    input_dropout: float
 
 
 def automatic_steps(n_rows: int) -> int:
-    """Return the number of steps for ``max_steps="auto"``: 500 to 1500, one for 20 rows."""
-    return min(max(500, n_rows // 20), 1500)
+    """Return the number of steps for ``max_steps="auto"``: one for 20 rows, 300 to 1500."""
+    return min(max(300, n_rows // 20), 1500)
 
 
 def seed_from(random_state: Any) -> int:

@@ -14,6 +14,8 @@ __all__ = ["PAPER", "REFERENCE"]
 # Where the paper is silent: 5,000 episodes, one a step; no weight decay; a constant learning rate;
 # g1 of one linear layer; every class keeps at least one support row, largest remainder.
 PAPER: dict[str, Any] = {
+    "n_members": 1,
+    "objective": None,
     "scaling": None,
     "encoder": (),
     "out_features": 128,
@@ -44,6 +46,8 @@ PAPER: dict[str, Any] = {
 # only; more classes are one-vs-all as in the paper. Rows are dealt so that each is seen before any
 # is seen twice, where the code draws every episode anew.
 REFERENCE: dict[str, Any] = {
+    "n_members": 1,
+    "objective": None,
     "scaling": None,
     "encoder": (512,),
     "out_features": 256,

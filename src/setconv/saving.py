@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from setconv._version import __version__
 from setconv.anchors import KMeans, Mean, Subset
 from setconv.card import write_card
+from setconv.decisions import DecisionRule
 from setconv.errors import ModelFileError
 from setconv.fitting import resolve_device
 from setconv.heads import count_heads
+from setconv.judging import Judgement
 from setconv.metrics import Report
 from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
 from setconv.persistence import SavedModel, write_model
 from setconv.representatives import SideSums
-from setconv.scaling import Scaler
+from setconv.saved_views import describe_views, restore_views, views_fit
+from setconv.upgrade import upgrade
 
 _ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
 # Not part of a model: what only makes sense in the process that fitted it.
@@ -46,9 +49,16 @@ def describe(estimator: Any) -> SavedModel:
         "sums/total": model.sums.total,
         "sums/weight": model.sums.weight,
     }
-    if model.scaler.mean is not None and model.scaler.scale is not None:
-        tensors["scaler/mean"] = torch.from_numpy(model.scaler.mean)
-        tensors["scaler/scale"] = torch.from_numpy(model.scaler.scale)
+    tensors |= {
+        "levels": torch.from_numpy(model.levels),
+        "spreads": torch.from_numpy(model.spreads),
+    }
+    views, view_tensors = describe_views(model.scaler)
+    tensors |= view_tensors
+    judgement = estimator._judgement
+    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in judgement.rule.arrays().items()}
+    if judgement.folds is not None:
+        tensors["rule/folds"] = torch.from_numpy(judgement.folds)
     names = getattr(estimator, "feature_names_in_", None)
     config = {
         "versions": {
@@ -68,13 +78,13 @@ def describe(estimator: Any) -> SavedModel:
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
         "network": model.network.spec,
-        "scaled": model.scaler.mean is not None,
-        "clip": model.scaler.clip,
+        "views": views,
         "offset": model.offset,
+        "rule": judgement.rule.to_dict(),
         "n_steps": estimator.n_steps_,
         "history": estimator.history_,
-        "report": estimator.report_.to_dict(),
-        "report_source": estimator.report_source_,
+        "report": judgement.report.to_dict(),
+        "report_source": judgement.source,
     }
     return SavedModel(type(estimator).__name__, config, tensors)
 
@@ -83,7 +93,7 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     """Make a new estimator what the saved one was; errors name the damage."""
     target = resolve_device(device)
     try:
-        _restore(estimator, saved, device)
+        _restore(estimator, upgrade(saved), device)
         estimator._model.network.to(target)
         estimator._publish()
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
@@ -106,14 +116,12 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     network.load_state_dict(
         {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
     )
-    scaler = Scaler()
-    if config["scaled"]:
-        mean, scale = tensors["scaler/mean"].numpy(), tensors["scaler/scale"].numpy()
-        clip = config["clip"]
-        scaler = Scaler(mean, scale, None if clip is None else float(clip))
+    scaler = restore_views(config["views"], tensors)
     model = SetConvModel(network, scaler, anchors, len(classes), config["offset"])
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
-    _check_shapes(model, config, classes)
+    model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
+    judgement = _restore_judgement(config, tensors, classes)
+    _check_shapes(model, judgement.rule, config, classes)
     estimator.n_features_in_ = int(config["n_features"])
     if config["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
@@ -121,30 +129,41 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     estimator.class_counts_ = np.array(config["class_counts"])
     estimator.history_ = config["history"]
     estimator.n_steps_ = config["n_steps"]
-    estimator.report_ = Report.from_dict(config["report"])
-    estimator.report_source_ = config["report_source"]
+    estimator._judgement = judgement
     estimator._model = model
 
 
-def _check_shapes(model: SetConvModel, config: Mapping[str, Any], classes: NDArray[Any]) -> None:
+def _restore_judgement(
+    config: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], classes: NDArray[Any]
+) -> Judgement:
+    prefix = "rule/"
+    arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k.startswith(prefix)}
+    folds = arrays.pop("folds", None)
+    rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
+    return Judgement(rule, Report.from_dict(config["report"]), config["report_source"], folds)
+
+
+def _check_shapes(
+    model: SetConvModel, rule: DecisionRule, config: Mapping[str, Any], classes: NDArray[Any]
+) -> None:
     """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
     width, heads = config["n_features"], count_heads(len(classes))
-    names, scaler = config["feature_names"], model.scaler
+    names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
     wrong = {
-        "n_features": width != model.network.spec["in_features"],
+        "n_features": scaler.width(width) != model.network.spec["in_features"],
         "heads": model.network.n_heads != heads,
         "classes": len(np.unique(classes)) != len(classes),
         "class_counts": len(config["class_counts"]) != len(classes),
         "feature_names": names is not None and len(names) != width,
         "offset": len(model.offset) != heads,
-        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (heads, width),
-        "scaler": any(
-            part is not None and part.shape != (width,) for part in (scaler.mean, scaler.scale)
-        ),
+        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, width),
+        "views": not views_fit(scaler, width),
+        "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
+        "rule": rule.thresholds.shape != (heads,),
     }
     if not wrong["anchors"]:
-        wrong["sums"] = model.sums.total.shape != (heads, 2, model.embedding_size) or (
-            model.sums.weight.shape != (heads, 2)
+        wrong["sums"] = model.sums.total.shape != (stacked, 2, model.embedding_size) or (
+            model.sums.weight.shape != (stacked, 2)
         )
     if any(wrong.values()):
         raise ValueError(

@@ -146,6 +146,128 @@ def test_every_weight_of_every_head_is_trained(options):
         assert all(grad.abs().sum() > 0 for grad in heads), name
 
 
+# --------------------------------------------------------------------------------------- members
+
+
+def single_members(network, **options):
+    """The members of a network as networks of one member."""
+    singles = []
+    heads, bare = network.n_heads, network.share_encoder
+    for member in range(network.n_members):
+        own = slice(member * heads, (member + 1) * heads)
+        state = {}
+        for name, value in network.state_dict().items():
+            if name.startswith("encoder") and bare:
+                # The bias of a single encoder is (out,), that of a stack (stack, 1, out).
+                state[name] = value[member].squeeze(0) if name.endswith("bias") else value[member]
+            else:
+                state[name] = value[own]
+        one = make_network(n_heads=heads, **options)
+        one.load_state_dict(state)
+        singles.append(one)
+    return singles
+
+
+def member_rows(options, n_heads, seed=1):
+    """Rows of two members, each with episodes of its own; of every head if these are separate."""
+    groups = 2 if options.get("share_encoder", True) else 2 * n_heads
+    return noise(seed, groups, EPISODES, SUPPORT + QUERIES, D)
+
+
+def of_member(rows, member):
+    """The rows of one member as a network of one member takes them."""
+    size = len(rows) // 2
+    own = rows[member * size : (member + 1) * size]
+    return own[0] if size == 1 else own
+
+
+@pytest.mark.parametrize("all_query", [False, True], ids=["queries", "leave one out"])
+@pytest.mark.parametrize("n_heads", [1, 3])
+@pytest.mark.parametrize("options", ALL_FORMS, ids=str)
+def test_members_equal_the_members_one_by_one_and_so_do_their_gradients(
+    options, n_heads, all_query
+):
+    network = make_network(n_heads=n_heads, n_members=2, **options)
+    assert network.n_stacked == 2 * n_heads
+    rows, anchors = member_rows(options, n_heads), noise(2, 2 * n_heads, 2, D)
+    sides = torch.cat([SIDES[:n_heads], 1 - SIDES[:n_heads]])
+    if all_query:
+        sides = torch.cat([sides, 1 - sides[:, :QUERIES]], dim=1)
+    average = averages(sides)
+    together = network(rows, anchors, average)
+    factors = noise(3, *together.shape)
+    (together * factors).sum().backward()
+    for member, one in enumerate(single_members(network, **options)):
+        own = slice(member * n_heads, (member + 1) * n_heads)
+        alone = one(of_member(rows, member), anchors[own], average[own])
+        torch.testing.assert_close(together[own], alone, **EXACT)
+        (alone * factors[own]).sum().backward()
+        for name, parameter in one.named_parameters():
+            grad = network.get_parameter(name).grad
+            encoder = name.startswith("encoder") and network.share_encoder
+            found = grad[member].view_as(parameter) if encoder else grad[own]
+            torch.testing.assert_close(found, parameter.grad, **EXACT)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
+def test_members_trained_together_are_the_members_trained_alone(kind):
+    options = {"n_heads": 3}
+    network = make_network(n_members=2, **options)
+    anchors, average = noise(2, 6, 1, D), averages(torch.cat([SIDES, 1 - SIDES]))
+    targets = noise(4, 6, 1, QUERIES).sign()
+    singles = single_members(network)
+    optimizers = [kind(one.parameters(), lr=0.01, weight_decay=0.01) for one in (network, *singles)]
+    for step in range(5):
+        rows = noise(10 + step, 2, EPISODES, SUPPORT + QUERIES, D)
+        losses = [functional.softplus(-targets * network(rows, anchors, average)).sum()]
+        for member, one in enumerate(singles):
+            own = slice(3 * member, 3 * member + 3)
+            margin = one(rows[member], anchors[own], average[own])
+            losses.append(functional.softplus(-targets[own] * margin).sum())
+        for loss, optimizer in zip(losses, optimizers, strict=True):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    for one, again in zip(singles, single_members(network), strict=True):
+        for name, value in again.state_dict().items():
+            torch.testing.assert_close(one.state_dict()[name], value, rtol=1e-6, atol=1e-8)
+
+
+def test_members_start_from_weights_of_their_own():
+    network = SetConvNetwork(D, n_members=2, generator=torch.Generator().manual_seed(0))
+    for name, value in network.named_parameters():
+        if name.endswith("weight"):
+            assert not torch.equal(value[0], value[1]), name
+
+
+@pytest.mark.parametrize("shares", [{"dropout": 0.5}, {"input_dropout": 0.5}], ids=str)
+def test_members_drop_out_independently_of_each_other(shares):
+    network = make_network(n_members=2, **shares)
+    with torch.no_grad():
+        for value in network.parameters():
+            value[1] = value[0]
+    rows = noise(1, 1, EPISODES, SUPPORT + QUERIES, D).expand(2, -1, -1, -1)
+    anchors, average = noise(2, 1, 1, D).expand(2, -1, -1), averages(SIDES[:1].expand(2, -1))
+    same, other = network(rows, anchors, average), drop_members(network, rows, anchors, average)
+    torch.testing.assert_close(same[0], same[1], **EXACT)
+    assert not torch.allclose(other[0], other[1])
+
+
+def drop_members(network, rows, anchors, average):
+    return network(rows, anchors, average, torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("options", ALL_FORMS, ids=str)
+def test_shared_rows_are_embedded_by_every_member_as_by_itself(options):
+    network = make_network(n_heads=3, n_members=2, **options)
+    rows, anchors = noise(1, 7, D), noise(2, 6, 1, D)
+    together = network.finish(network.prepare(anchors)(network.encode(rows)))
+    for member, one in enumerate(single_members(network, **options)):
+        own = slice(3 * member, 3 * member + 3)
+        alone = one.finish(one.prepare(anchors[own])(one.encode(rows)))
+        torch.testing.assert_close(together[own], alone, **EXACT)
+
+
 def test_each_episode_may_have_side_averages_of_its_own():
     network = make_network(n_heads=3)
     rows, anchors = noise(1, EPISODES, SUPPORT + QUERIES, D), noise(2, 3, 1, D)

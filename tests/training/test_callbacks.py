@@ -13,7 +13,7 @@ from setconv.training.callbacks import gather_callbacks
 
 
 def small(**parameters):
-    values = {"encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
+    values = {"n_members": 1, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
     return SetConvClassifier(**{**values, "random_state": 0, "progress": False, **parameters})
 
 
@@ -59,9 +59,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_run_begins_then_records_and_steps_then_ends(binary):
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_run_begins_then_records_and_steps_then_ends(members, binary):
     diary = Diary()
-    small(callbacks=[diary], max_steps=3).fit(*binary)
+    small(n_members=members, callbacks=[diary], max_steps=3).fit(*binary)
     assert diary.events == [
         ("diary", "begin", 0),
         ("diary", "record", 1),
@@ -88,8 +89,9 @@ def test_a_long_run_is_recorded_a_hundred_times(binary):
     assert [record["step"] for record in clf.history_] == recorded
 
 
-def test_a_callback_stops_the_run_after_the_step_in_which_it_says_so(binary):
-    clf = small(callbacks=[StopAt(4)]).fit(*binary)
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_callback_stops_the_run_after_the_step_in_which_it_says_so(members, binary):
+    clf = small(n_members=members, callbacks=[StopAt(4)]).fit(*binary)
     assert clf.n_steps_ == 4
     assert clf.predict(binary[0]).shape == (len(binary[0]),)
 
@@ -104,10 +106,12 @@ def test_a_callback_that_stops_in_the_beginning_leaves_a_model_without_training(
     assert np.array_equal(stopped.predict_proba(binary[0]), untrained.predict_proba(binary[0]))
 
 
-def test_callbacks_do_not_change_the_result(binary):
-    watched = small(callbacks=[Diary()]).fit(*binary)
-    alone = small().fit(*binary)
+@pytest.mark.parametrize("members", [1, 3])
+def test_callbacks_do_not_change_the_result(members, binary):
+    watched = small(n_members=members, callbacks=[Diary()]).fit(*binary)
+    alone = small(n_members=members).fit(*binary)
     assert np.array_equal(watched.representatives_, alone.representatives_)
+    assert watched.threshold_ == alone.threshold_
 
 
 def test_the_state_shows_step_loss_history_and_best_look(binary):
@@ -134,10 +138,12 @@ def test_the_end_is_called_also_when_training_ends_with_an_error(binary, error):
     assert diary.events[-1] == ("diary", "end", 2)
 
 
-def test_the_end_is_called_when_training_diverges(binary):
+@pytest.mark.parametrize("members", [1, 3])
+def test_the_end_is_called_when_training_diverges(members, binary):
     diary = Diary()
+    wild = {"lr": 1e35, "scaling": None, "schedule": "constant"}
     with pytest.raises(DivergedError, match="lower lr"):
-        small(callbacks=[diary], lr=1e35, scaling=None, schedule="constant").fit(*binary)
+        small(n_members=members, callbacks=[diary], **wild).fit(*binary)
     assert diary.events[-1][1] == "end"
 
 

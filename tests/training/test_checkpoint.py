@@ -24,9 +24,26 @@ from setconv.training import Callback, TrainingState
 from setconv.training.checkpoint import FILE_NAME, Checkpoint, read_checkpoint
 
 KILLED_AT, EVERY = 18, 7  # the last checkpoint before the end is that of step 14
-SMALL = {"encoder": (16,), "out_features": 8, "n_episodes": 4, "max_steps": 30}
+SMALL = {
+    "n_members": 1,
+    "objective": None,
+    "query_source": "disjoint",
+    "encoder": (16,),
+    "out_features": 8,
+    "n_episodes": 4,
+    "max_steps": 30,
+}
+MEMBERS = {
+    "n_members": 3,
+    "objective": "balanced",
+    "query_source": "leave_one_out",
+    "n_episodes": 2,
+}
+KINDS = {"one model": {}, "members": MEMBERS}
 SCENARIOS = {
-    "defaults with dropout": {**SMALL, "dropout": 0.4, "input_dropout": 0.5},
+    "one model with dropout": {**SMALL, "dropout": 0.4, "input_dropout": 0.5},
+    "members with dropout": {**SMALL, **MEMBERS, "dropout": 0.4, "input_dropout": 0.5},
+    "members of separate heads with weights": {**SMALL, **MEMBERS, "heads": "separate"},
     # Its validation rows have wrong labels: what it learns is bad for them from the first look on,
     # and patience ends after the kill.
     "early stopping": {
@@ -79,7 +96,9 @@ def kill_in_fourth_write():
 folder, killed_at, every, scenarios = ast.literal_eval(sys.argv[1])
 folder = Path(folder)
 # What torch loads at a first fit is loaded once, before the forks.
-SetConvClassifier(max_steps=1, encoder=(2,), out_features=2, progress=False).fit([[0], [1]], [0, 1])
+SetConvClassifier(
+    n_members=1, max_steps=1, encoder=(2,), out_features=2, progress=False
+).fit([[0], [1]], [0, 1])
 for number, (name, parameters) in enumerate(scenarios.items()):
     child = os.fork()
     if child == 0:
@@ -138,6 +157,9 @@ def assert_identical(one, other):
     assert one.history_ == other.history_
     assert one.n_steps_ == other.n_steps_
     assert one.report_ == other.report_
+    assert np.array_equal(one.threshold_, other.threshold_)
+    assert np.array_equal(one._model.levels, other._model.levels)
+    assert np.array_equal(one._model.spreads, other._model.spreads)
 
 
 def saved_step(folder):
@@ -166,7 +188,11 @@ def data(binary, multiclass):
     return {
         **{name: (X, y, {}) for name in SCENARIOS},
         "early stopping": (X, y, {"X_val": X, "y_val": 1 - y}),
-        "separate heads with weights": (*multiclass, {"sample_weight": weights}),
+        **{
+            name: (*multiclass, {"sample_weight": weights})
+            for name in SCENARIOS
+            if "separate heads" in name
+        },
     }
 
 
@@ -205,6 +231,13 @@ def whole(binary):
     return small().fit(*binary)
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def either(request, binary):
+    """The parameters of one model or of several members, and the run that nothing interrupted."""
+    parameters = KINDS[request.param]
+    return parameters, small(**parameters).fit(*binary)
+
+
 @pytest.fixture(scope="module")
 def interrupted_once(binary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupted")
@@ -223,18 +256,24 @@ def interrupted(interrupted_once, tmp_path):
 # ------------------------------------------------------------------------------------- resuming
 
 
-def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path, whole):
+def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path, either):
+    parameters, whole = either
+    written = {**parameters, "checkpoint_dir": tmp_path, "checkpoint_every": 4}
     for stop in (8, 17, 25):
-        part = small(checkpoint_dir=tmp_path, checkpoint_every=4, callbacks=[InterruptAt(stop)])
+        part = small(**written, callbacks=[InterruptAt(stop)])
         with pytest.raises(KeyboardInterrupt):
             part.fit(*binary, resume_from=tmp_path if stop > 8 else None)
-    resumed = small(checkpoint_dir=tmp_path, checkpoint_every=4)
+    resumed = small(**written)
     assert_identical(resumed.fit(*binary, resume_from=tmp_path), whole)
 
 
-def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run(binary, tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run(
+    kind, binary, tmp_path
+):
     # A record every second step, and a checkpoint after an odd one.
-    parameters = {"encoder": (), "n_episodes": 1, "support_size": 4, "max_steps": 200}
+    parameters = {**KINDS[kind], "encoder": (), "n_episodes": 1, "support_size": 4}
+    parameters["max_steps"] = 200
     clf = small(**parameters, checkpoint_dir=tmp_path, checkpoint_every=151)
     with pytest.raises(KeyboardInterrupt):
         clf.set_params(callbacks=[InterruptAt(160)]).fit(*binary)
@@ -243,8 +282,9 @@ def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run
     assert_identical(resumed, small(**parameters).fit(*binary))
 
 
-def test_the_checkpoints_themselves_do_not_change_the_result(binary, tmp_path, whole):
-    written = small(checkpoint_dir=tmp_path, checkpoint_every=3).fit(*binary)
+def test_the_checkpoints_themselves_do_not_change_the_result(binary, tmp_path, either):
+    parameters, whole = either
+    written = small(**parameters, checkpoint_dir=tmp_path, checkpoint_every=3).fit(*binary)
     assert_identical(written, whole)
 
 
@@ -256,9 +296,11 @@ def test_resuming_takes_a_string_or_a_path(binary, interrupted):
 
 
 def test_resuming_in_the_same_estimator_after_an_interrupt_gives_the_whole_run(
-    binary, tmp_path, whole
+    binary, tmp_path, either
 ):
-    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    parameters, whole = either
+    written = {**parameters, "checkpoint_dir": tmp_path, "checkpoint_every": 10}
+    clf = small(**written, callbacks=[InterruptAt(15)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*binary)
     clf.set_params(callbacks=())
@@ -276,12 +318,22 @@ def test_where_and_how_often_checkpoints_are_written_may_differ_when_resuming(
     assert saved_step(interrupted) == 10
 
 
-def test_a_finished_run_is_resumed_without_a_step(binary, tmp_path):
-    clf = small(checkpoint_dir=tmp_path).fit(*binary)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_finished_run_is_resumed_without_a_step(kind, binary, tmp_path):
+    clf = small(**KINDS[kind], checkpoint_dir=tmp_path).fit(*binary)
     begin = Begin()
-    again = small(callbacks=[begin]).fit(*binary, resume_from=tmp_path)
+    again = small(**KINDS[kind], callbacks=[begin]).fit(*binary, resume_from=tmp_path)
     assert begin.step == 30
     assert_identical(again, clf)
+
+
+def test_the_objective_may_be_another_when_resuming(binary, tmp_path):
+    written = {**MEMBERS, "checkpoint_dir": tmp_path, "checkpoint_every": 10}
+    with pytest.raises(KeyboardInterrupt):
+        small(**written, callbacks=[InterruptAt(15)]).fit(*binary)
+    other = {**MEMBERS, "objective": "recall>=0.9"}
+    resumed = small(**other).fit(*binary, resume_from=tmp_path)
+    assert_identical(resumed, small(**other).fit(*binary))
 
 
 def test_a_finished_run_that_stopped_early_is_resumed_without_a_step(data, tmp_path):
@@ -398,6 +450,9 @@ def test_a_folder_for_checkpoints_that_is_a_file_is_a_clear_error(binary, tmp_pa
 
 OTHERS = {
     "random_state": 4,
+    "n_members": 2,
+    "query_source": "leave_one_out",
+    "n_queries": 3,
     "max_steps": 31,
     "lr": 0.002,
     "dropout": 0.1,
@@ -431,6 +486,17 @@ def test_a_checkpoint_of_other_data_is_refused(binary, interrupted):
     for arguments in ((other_rows, y), (X, other_labels), (X, y, weights), (X[:-1], y[:-1])):
         with pytest.raises(CheckpointError, match="same, or fit without resume_from"):
             small().fit(*arguments, resume_from=interrupted)
+
+
+def test_members_that_leave_out_other_rows_are_refused(binary, tmp_path):
+    X, y = binary
+    groups = np.arange(len(y)) // 6
+    clf = small(**MEMBERS, checkpoint_dir=tmp_path, callbacks=[InterruptAt(5)])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y, groups=groups)
+    with pytest.raises(CheckpointError, match="other data"):
+        small(**MEMBERS).fit(X, y, resume_from=tmp_path)
+    small(**MEMBERS).fit(X, y, groups=groups, resume_from=tmp_path)
 
 
 def test_a_checkpoint_is_refused_where_the_seed_is_random(binary, interrupted):

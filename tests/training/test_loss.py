@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from setconv.heads import HeadEpisodes, Layout, side_weights
+from setconv.heads import side_weights
+from setconv.layout import HeadEpisodes, Layout
 from setconv.nn import SetConvNetwork
 from setconv.training.loss import EpisodeLoss
 
@@ -27,8 +28,9 @@ def noise(seed, *shape):
 def make_loss(counts, sharing="shared", class_weights=None, **options):
     codes = np.repeat(np.arange(len(counts)), counts)
     sizes = {"support_size": 12, "n_queries": 2, "n_episodes": 3, "query_source": "disjoint"}
+    everything = {"members": [np.arange(len(codes))], "random_state": 0}
     episodes = HeadEpisodes(
-        codes, len(counts), sharing=sharing, random_state=0, **{**sizes, **options}
+        codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
     )
     weights = np.ones(len(counts)) if class_weights is None else np.array(class_weights)
     return episodes, EpisodeLoss.build(episodes.layout, side_weights(weights), CPU)

@@ -13,22 +13,27 @@ from torch.nn import functional
 
 from setconv.errors import ParameterError
 from setconv.nn.layer import Kernel, SetConv
+from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
 from setconv.nn.stacked import StackedLinear
 
 Similarity = Literal["cosine", "dot"]
 
 
 class SetConvNetwork(nn.Module):
-    """One or more one-vs-all heads, each an encoder, a set convolution and a similarity.
+    """Members, each of one or more one-vs-all heads: encoder, set convolution and similarity.
 
-    A head tells one class (side 1) from the rest (side 0); a binary problem has one head. All
-    heads are computed in the same products. Dropout is active exactly when a ``generator`` is
-    passed, so results never depend on the global random state or on a train/eval flag.
+    A head tells one class (side 1) from the rest (side 0); a binary problem has one head. Members
+    are independent networks of the same shape. All heads of all members are computed in the same
+    products; where a tensor has an axis of heads, those of the first member come first. Dropout is
+    active exactly when a ``generator`` is passed, so results never depend on the global random
+    state or on a train/eval flag.
 
     Parameters
     ----------
     in_features : int
     n_heads : int, default=1
+        Heads of a member.
+    n_members : int, default=1
     encoder : sequence of int, default=(256,)
         Widths of the ReLU layers before the set convolution; empty for none (the paper).
     out_features : int, default=128
@@ -56,13 +61,16 @@ class SetConvNetwork(nn.Module):
     ----------
     spec : dict
         The arguments that make a network of the same shape.
+    n_stacked : int
+        All heads of all members.
     encoder : ModuleList of StackedLinear
-        Weights of shape (in, out), with a head axis in front if not shared.
+        Weights of shape (in, out), with an axis in front of the members, or, if the encoder is
+        not shared, of all heads.
     setconv : SetConv
-        ``attention`` of shape (n_heads, in, out); ``g1[k].weight`` likewise.
+        ``attention`` of shape (n_stacked, in, out); ``g1[k].weight`` likewise.
     output : StackedLinear or None
-        Weight of shape (n_heads, d_o, output).
-    log_temperature : Parameter of shape (n_heads,), or None for the dot product
+        Weight of shape (n_stacked, d_o, output).
+    log_temperature : Parameter of shape (n_stacked,), or None for the dot product
     """
 
     def __init__(
@@ -70,6 +78,7 @@ class SetConvNetwork(nn.Module):
         in_features: int,
         *,
         n_heads: int = 1,
+        n_members: int = 1,
         encoder: Sequence[int] = (256,),
         out_features: int = 128,
         hidden: Sequence[int] = (),
@@ -96,6 +105,7 @@ class SetConvNetwork(nn.Module):
         self.spec = {
             "in_features": in_features,
             "n_heads": n_heads,
+            "n_members": n_members,
             "encoder": tuple(encoder),
             "out_features": out_features,
             "hidden": tuple(hidden),
@@ -107,30 +117,45 @@ class SetConvNetwork(nn.Module):
             "share_encoder": share_encoder,
         }
         self.n_heads = n_heads
+        self.n_members = n_members
+        self.n_stacked = n_heads * n_members
         self.dropout = dropout
         self.input_dropout = input_dropout
         self.share_encoder = share_encoder
         sizes = (in_features, *encoder)
-        stack = None if share_encoder else n_heads
+        stack: int | None = n_members if share_encoder else self.n_stacked
+        if share_encoder and n_members == 1:
+            stack = None
         self.encoder = nn.ModuleList(
             StackedLinear(n_in, n_out, stack=stack, gain=math.sqrt(2), generator=generator)
             for n_in, n_out in pairwise(sizes)
         )
-        self.setconv = SetConv(sizes[-1], out_features, hidden, stack=n_heads, generator=generator)
+        self.setconv = SetConv(
+            sizes[-1], out_features, hidden, stack=self.n_stacked, generator=generator
+        )
         self.output = None
         if output is not None:
             xavier = math.sqrt(2 * out_features / (out_features + output))
             self.output = StackedLinear(
-                out_features, output, stack=n_heads, bias=False, gain=xavier, generator=generator
+                out_features,
+                output,
+                stack=self.n_stacked,
+                bias=False,
+                gain=xavier,
+                generator=generator,
             )
         self.log_temperature = (
-            nn.Parameter(torch.full((n_heads,), math.log(temperature)))
+            nn.Parameter(torch.full((self.n_stacked,), math.log(temperature)))
             if similarity == "cosine"
             else None
         )
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Run rows ([heads,] n, d) through the encoder."""
+        """Run rows through the encoder.
+
+        They are (n, d), for all members and heads, or have an axis in front of the members (of all
+        heads if these do not share an encoder). Without an encoder rows come back as they are.
+        """
         for linear in self.encoder:
             rows = drop(torch.relu(linear(rows)), self.dropout, generator)
         return rows
@@ -145,7 +170,8 @@ class SetConvNetwork(nn.Module):
         """
         if self.share_encoder:
             heads, count, width = anchors.shape
-            encoded = self.encode(anchors.reshape(heads * count, width)).view(heads, count, -1)
+            together = (-1, width) if self.n_members == 1 else (self.n_members, -1, width)
+            encoded = self.encode(anchors.reshape(together)).view(heads, count, -1)
         else:
             encoded = self.encode(anchors)
         if encoded.shape[-2] == 1:
@@ -160,7 +186,7 @@ class SetConvNetwork(nn.Module):
         cosine.
         """
         if self.output is not None:
-            flat = embedded.reshape(self.n_heads, -1, self.output.weight.shape[-2])
+            flat = embedded.reshape(self.n_stacked, -1, self.output.weight.shape[-2])
             embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
         if self.log_temperature is None:
             return embedded
@@ -182,11 +208,13 @@ class SetConvNetwork(nn.Module):
 
         Parameters
         ----------
-        rows : Tensor of shape (episodes, rows, d), or (heads, episodes, rows, d)
-            The support rows of each episode, then its queries.
+        rows : Tensor of shape ([groups,] episodes, rows, d)
+            The support rows of each episode, then its queries. With members (or separate heads)
+            each has episodes of its own, along the first axis.
         anchors : Tensor of shape (heads, n_anchors, d)
         average : Tensor of shape (heads, episodes or 1, 2, support)
-            Weights that average the support rows of each side; each row of it sums to one.
+            Weights that average the support rows of each side; each row of it sums to one. If
+            they cover all rows, each row is a query too, and is left out of its own side.
         generator : torch.Generator, optional
             Turns dropout on and drives it.
         progress : float, default=0.0
@@ -197,21 +225,31 @@ class SetConvNetwork(nn.Module):
         Tensor of shape (heads, episodes, queries)
             The margin: log-odds of side 1 under equations 5-6.
         """
-        episodes, per_episode = rows.shape[-3:-1]
-        support = average.shape[-1]
         if generator is not None and self.input_dropout:
             share = self.input_dropout * (1 - progress / 2)
             rows = rows * drop(torch.ones_like(rows[..., :1, :]), share, generator)
-        flat = rows.flatten(-3, -2)
-        embedded = self.prepare(anchors)(self.encode(flat, generator))
-        embedded = embedded.reshape(self.n_heads, episodes, per_episode, -1)
-        sides = self.finish(average @ embedded[:, :, :support])
-        queries = self.finish(embedded[:, :, support:])
-        # softmax over two similarities is the logistic function of their difference.
-        difference = (sides[:, :, 1] - sides[:, :, 0]).unsqueeze(-1)
-        margin = (queries @ difference).squeeze(-1)
+        embedded = self.prepare(anchors)(self.encode(rows.flatten(-3, -2), generator))
+        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
+        support = average.shape[-1]
+        if support == rows.shape[-2]:
+            margin = self._leave_one_out(embedded, average)
+        else:
+            sides = self.finish(average @ embedded[:, :, :support])
+            queries = self.finish(embedded[:, :, support:])
+            # softmax over two similarities is the logistic function of their difference.
+            difference = (sides[:, :, 1] - sides[:, :, 0]).unsqueeze(-1)
+            margin = (queries @ difference).squeeze(-1)
         scale = self.scale()
         return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+
+    def _leave_one_out(self, embedded: Tensor, average: Tensor) -> Tensor:
+        """Return the margin of every row, the representative of its own side made without it."""
+        if self.output is None and self.log_temperature is not None:
+            return cosine_margin(embedded, average)
+        finished = self.finish(embedded)
+        own = (finished * self.finish(left_out_means(embedded, average))).sum(-1, keepdim=True)
+        _, other = pick_sides(average, finished @ self.finish(average @ embedded).mT)
+        return signed(average, own - other)
 
 
 def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:

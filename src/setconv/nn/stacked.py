@@ -14,19 +14,26 @@ def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
 
     Parameters
     ----------
-    rows : Tensor of shape (..., n, in), or (n, in) shared by the whole stack
+    rows : Tensor of shape (..., n, in)
+        With a stack also (n, in), shared by the whole stack, or (groups, n, in), each shared by
+        ``stack / groups`` matrices that follow one another (the heads of one member).
     weight : Tensor of shape (in, out) or (stack, in, out)
 
     Returns
     -------
     Tensor of shape (..., n, out) or (..., stack, n, out)
     """
-    if weight.dim() == 3 and rows.dim() == 2:
-        # Shared rows: one wide product instead of `stack` narrow ones.
-        stack, n_in, n_out = weight.shape
-        wide = weight.permute(1, 0, 2).reshape(n_in, stack * n_out)
-        return (rows @ wide).view(len(rows), stack, n_out).transpose(0, 1)
-    return rows @ weight
+    if weight.dim() == 2 or rows.dim() > 3 or rows.shape[:-2] == weight.shape[:1]:
+        return rows @ weight
+    # Shared rows: one wide product instead of several narrow ones.
+    stack, n_in, n_out = weight.shape
+    if rows.dim() == 2 or len(rows) == 1:
+        wide = weight.transpose(0, 1).reshape(n_in, stack * n_out)
+        return (rows.reshape(-1, n_in) @ wide).view(-1, stack, n_out).transpose(0, 1)
+    groups = len(rows)
+    wide = weight.view(groups, -1, n_in, n_out).transpose(1, 2).reshape(groups, n_in, -1)
+    product = (rows @ wide).view(groups, rows.shape[1], -1, n_out)
+    return product.transpose(1, 2).reshape(stack, -1, n_out)
 
 
 class StackedLinear(nn.Module):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from setconv.heads import Layout
+from setconv.layout import Layout
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 from sklearn.model_selection import StratifiedGroupKFold
 
-from setconv.decision import decide, probabilities
 from setconv.errors import DataError, ParameterError
 from setconv.heads import head_sides
-from setconv.metrics import Report, minimum_of_five, report
+from setconv.metrics import minimum_of_five, report
 
 Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
 MONITORS: tuple[Monitor, ...] = (
@@ -90,17 +89,6 @@ def _split_groups(
     return best[1], best[2]
 
 
-def report_scores(scores: NDArray[np.float64], codes: Indices, classes: Array) -> Report:
-    """Report all metrics of scores (n_rows, heads) against the true class numbers."""
-    return report(
-        classes[codes],
-        classes[decide(scores)],
-        scores[:, 0] if scores.shape[1] == 1 else scores,
-        probabilities=probabilities(scores),
-        classes=classes,
-    )
-
-
 def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
     """Return the figure that picks the best weights; higher is better.
 
@@ -111,7 +99,12 @@ def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indic
     n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
     if monitor == "loss":
         return -_balanced_loss(scores, head_sides(codes, n_classes))
-    found = report_scores(scores, codes, np.arange(n_classes))
+    found = report(
+        codes,
+        np.asarray(scores[:, 0] > 0, dtype=int) if n_classes == 2 else np.argmax(scores, axis=1),
+        scores[:, 0] if n_classes == 2 else scores,
+        classes=np.arange(n_classes),
+    )
     figures = {
         "auc": found.macro_auc,
         "average_precision": found[found.positive].average_precision,

@@ -1,13 +1,14 @@
-"""From scores to decisions: probabilities and the class of a row."""
+"""Probabilities as the paper prints them, equations 5-7."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
+from setconv.decisions.cuts import Floats
 
-def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+
+def paper_probabilities(scores: Floats) -> Floats:
     """Turn the log-odds of the heads (n_rows, heads) into probabilities (n_rows, n_classes).
 
     One head gives the two-class softmax of equations 5-6. With several, P(y=c|x) of each head
@@ -18,10 +19,3 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     logs = log_expit(scores)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-def decide(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the class number of each row: the sign of one head, the argmax of several."""
-    if scores.shape[1] == 1:
-        return np.asarray(scores[:, 0] > 0, dtype=np.int64)
-    return np.asarray(np.argmax(scores, axis=1))

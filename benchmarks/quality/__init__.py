@@ -1,0 +1,1 @@
+"""The comparison study: SetConvClassifier against its peers on text and tabular sets."""

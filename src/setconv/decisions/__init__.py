@@ -1,0 +1,24 @@
+"""From out-of-fold scores to decisions that the user can state, and calibrated probabilities.
+
+An objective says what a decision is to be good at; the out-of-fold scores say which threshold is
+best for it, and which probability a score stands for. Nothing here knows the network.
+"""
+
+from __future__ import annotations
+
+from setconv.decisions.calibration import Calibrator
+from setconv.decisions.crossfit import cross_fit
+from setconv.decisions.objective import Objective, parse_objective
+from setconv.decisions.prior import parse_prior
+from setconv.decisions.rule import DecisionRule, fit_rule, paper_rule
+
+__all__ = [
+    "Calibrator",
+    "DecisionRule",
+    "Objective",
+    "cross_fit",
+    "fit_rule",
+    "paper_rule",
+    "parse_objective",
+    "parse_prior",
+]

@@ -1,0 +1,118 @@
+"""The out-of-fold scores that an operating point is chosen on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setconv.decisions.cuts import Codes, Floats
+from setconv.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rows with a score that their model had not seen them for.
+
+    Attributes
+    ----------
+    scores : float array of shape (n_rows, heads)
+        One head for two classes (the log-odds of class 1), else one a class.
+    codes : int array of shape (n_rows,)
+        Class of each row, from 0.
+    weights : float array of shape (n_rows,)
+        Weight of each row; rows of weight 0 are left out.
+    n_classes : int
+    """
+
+    scores: Floats
+    codes: NDArray[np.int64]
+    weights: Floats
+    n_classes: int
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Whether a class has rows."""
+        return np.bincount(self.codes, minlength=self.n_classes) > 0
+
+    @property
+    def totals(self) -> Floats:
+        """Weight of the rows of each class."""
+        totals = np.bincount(self.codes, weights=self.weights, minlength=self.n_classes)
+        return totals.astype(np.float64)
+
+    @property
+    def prior(self) -> Floats:
+        """The share of each class; one without rows is taken as half a row, so none is 0."""
+        totals = np.where(self.seen, self.totals, 0.5 * self.weights.mean())
+        return np.asarray(totals / totals.sum())
+
+    def part(self, rows: NDArray[Any]) -> Evidence:
+        """Return some of the rows."""
+        return Evidence(self.scores[rows], self.codes[rows], self.weights[rows], self.n_classes)
+
+    def weighed(self, factors: Floats) -> Evidence:
+        """Return the rows with the weights of each class multiplied by its factor."""
+        return Evidence(self.scores, self.codes, self.weights * factors[self.codes], self.n_classes)
+
+
+def check_evidence(scores: Any, codes: Any, weights: Any, n_classes: int) -> Evidence:
+    """Check that scores, codes and weights belong together; rows of weight 0 are left out."""
+    scores = np.asarray(scores, dtype=np.float64)
+    codes = np.asarray(codes, dtype=np.int64)
+    heads = 1 if n_classes == 2 else n_classes
+    if codes.ndim != 1 or scores.shape != (len(codes), heads):
+        raise DataError(
+            f"out-of-fold scores have shape {scores.shape} and codes {codes.shape}: for "
+            f"{n_classes} classes pass scores of shape (n_rows, {heads}) and one code a row."
+        )
+    weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights.shape != codes.shape:
+        raise DataError(f"weights have shape {weights.shape}: pass one a row, {codes.shape}.")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
+        raise DataError("weights must be finite, not negative and not all zero.")
+    kept = weights > 0
+    if not kept.all():
+        scores, codes, weights = scores[kept], codes[kept], weights[kept]
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+        raise DataError(
+            f"out-of-fold scores are not finite, first in row {row} of those with weight: look "
+            "for overflow in the model there."
+        )
+    if codes.min() < 0 or codes.max() >= n_classes:
+        raise DataError(
+            f"codes go from {codes.min()} to {codes.max()}: {n_classes} classes are numbered "
+            f"from 0 to {n_classes - 1}."
+        )
+    return Evidence(scores, codes, weights, n_classes)
+
+
+def rarest(codes: Codes, n_classes: int) -> int:
+    """Return the class with the fewest rows, of equals the last: as `setconv.metrics` does."""
+    counts = np.bincount(codes, minlength=n_classes)
+    counts = np.where(counts > 0, counts, len(codes) + 1)
+    return n_classes - 1 - int(np.argmin(counts[::-1]))
+
+
+def thin(evidence: Evidence, most: int, least: int, seed: int) -> Evidence:
+    """Return about ``most`` of the rows, drawn class by class, with the same weight a class.
+
+    A class keeps at least ``least`` rows, or all that it has.
+    """
+    n_rows = len(evidence.codes)
+    if n_rows <= most:
+        return evidence
+    generator = np.random.default_rng(seed)
+    counts = np.bincount(evidence.codes, minlength=evidence.n_classes)
+    shares = np.maximum(counts * most // n_rows, np.minimum(counts, least))
+    rows = [
+        generator.choice(np.flatnonzero(evidence.codes == c), size=shares[c], replace=False)
+        for c in np.flatnonzero(counts)
+    ]
+    part = evidence.part(np.sort(np.concatenate(rows)))
+    # A class that kept a larger share of its rows is not to weigh more for it.
+    kept = np.where(evidence.seen, part.totals, 1.0)
+    return part.weighed(evidence.totals / kept)

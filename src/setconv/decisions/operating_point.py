@@ -1,0 +1,85 @@
+"""The thresholds for an objective: which choice to make on which rows with which weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setconv.decisions.calibration import Calibrator
+from setconv.decisions.cuts import Floats
+from setconv.decisions.evidence import Evidence
+from setconv.decisions.floors import precision_threshold, recall_threshold
+from setconv.decisions.objective import Objective
+from setconv.decisions.offsets import choose_offsets, margins_of
+from setconv.decisions.resampling import Method
+from setconv.decisions.threshold import choose_threshold
+
+
+def choose_operating_point(
+    evidence: Evidence,
+    objective: Objective,
+    *,
+    calibrator: Calibrator,
+    prior: Floats | None,
+    positive: int,
+    class_weights: Floats,
+    method: Method,
+    seed: int,
+) -> Floats:
+    """Return the thresholds (heads,) for an objective.
+
+    Class weights are the powers of the recalls in "balanced", else factors of the rows' weights.
+    A prior, too, multiplies the weights of the rows by its ratio to the training data's, except
+    where prevalence plays no part: "balanced" and a minimum recall.
+    """
+    kind = objective.kind
+    heads = evidence.scores.shape[1]
+    if kind == "paper":
+        return np.zeros(heads)
+    if kind == "cost":
+        cost = scaled_cost(objective, class_weights)
+        if heads > 1:
+            return np.zeros(heads)
+        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
+        odds = float(np.log(false_alarm) - np.log(miss))
+        return np.array([calibrator.score_at(odds, prior)])
+    factors = np.ones_like(class_weights)
+    if kind not in ("balanced", "recall"):
+        ratio = 1.0 if prior is None else prior / np.asarray(calibrator.prior)
+        factors = class_weights * ratio
+    rows = evidence.weighed(factors)
+    if kind == "recall" or kind == "precision":
+        return _floor(rows, objective, positive)
+    powers = class_weights / class_weights.sum()
+    if heads > 1:
+        return choose_offsets(rows, kind, powers=powers, method=method, seed=seed)
+    return np.array(
+        [choose_threshold(rows, kind, positive=positive, powers=powers, method=method, seed=seed)]
+    )
+
+
+def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
+    """Return cost[true, predicted], each row multiplied by the weight of its class."""
+    return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
+
+
+def _floor(rows: Evidence, objective: Objective, positive: int) -> Floats:
+    target = positive if objective.target is None else objective.target
+    heads = rows.scores.shape[1]
+    thresholds = np.zeros(heads)
+    if not rows.seen[target]:
+        return thresholds
+    assert objective.level is not None
+    choose = recall_threshold if objective.kind == "recall" else precision_threshold
+    member = rows.codes == target
+    if heads > 1:
+        margins = margins_of(rows.scores, target)
+        thresholds[target] = choose(margins, member, rows.weights, objective.level)
+        return thresholds
+    column = rows.scores[:, 0]
+    if target == 1:
+        thresholds[0] = choose(column, member, rows.weights, objective.level)
+    else:
+        # Class 0 is decided on at the threshold itself too, hence the next float below.
+        mirrored = choose(-column, member, rows.weights, objective.level)
+        thresholds[0] = np.nextafter(-mirrored, -np.inf)
+    return thresholds

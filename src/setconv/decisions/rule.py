@@ -1,0 +1,247 @@
+"""The rule that turns scores into classes and probabilities, and can be moved after the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setconv.decisions.calibration import Calibrator
+from setconv.decisions.cuts import Codes, Floats
+from setconv.decisions.evidence import Evidence, check_evidence, rarest
+from setconv.decisions.fit_calibrator import fit_calibrator
+from setconv.decisions.objective import Objective, parse_objective
+from setconv.decisions.operating_point import choose_operating_point, scaled_cost
+from setconv.decisions.paper import paper_probabilities
+from setconv.decisions.prior import parse_prior
+from setconv.decisions.resampling import Method
+from setconv.errors import ParameterError
+
+DEFAULT_METHOD: Method = "smooth"
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """From scores (n_rows, heads) to classes and probabilities; made by `fit_rule`.
+
+    Attributes
+    ----------
+    objective : Objective
+    thresholds : float array of shape (heads,)
+        Subtracted from the scores before the sign, or the argmax, decides. For a cost matrix of
+        more than two classes they are 0: the expected cost decides.
+    calibrator : Calibrator or None
+        None for the paper's rule.
+    prior : float array of shape (n_classes,) or None
+        The prevalence asked for; None: that of the training data.
+    classes : tuple
+        The labels, in the order of the class numbers.
+    positive : int
+        The class of interest.
+    class_weights : float array of shape (n_classes,)
+    evidence : Evidence or None
+        The out-of-fold rows; without them the rule cannot be moved.
+    method : {"smooth", "exact", "bagged", "mean_criterion"}
+    seed : int
+    """
+
+    objective: Objective
+    thresholds: Floats
+    calibrator: Calibrator | None
+    prior: Floats | None
+    classes: tuple[Any, ...]
+    positive: int
+    class_weights: Floats
+    evidence: Evidence | None
+    method: Method = DEFAULT_METHOD
+    seed: int = 0
+
+    @property
+    def train_prior(self) -> Floats | None:
+        """The share of each class in the training data, if known."""
+        if self.calibrator is not None:
+            return np.asarray(self.calibrator.prior)
+        return None if self.evidence is None else self.evidence.prior
+
+    def decision_values(self, scores: Floats) -> Floats:
+        """Return what decides: score minus threshold, (n_rows,) for two classes, else (n_rows, K).
+
+        With a cost matrix of more than two classes it is minus the expected cost, less its mean
+        over the classes.
+        """
+        if self.objective.kind == "cost" and len(self.classes) > 2:
+            cost = scaled_cost(self.objective, self.class_weights)
+            worth = -self.probabilities(scores) @ cost
+            return np.asarray(worth - worth.mean(axis=1, keepdims=True))
+        values = scores - self.thresholds
+        return np.asarray(values[:, 0] if len(self.classes) == 2 else values)
+
+    def decide(self, scores: Floats) -> NDArray[np.int64]:
+        """Return the class number of each row: the sign, or the argmax, of `decision_values`."""
+        values = self.decision_values(scores)
+        chosen = values > 0 if values.ndim == 1 else np.argmax(values, axis=1)
+        return np.asarray(chosen, dtype=np.int64)
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return the probabilities of all classes, for `prior`, shape (n_rows, n_classes)."""
+        if self.calibrator is None:
+            return paper_probabilities(scores)
+        return self.calibrator.probabilities(scores, self.prior)
+
+    def with_objective(self, objective: Any) -> DecisionRule:
+        """Return the rule for another objective, chosen on the same out-of-fold scores."""
+        parsed = parse_objective(objective, self.classes)
+        # The paper's rule knows no prevalence.
+        prior = None if parsed.kind == "paper" else self.prior
+        return _chosen(replace(self, objective=parsed, prior=prior))
+
+    def with_prior(self, prior: Any) -> DecisionRule:
+        """Return the rule for another prevalence, None for that of the training data.
+
+        Probabilities follow it, and so do thresholds for precision, F1, MCC, accuracy and cost;
+        recall and G-mean do not depend on it.
+        """
+        parsed = parse_prior(prior, self.classes)
+        if self.objective.kind == "paper" and parsed is not None:
+            raise ParameterError(
+                f"prior={prior!r}: with objective=None probabilities are the paper's, which know "
+                'no prevalence. Choose an objective first, for example "balanced".'
+            )
+        return _chosen(replace(self, prior=parsed))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the classes and the out-of-fold rows as plain data for JSON."""
+        return {
+            "objective": self.objective.to_dict(),
+            "thresholds": self.thresholds.tolist(),
+            "calibrator": None if self.calibrator is None else self.calibrator.to_dict(),
+            "prior": None if self.prior is None else self.prior.tolist(),
+            "positive": self.positive,
+            "class_weights": self.class_weights.tolist(),
+            "method": self.method,
+            "seed": self.seed,
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the out-of-fold rows: "scores", "codes" and "weights", or nothing."""
+        if self.evidence is None:
+            return {}
+        kept = self.evidence
+        return {"scores": kept.scores, "codes": kept.codes, "weights": kept.weights}
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], classes: Any
+    ) -> DecisionRule:
+        """Return the rule that `to_dict` and `arrays` described; ``arrays`` may be empty."""
+        labels = tuple(classes)
+        evidence = None
+        if arrays:
+            evidence = check_evidence(
+                arrays["scores"], arrays["codes"], arrays["weights"], len(labels)
+            )
+        calibrator, prior = data["calibrator"], data["prior"]
+        return cls(
+            Objective.from_dict(data["objective"]),
+            np.asarray(data["thresholds"], dtype=np.float64),
+            None if calibrator is None else Calibrator.from_dict(calibrator),
+            None if prior is None else np.asarray(prior, dtype=np.float64),
+            labels,
+            int(data["positive"]),
+            np.asarray(data["class_weights"], dtype=np.float64),
+            evidence,
+            data["method"],
+            int(data["seed"]),
+        )
+
+
+def fit_rule(
+    scores: Any,
+    codes: Codes,
+    weights: Any = None,
+    class_weights: Any = None,
+    objective: Any = "balanced",
+    *,
+    classes: Any,
+    positive: int | None = None,
+    prior: Any = None,
+    method: Method = DEFAULT_METHOD,
+    seed: int = 0,
+) -> DecisionRule:
+    """Choose calibrator and operating point on out-of-fold scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows, heads)
+        One head for two classes (the log-odds of class 1), else one a class.
+    codes : int array of shape (n_rows,)
+        Class of each row, from 0.
+    weights : array-like of shape (n_rows,), optional
+    class_weights : array-like of shape (n_classes,), optional
+        Powers of the recalls in "balanced", factors of the rows' weights in the other criteria
+        and of the rows of a cost matrix.
+    objective : see `parse_objective`
+    classes : array-like of shape (n_classes,)
+        The labels, in the order of the class numbers.
+    positive : int, optional
+        The class number that F1 of two classes, recall and precision speak of by default; by
+        default the class with the fewest rows, of equals the last, as in `setconv.metrics`.
+    prior : see `parse_prior`
+    method : see `choose_threshold`
+    seed : int
+
+    Returns
+    -------
+    DecisionRule
+    """
+    labels = tuple(classes)
+    evidence = check_evidence(scores, codes, weights, len(labels))
+    rule = DecisionRule(
+        parse_objective(objective, labels),
+        np.zeros(evidence.scores.shape[1]),
+        None,
+        None,
+        labels,
+        rarest(evidence.codes, len(labels)) if positive is None else int(positive),
+        np.ones(len(labels)) if class_weights is None else np.asarray(class_weights, np.float64),
+        evidence,
+        method,
+        seed,
+    )
+    return _chosen(rule) if prior is None else rule.with_prior(prior)
+
+
+def paper_rule(classes: Any) -> DecisionRule:
+    """Return the paper's rule, for a model without out-of-fold scores."""
+    labels = tuple(classes)
+    heads = 1 if len(labels) == 2 else len(labels)
+    ones = np.ones(len(labels))
+    return DecisionRule(
+        Objective("paper"), np.zeros(heads), None, None, labels, len(labels) - 1, ones, None
+    )
+
+
+def _chosen(rule: DecisionRule) -> DecisionRule:
+    """Return the rule with the thresholds and the calibrator that it asks for."""
+    if rule.objective.kind == "paper":
+        return replace(rule, thresholds=np.zeros_like(rule.thresholds), calibrator=None)
+    if rule.evidence is None:
+        raise ParameterError(
+            "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it with "
+            "members, or with an objective."
+        )
+    calibrator = rule.calibrator or fit_calibrator(rule.evidence, seed=rule.seed)
+    thresholds = choose_operating_point(
+        rule.evidence,
+        rule.objective,
+        calibrator=calibrator,
+        prior=rule.prior,
+        positive=rule.positive,
+        class_weights=rule.class_weights,
+        method=rule.method,
+        seed=rule.seed,
+    )
+    return replace(rule, calibrator=calibrator, thresholds=thresholds)

@@ -1,0 +1,219 @@
+"""The store of a study: one SQLite file in which a cell is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from setconv.experiment.cells import Cell, Outcome
+from setconv.experiment.description import differences, plain
+from setconv.experiment.errors import StudyError
+from setconv.experiment.needs import needed
+from setconv.files import write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Store"]
+
+_FORMAT = 1
+_SCHEMA = (
+    "CREATE TABLE study (format INTEGER NOT NULL, description TEXT NOT NULL)",
+    """
+    CREATE TABLE cells (
+        dataset TEXT NOT NULL,
+        method TEXT NOT NULL,
+        split INTEGER NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('ok', 'error', 'timeout')),
+        error TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        peak_mb REAL,
+        started TEXT NOT NULL,
+        versions TEXT NOT NULL,
+        PRIMARY KEY (dataset, method, split)
+    )
+    """,
+    """
+    CREATE TABLE results (
+        dataset TEXT NOT NULL,
+        method TEXT NOT NULL,
+        split INTEGER NOT NULL,
+        metric TEXT NOT NULL,
+        value REAL,
+        PRIMARY KEY (dataset, method, split, metric),
+        FOREIGN KEY (dataset, method, split) REFERENCES cells ON DELETE CASCADE
+    )
+    """,
+)
+_CELLS = (
+    *("dataset", "method", "split", "status"),
+    *("error", "seconds", "peak_mb", "started", "versions"),
+)
+_RESULTS = ("dataset", "method", "split", "metric", "value")
+
+
+class Store:
+    """The finished cells of a study and their figures, in one SQLite file.
+
+    Every cell is written in one transaction: a process that dies leaves a store of whole cells.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it is made, with the folders above it, if it is not there.
+    description : mapping, optional
+        What the study is: anything that JSON can hold, such as settings and versions of the data.
+        A new store keeps it. A store that is there must have been made with an equal one; without
+        a description any store is opened.
+
+    Raises
+    ------
+    StudyError
+        If the file was made with another description (the message says what differs), or is not
+        a store.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "study.sqlite"
+    >>> with Store(path, {"splits": 5}) as store:
+    ...     store.record(Outcome(Cell("iris", "tree", 0), "ok", "2020-01-01", 0.5, {"f1": 0.9}))
+    ...     store.finished()
+    {Cell(dataset='iris', method='tree', split=0)}
+    """
+
+    def __init__(self, path: str | Path, description: Mapping[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        given = None if description is None else plain(description)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # isolation_level=None: transactions begin where this class says so, table making included.
+        self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        try:
+            self._open(given)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _open(self, given: dict[str, Any] | None) -> None:
+        try:
+            self._database.execute("PRAGMA foreign_keys = ON")
+            with self._transaction():
+                names = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
+                if not names:
+                    for statement in _SCHEMA:
+                        self._database.execute(statement)
+                    self._database.execute(
+                        "INSERT INTO study VALUES (?, ?)", (_FORMAT, json.dumps(given or {}))
+                    )
+            if names and not {"study", "cells", "results"} <= names:
+                raise StudyError(f"{self.path} is a database, but not the store of a study.")
+            ((form, text),) = self._rows("SELECT format, description FROM study")
+        except sqlite3.DatabaseError as error:
+            raise StudyError(
+                f"{self.path} cannot be opened as the store of a study: {error}."
+            ) from error
+        if form != _FORMAT:
+            raise StudyError(
+                f"{self.path} has format {form}, this version reads format {_FORMAT}: "
+                "open it with the version of setconv that made it."
+            )
+        self.description: dict[str, Any] = json.loads(text)
+        if given is not None and (found := list(differences(self.description, given))):
+            raise StudyError(
+                f"{self.path} was made by a study with another description ("
+                + "; ".join(found)
+                + "): give another path, or the description of that study."
+            )
+
+    def record(self, outcome: Outcome) -> None:
+        """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
+        cell = outcome.cell
+        key = (cell.dataset, cell.method, cell.split)
+        told = (outcome.status, outcome.error, outcome.seconds, outcome.peak_mb, outcome.started)
+        row = (*key, *told, json.dumps(dict(outcome.versions), sort_keys=True))
+        with self._transaction():
+            self._database.execute(
+                "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
+            )
+            self._database.execute(
+                "INSERT INTO cells (dataset, method, split, status, error, seconds, peak_mb, "
+                "started, versions) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            # SQLite keeps nan as NULL, which results() gives back as nan.
+            self._database.executemany(
+                "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
+                [(*key, metric, value) for metric, value in outcome.results.items()],
+            )
+
+    def finished(self) -> set[Cell]:
+        """Return the cells that ended well."""
+        return self._which("status = 'ok'")
+
+    def failed(self) -> set[Cell]:
+        """Return the cells that ended with an error or were stopped at the time limit."""
+        return self._which("status <> 'ok'")
+
+    def results(self) -> pd.DataFrame:
+        """Return the figures, tidy: columns dataset, method, split, metric and value.
+
+        Rows are in the order of these columns, whatever the order in which cells finished.
+        """
+        frame = self._frame("results", _RESULTS, "dataset, method, split, metric")
+        return frame.astype({"split": "int64", "value": "float64"})
+
+    def cells(self) -> pd.DataFrame:
+        """Return one row a cell: status, error, seconds, peak_mb, started and versions (JSON)."""
+        frame = self._frame("cells", _CELLS, "dataset, method, split")
+        return frame.astype({"split": "int64", "seconds": "float64", "peak_mb": "float64"})
+
+    def export_csv(self, path: str | Path) -> None:
+        """Write the tidy results as CSV; the file is there whole or not at all."""
+        text = self.results().to_csv(index=False, lineterminator="\n")
+        write_atomically(Path(path), text.encode())
+
+    def close(self) -> None:
+        """Close the file; the store cannot be used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r})"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._database.execute(query).fetchall()
+
+    def _which(self, condition: str) -> set[Cell]:
+        query = f"SELECT dataset, method, split FROM cells WHERE {condition}"
+        return {Cell(*row) for row in self._rows(query)}
+
+    def _frame(self, table: str, columns: tuple[str, ...], order: str) -> pd.DataFrame:
+        with needed(f"Store.{table}", "pandas"):
+            import pandas as pd
+        rows = self._rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")
+        return pd.DataFrame(rows, columns=list(columns))

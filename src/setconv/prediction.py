@@ -1,0 +1,151 @@
+"""What a fitted classifier computes from rows, and how its decision is moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setconv import inputs
+from setconv.decisions import DecisionRule
+from setconv.judging import Judgement, report_again
+from setconv.model import SetConvModel
+from setconv.saving import save_classifier
+
+Array = NDArray[Any]
+
+
+class Predictions:
+    """The part of the estimator that comes after `fit`."""
+
+    if TYPE_CHECKING:
+        classes_: Array
+        objective: Any
+        batch_size: int
+        representatives_: Array
+        _judgement: Judgement
+
+        def _fitted_model(self) -> SetConvModel: ...
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row: the decision for the `objective`.
+
+        It is the sign (two classes) or the argmax of `decision_function`. It is the argmax of
+        `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
+        worth predicting for "balanced" at a probability far below one half.
+        """
+        chosen: Array = np.asarray(self.classes_)[self._rule.decide(self._scores(X))]
+        return chosen
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes).
+
+        Calibrated on out-of-fold rows, for the prevalence of the training data or for that of
+        `set_prior`. With ``objective=None`` they are the paper's (equations 5-7), for equally
+        frequent classes; with more than two, P(y=c|x) of each head is then divided by their sum.
+        """
+        return self._rule.probabilities(self._scores(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
+
+        With two classes it is that of the second, and its sign is `predict`; with more the argmax
+        is. With a cost matrix over more than two classes it is minus the expected cost.
+        """
+        return self._rule.decision_values(self._scores(X))
+
+    def score_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score: (n_rows,) of the second class, or (n_rows, n_classes).
+
+        The log-odds of the heads for equally frequent classes, averaged over the members; no
+        objective, threshold or prior changes them.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the learned embedding of each row, as it is compared with representatives.
+
+        Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
+        """
+        model = self._fitted_model()
+        rows = inputs.check_rows(self, X, reset=False)
+        embedded = model.embed(rows, self.batch_size)
+        return embedded.reshape(len(embedded), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
+        """Return names for the columns of `transform`."""
+        model = self._fitted_model()
+        width = self.representatives_.shape[-1] * model.network.n_stacked
+        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
+
+    def set_objective(self, objective: Any) -> Self:
+        """Move the decision to another objective, without training.
+
+        Chosen on the out-of-fold scores of the fit; `oof_report_` follows.
+
+        Parameters
+        ----------
+        objective : see `SetConvClassifier`
+
+        Returns
+        -------
+        self
+        """
+        self._fitted_model()
+        self._judgement = report_again(self._judgement, self._rule.with_objective(objective))
+        self.objective = objective
+        self._publish_decision()
+        return self
+
+    def set_prior(self, prior: Any) -> Self:
+        """Say how frequent the classes are where the model is used.
+
+        Probabilities follow, and so does the threshold of an objective that depends on it
+        (precision, F1, MCC, accuracy, costs; not recall and "balanced").
+
+        Parameters
+        ----------
+        prior : float, mapping of label to float, array-like of shape (n_classes,) or None
+            Shares of the classes; one number is that of the rarer class of two. None: those of
+            the training data.
+
+        Returns
+        -------
+        self
+        """
+        self._fitted_model()
+        self._judgement = report_again(self._judgement, self._rule.with_prior(prior))
+        self._publish_decision()
+        return self
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
+
+        The write is atomic. A folder that holds another setconv model is replaced; any other
+        folder that is not empty is refused. Load with `setconv.load`.
+        """
+        self._fitted_model()
+        save_classifier(self, Path(folder))
+
+    @property
+    def _rule(self) -> DecisionRule:
+        self._fitted_model()
+        return self._judgement.rule
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        model = self._fitted_model()
+        return model.scores(inputs.check_rows(self, X, reset=False), self.batch_size)
+
+    def _publish_decision(self) -> None:
+        """Show the decision, and the report on it, as fitted attributes."""
+        judgement = self._judgement
+        thresholds = judgement.rule.thresholds
+        self.threshold_ = float(thresholds[0]) if len(self.classes_) == 2 else thresholds
+        self.report_, self.report_source_ = judgement.report, judgement.source
+        if judgement.source == "out_of_fold":
+            self.oof_report_ = judgement.report
+        elif hasattr(self, "oof_report_"):
+            del self.oof_report_

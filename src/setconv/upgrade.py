@@ -1,0 +1,33 @@
+"""Models of earlier formats, brought to the present one in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from setconv.decisions import paper_rule
+from setconv.persistence import SavedModel
+
+
+def upgrade(saved: SavedModel) -> SavedModel:
+    """Return the model as the present format has it."""
+    return _from_1(saved) if saved.config["format_version"] == 1 else saved
+
+
+def _from_1(saved: SavedModel) -> SavedModel:
+    """Format 1 had one member, one standardised view and the paper's rule."""
+    config: dict[str, Any] = dict(saved.config)
+    tensors = dict(saved.tensors)
+    scaled, clip = config.pop("scaled"), config.pop("clip")
+    if scaled:
+        for name in ("mean", "scale"):
+            tensors[f"views/0/{name}"] = tensors.pop(f"scaler/{name}")
+    config["views"] = [{"kind": "standard", "clip": clip}] if scaled else []
+    config["parameters"] = {**config["parameters"], "n_members": 1, "objective": None}
+    config["rule"] = paper_rule(config["classes"]["values"]).to_dict()
+    stacked = len(tensors["anchors"])
+    tensors["levels"] = torch.zeros(stacked, dtype=torch.float64)
+    tensors["spreads"] = torch.ones(stacked, dtype=torch.float64)
+    return replace(saved, config=config, tensors=tensors)

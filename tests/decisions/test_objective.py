@@ -1,0 +1,88 @@
+"""What the user may ask for, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from setconv.decisions import Objective, parse_objective, parse_prior
+from setconv.errors import ParameterError
+
+TWO = np.array(["no", "fire"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, Objective("paper")),
+        ("balanced", Objective("balanced")),
+        (" F1 ", Objective("f1")),
+        ("mcc", Objective("mcc")),
+        ("accuracy", Objective("accuracy")),
+        ("recall>=0.95", Objective("recall", 0.95)),
+        ("recall >= 95 %", Objective("recall", 0.95)),
+        ("precision>=.9", Objective("precision", 0.9)),
+        ("precision ≥ 90%", Objective("precision", 0.9)),
+        ({"recall": 0.95}, Objective("recall", 0.95)),
+        ({"recall": 1, "class": "no"}, Objective("recall", 1.0, 0)),
+        ({"precision": np.float64(0.5), "class": np.str_("fire")}, Objective("precision", 0.5, 1)),
+        ([[0, 1], [20, 0]], Objective("cost", cost=((0.0, 1.0), (20.0, 0.0)))),
+        (np.array([[0, 1], [20, -3]]), Objective("cost", cost=((0.0, 1.0), (20.0, -3.0)))),
+    ],
+)
+def test_objectives_are_read_and_survive_json(given, expected):
+    parsed = parse_objective(given, TWO)
+    assert parsed == expected
+    assert parse_objective(parsed, TWO) is parsed
+    assert Objective.from_dict(json.loads(json.dumps(parsed.to_dict()))) == expected
+
+
+def test_classes_are_found_by_number_too():
+    assert parse_objective({"recall": 0.9, "class": 7}, np.array([3, 7, 9])).target == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("auc", "balanced.*mcc.*cost matrix"),
+        ("recall>0.9", "is not known"),
+        ("recall>=95", "95 per cent is 0.95"),
+        ("recall>=0", "over 0"),
+        ({"recall": float("nan")}, "over 0"),
+        ({"recall": True}, "over 0"),
+        ({"recall": "0.9"}, "over 0"),
+        ({"recall": 0.9, "precision": 0.9}, "one of the keys"),
+        ({"recall": 0.9, "label": 1}, "one of the keys"),
+        ({}, "one of the keys"),
+        ({"recall": 0.9, "class": "water"}, "not one of the classes"),
+        (3, "is not known"),
+        ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], r"shape \(2, 2\)"),
+        ([["a", 1], [1, 0]], "matrix of numbers"),
+        ([[0, np.inf], [1, 0]], "not finite"),
+        ([[0, 1], [1, 5]], "for class 'fire'"),
+        ([[0, 0], [1, 0]], "never be decided"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(given, message):
+    with pytest.raises(ParameterError, match=f"(?s){message}"):
+        parse_objective(given, TWO)
+
+
+def test_a_damaged_description_is_refused():
+    with pytest.raises(ParameterError, match="to_dict"):
+        Objective.from_dict({"kind": "luck"})
+
+
+@pytest.mark.parametrize("given", [[0.9, 0.1], {"fire": 0.1}, {"no": 0.9, "fire": 0.1}])
+def test_priors_in_order_and_by_label(given):
+    np.testing.assert_allclose(parse_prior(given, TWO), [0.9, 0.1])
+    assert parse_prior(None, TWO) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[0.5], [0.9, 0.2], [1.0, 0.0], [np.nan, 1], {"water": 0.1}, {}, {"fire": 1.2}, "half", 0.3],
+)
+def test_priors_that_are_none_are_refused(given):
+    with pytest.raises(ParameterError, match="prior="):
+        parse_prior(given, TWO)

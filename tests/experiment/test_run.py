@@ -1,0 +1,313 @@
+"""The run of a study: what is computed, what is recorded, and that nothing stops it."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import study_work
+from study_work import Unloadable, repaired, work
+
+import setconv
+from setconv.errors import ParameterError
+from setconv.experiment import Cell, Store, StudyError, Tally, run, runner
+from setconv.experiment import threads as threads_module
+from setconv.experiment.threads import available_cores, environment, threads_for
+from setconv.experiment.worker import compute, peak_mb
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+
+MIXED = [
+    Cell("a", "good", 0),
+    Cell("a", "threads", 0),
+    Cell("a", "good", 1),
+    Cell("a", "raise", 0),
+    Cell("a", "exit", 0),
+    Cell("a", "segfault", 0),
+    Cell("a", "sleep", 0),
+    Cell("b", "good", 2),
+]
+
+
+def noted(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def gone(pid):
+    """Whether the process ends within a moment; a zombie that nobody reaps has ended."""
+    for _ in range(100):
+        try:
+            if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def notes(tmp_path, monkeypatch):
+    monkeypatch.setenv("STUDY_NOTES", str(tmp_path / "notes"))
+    return tmp_path / "notes"
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A study in which everything happens: its store, the tally and the notes."""
+    folder = tmp_path_factory.mktemp("mixed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDY_NOTES", str(folder / "notes"))
+        with Store(folder / "study.sqlite") as store:
+            tally = run(MIXED, work, store, jobs=1, timeout=1.5, threads=1, progress=False)
+            yield store, tally, folder / "notes"
+
+
+# ----------------------------------------------------------------------------- all that happens
+
+
+@posix
+def test_a_study_goes_on_whatever_a_cell_does(mixed):
+    store, tally, notes = mixed
+    assert tally == Tally(skipped=0, ok=4, failed=4)
+    assert noted(notes) == [str(cell) for cell in MIXED]
+    assert store.finished() == {cell for cell in MIXED if cell.method in ("good", "threads")}
+    assert store.failed() == {cell for cell in MIXED if cell.method not in ("good", "threads")}
+
+
+@posix
+@pytest.mark.parametrize(
+    ("method", "status", "error"),
+    [
+        ("raise", "error", "ValueError: the rows of a are bad"),
+        ("exit", "error", "the worker ended with exit code 3 during this cell"),
+        ("segfault", "error", "the worker was killed by signal SIGSEGV during this cell"),
+        ("sleep", "timeout", "stopped after the limit of 1.5 s"),
+    ],
+)
+def test_a_cell_that_fails_is_recorded_with_its_error(mixed, method, status, error):
+    cells = mixed[0].cells().set_index("method")
+    assert cells.loc[method, "status"] == status
+    assert error in cells.loc[method, "error"]
+    assert method not in set(mixed[0].results()["method"])
+
+
+@posix
+def test_only_the_time_of_the_cell_counts_towards_the_limit(mixed):
+    seconds = mixed[0].cells().set_index("method")["seconds"]
+    assert 1.5 <= seconds["sleep"] < 10
+    assert seconds["raise"] < 1
+
+
+@posix
+def test_a_worker_is_used_again_after_success_and_replaced_after_failure(mixed):
+    results = mixed[0].results()
+    pids = results[results["metric"] == "pid"].set_index(["dataset", "split"])["value"]
+    assert pids["a", 0] == pids["a", 1] != pids["b", 2]
+    assert os.getpid() not in set(pids)
+    assert all(gone(int(pid)) for pid in pids)
+
+
+@posix
+def test_figures_come_back_to_the_bit_and_nan_as_nan(mixed):
+    results = mixed[0].results().set_index(["method", "split", "metric"])["value"]
+    assert results["good", 1, "f1"] == 1 / 3
+    assert np.isnan(results["good", 1, "undefined"])
+
+
+@posix
+def test_a_worker_has_its_threads_from_the_start(mixed):
+    results = mixed[0].results().set_index(["method", "metric"])["value"]
+    assert results["threads", "omp"] == 1
+    assert results["threads", "most"] == 1
+
+
+@posix
+def test_a_finished_cell_has_versions_memory_and_a_start(mixed):
+    row = mixed[0].cells().query("status == 'ok'").iloc[0]
+    versions = json.loads(row["versions"])
+    assert versions["setconv"] == setconv.__version__
+    assert versions["numpy"] == np.__version__
+    assert {"python"} <= set(versions)
+    assert not {"json", "re"} & set(versions)
+    assert row["peak_mb"] > 5
+    assert row["started"].endswith("+00:00")
+
+
+@posix
+def test_what_the_store_has_is_not_computed_again_failed_or_not(mixed):
+    store, _, notes = mixed
+    before = noted(notes)
+    assert run(MIXED, work, store, jobs=1) == Tally(skipped=len(MIXED), ok=0, failed=0)
+    assert noted(notes) == before
+
+
+class PoolOfNone:
+    """Computes cells in this process: what is asked of a pool shows without workers."""
+
+    def __init__(self, cells, work, *_):
+        self.cells, self.work = cells, pickle.loads(work)
+
+    def __iter__(self):
+        return (compute(self.work, cell) for cell in self.cells)
+
+    def close(self):
+        pass
+
+
+def test_failed_cells_are_repeated_when_asked(tmp_path, notes, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "Pool", PoolOfNone)
+    cells = [Cell("a", "raise", 0), Cell("a", "good", 0), Cell("a", "good", 0)]
+    with Store(tmp_path / "study.sqlite") as store:
+        assert run(cells, work, store, progress=True) == Tally(0, 1, 1)
+        assert "failed=1" in capsys.readouterr().err
+        assert run(cells, repaired, store) == Tally(2, 0, 0)
+        assert run(cells, repaired, store, retry_failed=True) == Tally(1, 1, 0)
+        assert store.finished() == set(cells)
+        assert store.cells()["error"].tolist() == ["", ""]
+    assert noted(notes) == [str(cell) for cell in cells[:2]]
+
+
+# ------------------------------------------------------------------------------------ interrupts
+
+
+@posix
+@pytest.mark.usefixtures("notes")
+def test_ctrl_c_keeps_what_is_finished_and_ends_the_workers(tmp_path):
+    cells = [Cell("a", "good", 0), Cell("a", "interrupt", 0), Cell("a", "good", 1)]
+    with Store(tmp_path / "study.sqlite") as store:
+        with pytest.raises(KeyboardInterrupt):
+            run(cells, work, store, jobs=1, progress=False)
+        assert store.finished() == {cells[0]}
+        assert store.failed() == set()
+        results = store.results()
+    assert gone(int(results.loc[results["metric"] == "pid", "value"].iloc[0]))
+
+
+@posix
+def test_a_study_that_was_killed_goes_on_where_it_stopped(tmp_path, notes):
+    path = tmp_path / "study.sqlite"
+    source = str(Path(setconv.__file__).parents[1])
+    killed = subprocess.run(
+        [sys.executable, study_work.__file__, str(path), "4"],
+        env={**os.environ, "STUDY_KILL": "1", "PYTHONPATH": source},
+        capture_output=True,
+        timeout=120,
+    )
+    assert killed.returncode == -9
+    cells = [Cell("rows", "kill", split) for split in range(4)]
+    with Store(path) as store:
+        assert store.finished() == set(cells[:2])
+        orphan = int(store.results().query("metric == 'pid'")["value"].iloc[0])
+        assert gone(orphan)
+        assert run(cells, work, store, jobs=2, progress=False) == Tally(2, 2, 0)
+        assert store.finished() == set(cells)
+    # Only the cell during which the study died was begun twice.
+    assert sorted(noted(notes)) == [str(cells[number]) for number in (0, 1, 2, 2, 3)]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["notes", "study.sqlite"]
+
+
+# ----------------------------------------------------------------------------------- wrong calls
+
+
+def test_work_that_workers_cannot_load_stops_the_study_with_nothing_recorded(tmp_path):
+    with Store(tmp_path / "study.sqlite") as store:
+        with pytest.raises(StudyError, match="No module named 'gone'"):
+            run([Cell("a", "m", 0)], Unloadable(), store, jobs=1)
+        assert store.cells().empty
+
+
+def test_work_that_cannot_be_pickled_is_refused(tmp_path):
+    with (
+        Store(tmp_path / "study.sqlite") as store,
+        pytest.raises(ParameterError, match="top level of a module"),
+    ):
+        run([Cell("a", "m", 0)], lambda cell: {"f1": cell.split}, store)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"jobs": 0}, "jobs=0"),
+        ({"jobs": 1.5}, "jobs=1.5"),
+        ({"threads": True}, "threads=True"),
+        ({"timeout": 0}, "timeout=0"),
+        ({"timeout": float("inf")}, "timeout=inf"),
+        ({"progress": "yes"}, "progress='yes'"),
+    ],
+)
+def test_parameters_that_cannot_work_are_refused(tmp_path, parameters, message):
+    with (
+        Store(tmp_path / "study.sqlite") as store,
+        pytest.raises(ParameterError, match=message),
+    ):
+        run([], repaired, store, **parameters)
+
+
+def test_cells_that_are_none_are_refused(tmp_path):
+    with (
+        Store(tmp_path / "study.sqlite") as store,
+        pytest.raises(ParameterError, match=r"give setconv\.experiment\.Cell"),
+    ):
+        run([("a", "m", 0)], repaired, store)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("abc", "return a mapping"),
+        ({}, "return a mapping"),
+        ({1: 2.0}, "name must be text"),
+        ({"f1": "high"}, "could not convert"),
+        ({"f1": float("inf")}, "finite number or nan"),
+    ],
+)
+def test_work_that_returns_no_figures_is_an_error(returned, message):
+    outcome = compute(partial(_return, returned), Cell("a", "m", 0))
+    assert outcome.status == "error"
+    assert message in outcome.error
+    assert outcome.results == {}
+
+
+def _return(value, _):
+    return value
+
+
+def test_numbers_of_numpy_become_plain():
+    outcome = compute(partial(_return, {"f1": np.float32(0.5)}), Cell("a", "m", 0))
+    assert outcome.results == {"f1": 0.5}
+    assert type(outcome.results["f1"]) is float
+
+
+# --------------------------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize(
+    ("cores", "jobs", "wish", "threads"),
+    [(8, 8, None, 1), (8, 3, None, 2), (2, 5, None, 1), (8, 2, "3", 3), (8, 2, "9", 4)],
+)
+def test_workers_share_the_cores(monkeypatch, cores, jobs, wish, threads):
+    monkeypatch.setattr(threads_module, "available_cores", lambda: cores)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if wish is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", wish)
+    assert threads_for(jobs) == threads
+
+
+def test_the_environment_is_as_it_was_after_a_start(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    before = dict(os.environ)
+    with environment(2):
+        assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "2"
+    assert dict(os.environ) == before
+
+
+def test_there_is_a_core_and_some_memory():
+    assert available_cores() >= 1
+    assert os.name != "posix" or peak_mb() > 1

@@ -1,0 +1,251 @@
+"""The store of a study: whole cells, one file, one study."""
+
+import sqlite3
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setconv.errors import MissingDependencyError, ParameterError, SetConvError
+from setconv.experiment import Cell, Outcome, Store, StudyError
+from setconv.experiment.description import differences, plain
+
+START = "2020-01-01T00:00:00+00:00"
+
+
+def outcome(dataset="a", method="m", split=0, status="ok", **fields):
+    results = {"f1": 0.5, "auc": 0.25} if status == "ok" else {}
+    return Outcome(
+        Cell(dataset, method, split), status, START, 1.5, **{"results": results, **fields}
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "study.sqlite") as opened:
+        yield opened
+
+
+# ----------------------------------------------------------------------------------------- cells
+
+
+def test_cells_are_ordered_by_data_set_method_and_split():
+    cells = [Cell("b", "a", 0), Cell("a", "b", 1), Cell("a", "b", 0), Cell("a", "a", 9)]
+    assert [str(cell) for cell in sorted(cells)] == [
+        "a / a / 9",
+        "a / b / 0",
+        "a / b / 1",
+        "b / a / 0",
+    ]
+
+
+def test_a_cell_of_numpy_values_is_the_same_cell():
+    cell = Cell(np.str_("a"), np.str_("m"), np.int64(3))
+    assert cell == Cell("a", "m", 3)
+    assert (type(cell.dataset), type(cell.split)) == (str, int)
+
+
+@pytest.mark.parametrize("fields", [("", "m", 0), ("a", None, 0), ("a", "m", 1.0), ("a", "m", "1")])
+def test_a_cell_without_names_or_number_is_refused(fields):
+    with pytest.raises(ParameterError):
+        Cell(*fields)
+
+
+# ---------------------------------------------------------------------------------------- tables
+
+
+def test_results_are_tidy_and_sorted_whatever_the_order_of_the_cells(store):
+    store.record(outcome("b"))
+    store.record(outcome("a", split=1, results={"f1": np.nan}))
+    store.record(outcome("a", split=0))
+    expected = pd.DataFrame(
+        [
+            ("a", "m", 0, "auc", 0.25),
+            ("a", "m", 0, "f1", 0.5),
+            ("a", "m", 1, "f1", np.nan),
+            ("b", "m", 0, "auc", 0.25),
+            ("b", "m", 0, "f1", 0.5),
+        ],
+        columns=["dataset", "method", "split", "metric", "value"],
+    )
+    pd.testing.assert_frame_equal(store.results(), expected)
+
+
+def test_an_empty_store_has_empty_tables_of_the_right_kinds(store):
+    assert store.results().empty
+    assert store.results()["value"].dtype == np.float64
+    assert store.cells().empty
+    assert store.finished() == store.failed() == set()
+
+
+def test_the_cells_tell_how_they_went(store):
+    store.record(outcome(peak_mb=12.5, versions={"python": "3"}))
+    store.record(outcome("b", status="timeout", error="too long"))
+    cells = store.cells().set_index("dataset")
+    assert cells.loc["a", ["status", "peak_mb", "versions"]].tolist() == [
+        "ok",
+        12.5,
+        '{"python": "3"}',
+    ]
+    assert cells.loc["b", ["status", "error", "seconds", "started"]].tolist() == [
+        "timeout",
+        "too long",
+        1.5,
+        START,
+    ]
+    assert np.isnan(cells.loc["b", "peak_mb"])
+
+
+def test_a_cell_that_is_recorded_again_replaces_all_it_had(store):
+    store.record(outcome())
+    store.record(outcome(results={"mcc": 1.0}))
+    assert store.results()["metric"].tolist() == ["mcc"]
+    store.record(outcome(status="error", error="broken"))
+    assert store.results().empty
+    assert store.failed() == {Cell("a", "m", 0)}
+
+
+@given(st.dictionaries(st.text(max_size=5), st.floats(allow_infinity=False), min_size=1))
+@settings(max_examples=20, deadline=None)
+def test_every_figure_comes_back_as_it_was(tmp_path_factory, figures):
+    with Store(tmp_path_factory.mktemp("store") / "study.sqlite") as store:
+        store.record(outcome(results=figures))
+        back = store.results().set_index("metric")["value"].to_dict()
+    assert set(back) == set(figures)
+    np.testing.assert_array_equal([back[name] for name in figures], list(figures.values()))
+
+
+def test_the_csv_holds_the_results_to_the_bit(store, tmp_path):
+    store.record(outcome(results={"f1": 1 / 3, "auc": np.nan}))
+    store.export_csv(tmp_path / "results.csv")
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert lines[0] == "dataset,method,split,metric,value"
+    assert lines[1] == "a,m,0,auc,"
+    assert float(lines[2].removeprefix("a,m,0,f1,")) == 1 / 3
+    assert len(lines) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.csv", "study.sqlite"]
+
+
+# ------------------------------------------------------------------------------------ durability
+
+
+def test_a_cell_that_fails_half_way_is_not_there(store):
+    store.record(outcome("before"))
+    with pytest.raises(sqlite3.Error):
+        store.record(outcome(results={"f1": 0.5, "auc": object()}))
+    assert store.finished() == {Cell("before", "m", 0)}
+    assert set(store.results()["dataset"]) == {"before"}
+    store.record(outcome("after"))
+
+
+def test_a_replacement_that_fails_half_way_leaves_the_old_cell(store):
+    store.record(outcome())
+    with pytest.raises(sqlite3.Error):
+        store.record(outcome(results={"f1": object()}))
+    assert store.results()["value"].tolist() == [0.25, 0.5]
+
+
+def test_another_reader_sees_whole_cells_while_the_store_is_open(store):
+    store.record(outcome())
+    with Store(store.path) as other:
+        assert other.finished() == {Cell("a", "m", 0)}
+
+
+def test_a_store_is_one_file(store):
+    store.record(outcome())
+    assert [path.name for path in store.path.parent.iterdir()] == ["study.sqlite"]
+
+
+def test_folders_above_a_store_are_made(tmp_path):
+    with Store(str(tmp_path / "a" / "b" / "study.sqlite")) as store:
+        assert store.path.exists()
+
+
+# ----------------------------------------------------------------------------------- description
+
+
+def test_a_store_remembers_its_study(tmp_path):
+    study = {"splits": 5, "methods": ("a", "b")}
+    Store(tmp_path / "s", study).close()
+    for again in (study, {"methods": ["a", "b"], "splits": 5}, None):
+        with Store(tmp_path / "s", again) as store:
+            assert store.description == {"splits": 5, "methods": ["a", "b"]}
+
+
+def test_a_store_of_another_study_is_refused_with_the_differences(tmp_path):
+    Store(tmp_path / "s", {"splits": 5, "fit": {"steps": 10, "lr": 0.1}, "old": 1}).close()
+    with pytest.raises(StudyError) as caught:
+        Store(tmp_path / "s", {"splits": 5, "fit": {"steps": 20, "lr": 0.1}, "new": None})
+    assert "(fit.steps: 10, now 20; new: absent, now null; old: 1, now absent)" in str(caught.value)
+    assert isinstance(caught.value, SetConvError)
+
+
+def test_a_store_without_description_is_another_study_than_one_with(tmp_path):
+    Store(tmp_path / "s").close()
+    with pytest.raises(StudyError, match="splits: absent, now 5"):
+        Store(tmp_path / "s", {"splits": 5})
+
+
+def test_a_description_that_json_cannot_hold_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="what JSON can hold"):
+        Store(tmp_path / "s", {"method": object()})
+    assert list(tmp_path.iterdir()) == []
+
+
+JSON = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, "", "a"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from("ab"), JSON), st.dictionaries(st.sampled_from("ab"), JSON))
+@settings(max_examples=50, deadline=None)
+def test_descriptions_differ_exactly_if_something_is_said_to(one, other):
+    assert list(differences(plain(one), plain(one))) == []
+    assert bool(list(differences(plain(one), plain(other)))) == (
+        repr(_sorted(one)) != repr(_sorted(other))
+    )
+
+
+def _sorted(value):
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
+
+
+# --------------------------------------------------------------------------------- foreign files
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "s").write_bytes(b"not a database, but long enough to be one" * 10)
+    with pytest.raises(StudyError, match="cannot be opened"):
+        Store(tmp_path / "s")
+
+
+def test_another_database_is_refused_and_left_alone(tmp_path):
+    with sqlite3.connect(tmp_path / "s") as database:
+        database.execute("CREATE TABLE other (x)")
+    database.close()
+    before = (tmp_path / "s").read_bytes()
+    with pytest.raises(StudyError, match="not the store of a study"):
+        Store(tmp_path / "s")
+    assert (tmp_path / "s").read_bytes() == before
+
+
+def test_a_store_of_a_newer_format_is_refused(tmp_path):
+    Store(tmp_path / "s").close()
+    with sqlite3.connect(tmp_path / "s") as database:
+        database.execute("UPDATE study SET format = 99")
+    database.close()
+    with pytest.raises(StudyError, match="format 99"):
+        Store(tmp_path / "s")
+
+
+def test_without_pandas_the_error_has_the_pip_line(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[experiment\]'"):
+        store.results()

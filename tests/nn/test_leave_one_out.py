@@ -1,0 +1,202 @@
+"""Every row a query against the others, checked by taking the row out and starting again."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from setconv.nn import SetConvNetwork
+from setconv.nn.leave_one_out import cosine_margin, left_out_means, left_out_shares
+
+HEADS, EPISODES, ROWS, FEATURES = 3, 2, 9, 5
+# A side of each row in each head; ABSENT rows are padding, head 2 has a single row on side 1.
+ABSENT = -1
+SIDES = torch.tensor(
+    [
+        [0, 0, 0, 0, 0, 1, 1, 1, 1],
+        [0, 0, 0, 1, 1, 1, ABSENT, ABSENT, ABSENT],
+        [0, 0, 0, 0, 1, 0, 0, ABSENT, 0],
+    ]
+)
+
+
+def embed(seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(HEADS, EPISODES, ROWS, FEATURES, generator=generator, dtype=dtype)
+
+
+def averages(weights=None, dtype=torch.float64):
+    """Shape (heads, episodes or 1, 2, rows): each side's rows sum to one, padding has nothing."""
+    member = torch.stack([SIDES == 0, SIDES == 1], dim=1).to(dtype).unsqueeze(1)
+    if weights is not None:
+        member = member * weights.unsqueeze(-2)
+    return member / member.sum(dim=-1, keepdim=True)
+
+
+def uneven(seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(HEADS, EPISODES, ROWS, generator=generator, dtype=torch.float64) + 0.1
+
+
+def mean_of_others(embedded, average, head, episode, side, row):
+    """The mean of a side's rows but one; that of all where it is the only one."""
+    shares = average[head, episode % average.shape[1], side].clone()
+    others = [i for i in range(ROWS) if i != row and float(shares[i]) > 0]
+    if not others:
+        others = [row]
+    weights = torch.stack([shares[i] for i in others])
+    rows = torch.stack([embedded[head, episode, i] for i in others])
+    return (weights.unsqueeze(-1) * rows).sum(dim=0) / weights.sum()
+
+
+def brute_force_margin(embedded, average):
+    """The margins of all rows that take part, one at a time; 0 for padding."""
+    heads = []
+    for head in range(HEADS):
+        for episode in range(EPISODES):
+            for row in range(ROWS):
+                own = int(SIDES[head, row])
+                if own == ABSENT:
+                    heads.append(embedded.new_zeros(()))
+                    continue
+                to_side = [
+                    functional.cosine_similarity(
+                        embedded[head, episode, row],
+                        mean_of_others(embedded, average, head, episode, side, row),
+                        dim=0,
+                    )
+                    for side in (0, 1)
+                ]
+                heads.append(to_side[1] - to_side[0])
+    return torch.stack(heads).view(HEADS, EPISODES, ROWS)
+
+
+TAKES_PART = (SIDES != ABSENT).unsqueeze(1).expand(HEADS, EPISODES, ROWS)
+
+
+@pytest.mark.parametrize("weights", [None, uneven()], ids=["equal", "weighted"])
+def test_the_cosine_margin_is_that_of_a_loop_that_removes_the_row(weights):
+    embedded, average = embed(), averages(weights)
+    found = cosine_margin(embedded, average)
+    expected = brute_force_margin(embedded, average)
+    assert torch.allclose(found[TAKES_PART], expected[TAKES_PART], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, uneven()], ids=["equal", "weighted"])
+def test_the_means_are_those_of_a_loop_that_removes_the_row(weights):
+    embedded, average = embed(), averages(weights)
+    found = left_out_means(embedded, average)
+    assert found.shape == embedded.shape
+    for head, episode, row in TAKES_PART.nonzero().tolist():
+        side = int(SIDES[head, row])
+        expected = mean_of_others(embedded, average, head, episode, side, row)
+        assert torch.allclose(found[head, episode, row], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, uneven()], ids=["equal", "weighted"])
+def test_gradients_are_those_through_the_loop(weights):
+    factors = torch.randn(
+        HEADS, EPISODES, ROWS, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
+    )
+    factors = factors * TAKES_PART
+    gradients = []
+    for margin in (cosine_margin, brute_force_margin):
+        embedded = embed().requires_grad_()
+        (margin(embedded, averages(weights)) * factors).sum().backward()
+        gradients.append(embedded.grad)
+    assert torch.allclose(*gradients, rtol=0, atol=1e-11)
+
+
+def test_gradients_of_the_means_are_those_through_the_loop():
+    embedded = embed().requires_grad_()
+    average = averages(uneven())
+    found = left_out_means(embedded, average)[TAKES_PART].square().sum()
+    (analytic,) = torch.autograd.grad(found, embedded)
+    looped = embedded.new_zeros(())
+    for head, episode, row in TAKES_PART.nonzero().tolist():
+        side = int(SIDES[head, row])
+        mean = mean_of_others(embedded, average, head, episode, side, row)
+        looped = looped + mean.square().sum()
+    (expected,) = torch.autograd.grad(looped, embedded)
+    assert torch.allclose(analytic, expected, rtol=0, atol=1e-11)
+
+
+def test_a_single_row_on_a_side_is_compared_with_itself():
+    embedded, average = embed(), averages()
+    rest = mean_of_others(embedded, average, 2, 0, 0, 4)
+    to_rest = functional.cosine_similarity(embedded[2, 0, 4], rest, dim=0)
+    assert float(cosine_margin(embedded, average)[2, 0, 4]) == pytest.approx(1 - float(to_rest))
+    assert float(left_out_shares(average)[2, 0, 4]) == 0
+
+
+def test_padding_columns_change_nothing_and_get_no_gradient():
+    embedded = embed()
+    other = embedded.clone()
+    other[1, :, 6:] = 1e3
+    other[2, :, 7] = -1e3
+    before, after = (cosine_margin(one, averages())[TAKES_PART] for one in (embedded, other))
+    assert torch.allclose(before, after, rtol=0, atol=1e-12)
+    other.requires_grad_()
+    cosine_margin(other, averages())[TAKES_PART].sum().backward()
+    assert not other.grad[~TAKES_PART].any()
+    assert torch.isfinite(cosine_margin(embedded * 0, averages())).all()
+
+
+def test_rows_of_zeros_have_no_side():
+    margin = cosine_margin(torch.zeros(HEADS, EPISODES, ROWS, FEATURES), averages().float())
+    assert not margin.any()
+
+
+def test_the_sides_that_a_row_is_not_on_know_nothing_of_it():
+    """The margin of a row must not follow a copy of it on its own side into its own mean."""
+    embedded, average = embed(), averages()
+    embedded[0, 0, 0] = 100 * embedded[0, 0, 0]
+    own = cosine_margin(embedded, average)[0, 0, 0]
+    embedded[0, 0, 0] = embedded[0, 0, 0] / 100
+    assert float(cosine_margin(embedded, average)[0, 0, 0]) == pytest.approx(float(own), abs=1e-9)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"output": 4}, {"similarity": "dot"}])
+def test_the_network_scores_a_row_as_a_query_against_an_episode_without_it(arguments):
+    network = SetConvNetwork(
+        4, encoder=(6,), out_features=5, generator=torch.Generator().manual_seed(0), **arguments
+    ).double()
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randn(1, 6, 4, dtype=torch.float64, generator=generator)
+    anchors = torch.randn(1, 1, 4, dtype=torch.float64, generator=generator)
+    side = torch.tensor([0, 0, 0, 1, 1, 1])
+    member = torch.stack([side == 0, side == 1]).double()
+    average = (member / member.sum(dim=-1, keepdim=True)).view(1, 1, 2, 6)
+    found = network(rows, anchors, average)
+    for row in range(6):
+        others = [i for i in range(6) if i != row]
+        left = member[:, others] / member[:, others].sum(dim=-1, keepdim=True)
+        query = rows[:, [*others, row]]
+        expected = network(query, anchors, left.view(1, 1, 2, 5))
+        assert torch.allclose(found[..., row], expected[..., 0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1, 10, 100])
+def test_weights_that_differ_leave_float32_close(ratio):
+    weights = torch.ones(HEADS, EPISODES, ROWS, dtype=torch.float64)
+    weights[:, :, [0, 5]] = ratio
+    exact = cosine_margin(embed(), averages(weights))
+    found = cosine_margin(embed().float(), averages(weights).float())
+    assert torch.allclose(found[TAKES_PART].double(), exact[TAKES_PART], rtol=0, atol=0.01)
+
+
+def test_a_cosine_margin_stays_within_its_range_whatever_the_weights():
+    weights = torch.ones(HEADS, EPISODES, ROWS)
+    weights[:, :, [0, 5]] = 1e5
+    for seed in range(20):
+        embedded = embed(seed).float()
+        margin = cosine_margin(embedded, averages(weights, torch.float32))[TAKES_PART]
+        assert float(margin.abs().max()) <= 2 + 1e-3
+
+
+def test_left_out_shares_are_less_than_one():
+    share = left_out_shares(averages(uneven()))
+    assert share.shape == (HEADS, EPISODES, ROWS, 1)
+    assert bool((share < 1).all())
+    assert math.isclose(float(share[0].sum()), 2 * EPISODES)
