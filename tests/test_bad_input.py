@@ -351,11 +351,6 @@ def test_labels_of_another_type_than_the_classes_are_unknown(binary):
         clf.partial_fit(X[:2], ["2", "10"])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AttributeError,
-    reason="BUG: predict reads classes_ before it asks whether there is a model",
-)
 def test_the_first_partial_fit_without_classes_is_refused(X, y):
     clf = small()
     with refuses(LabelError, "classes=", "first call"):
@@ -673,14 +668,7 @@ def test_a_warm_start_with_other_classes_or_features_is_refused(X, y, multiclass
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param(
-            "predict",
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AttributeError,
-                reason="BUG: predict reads classes_ before it asks whether there is a model",
-            ),
-        ),
+        "predict",
         "predict_proba",
         "decision_function",
         "score_function",
@@ -722,7 +710,7 @@ def test_a_prior_that_cannot_be_leaves_the_decision_as_it_was(model, X, prior):
 def test_an_objective_without_rows_to_choose_on_is_refused_before_training(X, y, objective):
     class Never(Callback):
         def on_fit_begin(self, state):
-            raise AssertionError("training began")
+            raise AssertionError(f"training began: {state}")
 
     with refuses(ParameterError, "objective=", "n_members=1", "X_val"):
         small(n_members=1, objective=objective, callbacks=[Never()]).fit(X, y)

@@ -418,20 +418,13 @@ SHAPES = {
 }
 
 
-SUMS = pytest.mark.xfail(
-    strict=True,
-    reason="BUG: SetConvModel.average adds eight or more members of one head in another order for "
-    "one row than for several",
-)
-
-
 @pytest.mark.parametrize(
     ("shape", "features", "dtype", "classes"),
     [
-        pytest.param("defaults", 384, np.float32, 2, marks=SUMS),
-        pytest.param("defaults", 384, np.float64, 2, marks=SUMS),
+        ("defaults", 384, np.float32, 2),
+        ("defaults", 384, np.float64, 2),
         ("defaults", 384, np.float32, 3),
-        pytest.param("defaults", 1, np.float64, 2, marks=SUMS),
+        ("defaults", 1, np.float64, 2),
         ("defaults", 5, np.float64, 3),
         ("separate", 5, np.float32, 3),
         ("alone", 384, np.float32, 2),
@@ -485,11 +478,6 @@ def test_it_works_at_the_end_and_in_the_middle_of_a_pipeline(binary):
     assert middle[:-1].get_feature_names_out().tolist() == [f"setconv{n}" for n in range(24)]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: transform is inherited from Predictions, so scikit-learn's set_output, which wraps "
-    "what a class itself defines, does not reach it",
-)
 def test_the_embedding_can_be_a_frame(multiclass):
     pandas = pytest.importorskip("pandas")
     X, y = multiclass
@@ -568,11 +556,6 @@ def test_a_model_survives_pickle_and_joblib(module, kind, tmp_path, request):
     assert np.array_equal(again.representatives_, clf.representatives_)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AttributeError,
-    reason="BUG: predict reads classes_ before it asks whether there is a model",
-)
 def test_a_clone_has_the_parameters_and_no_model(fitted, binary):
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
@@ -1146,15 +1129,7 @@ def test_one_feature_is_enough(shape, rng):
     [
         0.0,
         -3.5,
-        pytest.param(
-            1e20,
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=DataError,
-                reason="BUG: the piece of a constant column ends at its value + 1, which for a "
-                "large value is the value itself, and 0 / 0 follows",
-            ),
-        ),
+        1e20,
     ],
 )
 def test_constant_columns_do_not_stand_in_the_way(binary, value):

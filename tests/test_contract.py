@@ -34,7 +34,6 @@ DECIDED = (
     "the sign of decision_function, and probabilities are calibrated for the prevalence: see "
     "test_the_rest_of_the_training_check_holds_under_the_papers_rule"
 )
-UNFITTED = "BUG: predict of an unfitted estimator raises AttributeError, not NotFittedError"
 EXPECTED = {
     "defaults": {"check_classifiers_train": DECIDED},
     "PAPER": {"check_class_weight_classifiers": UNSCALED},
@@ -44,10 +43,7 @@ EXPECTED = {
 
 def expected_failures(estimator):
     (name,) = (name for name, one in ESTIMATORS.items() if one is estimator)
-    everywhere = {
-        "check_sample_weight_equivalence_on_dense_data": EPISODIC,
-        "check_estimators_unfitted": UNFITTED,
-    }
+    everywhere = {"check_sample_weight_equivalence_on_dense_data": EPISODIC}
     return {**everywhere, **EXPECTED[name]}
 
 
@@ -58,7 +54,9 @@ def test_scikit_learn_contract(estimator, check):
 
 @pytest.mark.parametrize("data", [{}, {"readonly_memmap": True, "X_dtype": "float32"}])
 def test_the_rest_of_the_training_check_holds_under_the_papers_rule(data):
-    estimator = SetConvClassifier(**SMALL, objective=None, progress=False)
+    # It asks for an accuracy of .83, without a threshold to help.
+    parameters = {**SMALL, "max_steps": 150, "objective": None, "progress": False}
+    estimator = SetConvClassifier(**parameters)
     check_classifiers_train("SetConvClassifier", estimator, **data)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import setconv
 from setconv import SetConvClassifier
-from setconv.fitting import FitParameters
 from setconv.nn import SetConv, SetConvNetwork
+from setconv.parameters import FitParameters
 from setconv.training import TrainingState
 
 MODULES = sorted(
@@ -64,7 +64,7 @@ def test_the_documented_parameters_are_those_of_the_constructor_in_its_order(cls
     assert documented(cls, "Parameters") == list(inspect.signature(cls).parameters)
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "set_objective", "set_prior"])
 def test_the_documented_arguments_of_a_method_are_those_that_it_takes(method):
     function = getattr(SetConvClassifier, method)
     assert documented(function, "Parameters") == list(inspect.signature(function).parameters)[1:]
@@ -97,11 +97,17 @@ def test_the_documented_attributes_are_those_that_a_fit_leaves(fitted):
     assert all(name.endswith("_") for name in names)
 
 
+def test_a_report_out_of_fold_is_an_attribute_exactly_when_there_are_members(fitted, binary):
+    alone = SetConvClassifier(n_members=1, max_steps=0).fit(*binary)
+    assert fitted.oof_report_ == fitted.report_
+    assert {name for name in vars(fitted) if name not in vars(alone)} == {"oof_report_"}
+
+
 def test_feature_names_are_an_attribute_exactly_when_there_are_names(fitted, binary):
     pandas = pytest.importorskip("pandas")
     X, y = binary
     frame = pandas.DataFrame(X, columns=list("abcdefgh"))
-    named = SetConvClassifier(max_steps=0).fit(frame, y)
+    named = SetConvClassifier(n_members=1, max_steps=0).fit(frame, y)
     assert named.feature_names_in_.tolist() == list("abcdefgh")
     assert not hasattr(fitted, "feature_names_in_")
 

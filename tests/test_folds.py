@@ -31,8 +31,6 @@ def split_repeats(left_out):
     return np.split(left_out, repeats)
 
 
-
-
 @QUICK
 @given(problems())
 def test_a_row_is_left_out_once_a_repeat_unless_it_is_protected(problem):

@@ -295,11 +295,6 @@ def test_a_prior_moves_what_depends_on_it_and_nothing_else(binary):
     clf.set_objective("balanced").set_prior(None)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: set_prior says that one number is the share of the rarer class of two, and "
-    "refuses it",
-)
 def test_a_prior_of_one_number_is_that_of_the_rarer_class(binary):
     clf, _ = binary
     X, _ = BINARY
@@ -671,11 +666,6 @@ def test_a_kept_model_of_format_2_can_be_moved():
     assert loaded.set_objective("balanced").threshold_ == natural
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: an array or callable as the anchor is saved as the anchors of all members, which "
-    "a fit then takes for those of as many heads",
-)
 def test_a_loaded_model_with_given_anchors_can_be_fitted_again(tmp_path):
     X, y = BINARY
     quick(anchor=X[:2]).fit(X, y).save(tmp_path / "model")

@@ -90,14 +90,6 @@ def folder(model, tmp_path):
     return tmp_path / "model"
 
 
-CALLABLE = pytest.mark.xfail(
-    strict=True,
-    raises=ParameterError,
-    reason="BUG: the anchors of all members come back as the parameter anchor, but compute_anchors "
-    "takes one a head of a single member",
-)
-
-
 # ----------------------------------------------------------------------------------- round trip
 
 
@@ -253,7 +245,7 @@ def test_a_loaded_model_can_be_fitted_again_to_the_same(rule, binary, tmp_path):
     assert_same_model(clf, clone(loaded).fit(*binary), binary[0])
 
 
-@pytest.mark.parametrize("members", [1, pytest.param(2, marks=CALLABLE)])
+@pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 def test_a_model_with_anchors_of_a_callable_can_be_fitted_again_without_it(
     kind, members, tmp_path, request

@@ -248,3 +248,10 @@ def test_values_beyond_float32_are_refused_with_several_views_too():
         warnings.simplefilter("error")
         with pytest.raises(DataError, match="Column 1 of X"):
             scaler(rows)
+
+
+def test_the_ends_of_pieces_follow_the_weights():
+    rows = np.arange(100.0)[:, None]
+    weights = np.where(rows[:, 0] < 50, 100.0, 1.0)
+    (pieces,) = fit_views(["pieces"], None, rows, weights).views
+    assert np.median(pieces.high) < 50

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SetConvClassifier", "__version__", "load", "metrics", "presets"]
 
-_MODULES = ("anchors", "episodes", "errors", "metrics", "nn", "presets", "training")
+_MODULES = ("anchors", "episodes", "errors", "experiment", "metrics", "nn", "presets", "training")
 _HOMES = {"SetConvClassifier": "setconv.classifier", "load": "setconv.loading"}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from setconv import inputs
 from setconv.anchors import Anchor
@@ -31,7 +31,7 @@ from setconv.training.validation import Monitor, split_validation
 Array = NDArray[Any]
 
 
-class SetConvClassifier(Predictions, TransformerMixin, ClassifierMixin, BaseEstimator):
+class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
     """Classification when the class that matters is rare, by set convolution.
 
     The rows of each class are compressed into one representative by a permutation-invariant set

@@ -156,11 +156,16 @@ def _member_anchors(
 ) -> NDArray[np.float64]:
     """Make the anchors of each member from its own rows, (n_stacked, n_anchors, n_features)."""
     rng = np.random.default_rng(seed)
+    rules = [parameters.anchor] * len(left_out)
+    heads = count_heads(n_classes)
+    given = parameters.anchor
+    if isinstance(given, np.ndarray) and given.ndim == 3 and len(given) == len(left_out) * heads:
+        rules = np.split(given, len(left_out))  # one each, as saved
     found = []
-    for out in left_out:
+    for out, rule in zip(left_out, rules, strict=True):
         own = train.take(np.flatnonzero(~out)) if out.any() else train
         sides = head_sides(own.codes, n_classes)
-        found.append(compute_anchors(parameters.anchor, own.features, sides, own.weights, rng))
+        found.append(compute_anchors(rule, own.features, sides, own.weights, rng))
     most = max(anchors.shape[1] for anchors in found)
     # Where members came to different numbers of anchors, the fewer are repeated in turn.
     return np.concatenate([anchors[:, np.arange(most) % anchors.shape[1]] for anchors in found])

@@ -155,8 +155,12 @@ class SetConvModel:
         """
         shape = (len(raw), self.network.n_members, self.network.n_heads)
         aligned = ((raw - self.levels) / self.spreads).reshape(shape)
-        counted = None if weights is None else weights.T[:, :, None].repeat(shape[2], axis=2)
-        return np.asarray(np.average(aligned, axis=1, weights=counted) + np.asarray(self.offset))
+        marks = np.ones(shape[1::-1]) if weights is None else weights.astype(np.float64)
+        total = np.zeros((len(raw), shape[2]))
+        for member, mark in enumerate(marks):
+            # One after the other: numpy's own sums depend on how many rows there are.
+            total += aligned[:, member] * mark[:, None]
+        return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
     def member_scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""

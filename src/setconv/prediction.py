@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 
 from setconv import inputs
 from setconv.decisions import DecisionRule
@@ -17,7 +18,7 @@ from setconv.saving import save_classifier
 Array = NDArray[Any]
 
 
-class Predictions:
+class Predictions(TransformerMixin):
     """The part of the estimator that comes after `fit`."""
 
     if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Predictions:
         `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
         worth predicting for "balanced" at a probability far below one half.
         """
-        chosen: Array = np.asarray(self.classes_)[self._rule.decide(self._scores(X))]
+        decided = self._rule.decide(self._scores(X))
+        chosen: Array = np.asarray(self.classes_)[decided]
         return chosen
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

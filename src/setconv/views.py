@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 _CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
 _KNOTS = 500  # points that a column's distribution is kept at
 _PIECES = 8
+_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,10 @@ def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
         found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
         mass = np.bincount(place, weights=shares)
         rank = np.cumsum(mass) - mass / 2
-        normal = ndtri(rank)
+        normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
         centre = mass @ normal
         spread = np.sqrt(mass @ np.square(normal - centre))
-        normal = (normal - centre) / (spread if spread > 0 else 1.0)
+        normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
         kept = np.arange(len(found))
         if len(found) > _KNOTS:
             # Even steps of rank, and both ends.
@@ -178,16 +179,32 @@ def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
     return Normal(np.concatenate(knots), np.concatenate(values), np.asarray(starts, np.int64))
 
 
+def _quantiles(column: Floats, weights: NDArray[Any]) -> Floats:
+    """Return the ends of eight parts of equal weight; of equal weights, as numpy's quantiles."""
+    steps = np.linspace(0, 1, _PIECES + 1)
+    if (weights == weights[0]).all():
+        return np.asarray(np.quantile(column, steps))
+    order = np.argsort(column, kind="stable")
+    rank = np.cumsum(weights[order]) - weights[order] / 2
+    rank = (rank - rank[0]) / max(rank[-1] - rank[0], np.finfo(np.float64).tiny)
+    return np.asarray(np.interp(steps, rank, column[order]))
+
+
 def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Pieces:
     """Learn the pieces of each column, at most eight of about equally many rows.
 
-    A constant column keeps one piece that no row enters or leaves.
+    A constant column keeps one piece that no row enters.
     """
     low, high, columns = [], [], []
     for number, column in enumerate(rows.T):
-        edges = np.unique(np.quantile(column.astype(np.float64), np.linspace(0, 1, _PIECES + 1)))
+        edges = np.unique(_quantiles(column.astype(np.float64), weights))
+        with np.errstate(over="ignore"):
+            if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
+                raise DataError(
+                    f"Column {number} of X has values too large to cut into pieces: rescale it."
+                )
         if len(edges) == 1:
-            edges = np.array([edges[0], edges[0] + 1])
+            edges = np.array([edges[0], np.inf])
         low.append(edges[:-1])
         high.append(edges[1:])
         columns.append(np.full(len(edges) - 1, number))

@@ -195,6 +195,13 @@ def test_a_cosine_margin_stays_within_its_range_whatever_the_weights():
         assert float(margin.abs().max()) <= 2 + 1e-3
 
 
+def test_a_cosine_margin_stays_within_its_range_whatever_the_lengths():
+    rows = torch.randn(1, 200, 4, 8, generator=torch.Generator().manual_seed(0))
+    rows[:, :, 0] *= 5000
+    average = torch.tensor([[[[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]]])
+    assert float(cosine_margin(rows, average).abs().max()) <= 2 + 1e-3
+
+
 def test_left_out_shares_are_less_than_one():
     share = left_out_shares(averages(uneven()))
     assert share.shape == (HEADS, EPISODES, ROWS, 1)

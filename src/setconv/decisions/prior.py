@@ -11,15 +11,18 @@ from setconv.decisions.cuts import Floats
 from setconv.errors import ParameterError
 
 
-def parse_prior(prior: Any, classes: Any) -> Floats | None:
+def parse_prior(prior: Any, classes: Any, positive: int | None = None) -> Floats | None:
     """Read a prevalence: None, a dictionary of label to share, or shares in class order.
 
     Parameters
     ----------
-    prior : None, mapping or array-like of shape (n_classes,)
-        Shares over 0 that sum to 1. A dictionary may leave out one class, which gets the rest.
+    prior : None, float, mapping or array-like of shape (n_classes,)
+        Shares over 0 that sum to 1. A dictionary may leave out one class, which gets the rest. One
+        number is the share of the class of interest of two.
     classes : array-like
         The labels, in the order of the class numbers.
+    positive : int, optional
+        The class number of the class of interest.
 
     Returns
     -------
@@ -29,6 +32,8 @@ def parse_prior(prior: Any, classes: Any) -> Floats | None:
         return None
     labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
     given = _in_order(prior, labels) if isinstance(prior, Mapping) else prior
+    if positive is not None and len(labels) == 2 and np.ndim(given) == 0:
+        given = _with_rest(given, positive)
     try:
         shares = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -46,6 +51,13 @@ def parse_prior(prior: Any, classes: Any) -> Floats | None:
             f"(they are {shares.tolist()})."
         )
     return np.asarray(shares / shares.sum())
+
+
+def _with_rest(share: Any, positive: int) -> Any:
+    if not isinstance(share, (int, float, np.number)):
+        return share
+    both = [1 - float(share), float(share)]
+    return both if positive == 1 else both[::-1]
 
 
 def _in_order(prior: Mapping[Any, Any], labels: list[Any]) -> list[Any]:

@@ -104,7 +104,7 @@ class DecisionRule:
         Probabilities follow it, and so do thresholds for precision, F1, MCC, accuracy and cost;
         recall and G-mean do not depend on it.
         """
-        parsed = parse_prior(prior, self.classes)
+        parsed = parse_prior(prior, self.classes, self.positive)
         if self.objective.kind == "paper" and parsed is not None:
             raise ParameterError(
                 f"prior={prior!r}: with objective=None probabilities are the paper's, which know "

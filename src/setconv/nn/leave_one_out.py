@@ -59,7 +59,8 @@ def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
     length = squares.clamp_min(_TINY)
     to_own = (own - share * squares) * (rest_square.clamp_min(_TINY) * length).rsqrt()
     to_other = other * (other_square.clamp_min(_TINY) * length).rsqrt()
-    return signed(average, to_own - to_other)
+    # Where a row is hundreds of times as long as the others, what is left cancels to noise.
+    return signed(average, to_own.clamp(-1, 1) - to_other)
 
 
 def left_out_means(embedded: Tensor, average: Tensor) -> Tensor:
