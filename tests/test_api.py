@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 import setconv
 from setconv import SetConvClassifier, errors, presets
 from setconv.parameters import FitParameters, automatic_steps
+from setconv.scaling import FEW_COLUMNS
 
 SOURCE = Path(setconv.__file__).parent
 
@@ -93,8 +94,8 @@ DEFAULTS = {
     "objective": "balanced",
     "scaling": "auto",
     "clip": 5.0,
-    "encoder": (128,),
-    "out_features": 64,
+    "encoder": "auto",
+    "out_features": "auto",
     "hidden": (),
     "output": None,
     "similarity": "cosine",
@@ -279,7 +280,7 @@ def default_parameters(**changed):
 
 
 def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
-    steps = [automatic_steps(rows) for rows in (2, 100, 5000, 20_000, 10**5, 10**7, 10**8)]
+    steps = [automatic_steps(rows, True) for rows in (2, 100, 5000, 20_000, 10**5, 10**7, 10**8)]
     assert all(type(number) is int for number in steps)
     assert 1 <= steps[0] <= steps[1]
     assert steps == sorted(steps)
@@ -294,7 +295,7 @@ def test_nothing_stays_automatic_in_a_fit(shape):
     assert 0 <= plan.dropout < 1
     assert 0 <= plan.input_dropout < 1
     assert plan.settings.lr > 0
-    assert plan.settings.max_steps == automatic_steps(shape[0])
+    assert plan.settings.max_steps == automatic_steps(shape[0], shape[1] <= FEW_COLUMNS)
 
 
 def test_what_is_given_is_not_settled_anew():

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from setconv import SetConvClassifier
+from setconv.parameters import FitParameters
 from setconv.training import Callback, TrainingState
 
 Product = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -66,12 +67,12 @@ class Stopwatch(Callback):
 def measure(X: np.ndarray, y: np.ndarray, members: int, steps: int) -> tuple[float, float]:
     """Return the median seconds of a step, and of its products."""
     model = SetConvClassifier(n_members=members, max_steps=steps, progress=False, random_state=0)
-    episodes = 4  # the default for so many rows
-    rows = episodes * (model.support_size + 2 * model.n_queries)
+    plan = FitParameters.of(model).settle(*X.shape)
+    rows = plan.n_episodes * (model.support_size + 2 * model.n_queries)
     # The set convolution is one product for both factors of its kernel.
-    widths = [X.shape[1], *model.encoder, 2 * model.out_features]
+    widths = [X.shape[1], *plan.encoder, 2 * plan.out_features]
     watch = Stopwatch(list_products(widths, rows, members))
-    model.set_params(n_episodes=episodes, callbacks=[watch]).fit(X, y)
+    model.set_params(callbacks=[watch]).fit(X, y)
     return statistics.median(watch.steps), statistics.median(watch.bare)
 
 

@@ -34,7 +34,8 @@ def main() -> None:
         f"{time.perf_counter() - started:.1f} s ({model.network_.n_members} members, "
         f"{model.n_steps_} steps)"
     )
-    members, width, out = model.network_.n_members, model.encoder[0], 2 * model.out_features
+    shape = model.network_.spec
+    members, width, out = shape["n_members"], shape["encoder"][0], 2 * shape["out_features"]
     block = torch.randn(BLOCK, arguments.features)
     wide = torch.randn(arguments.features, members * width)
     encoded, kernel = torch.randn(members, BLOCK, width), torch.randn(members, width, out)

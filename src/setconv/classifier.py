@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -58,10 +57,12 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         members take turns. "auto" is all three for up to 100 features and "standard" for more.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
-    encoder : sequence of int, default=(128,)
-        Widths of the ReLU layers before the set convolution.
-    out_features : int, default=64
-        Output features of the set convolution, ``d_o``.
+    encoder : sequence of int or "auto", default="auto"
+        Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
+        features, else (256,).
+    out_features : int or "auto", default="auto"
+        Output features of the set convolution, ``d_o``; "auto" is 64 for up to 100 features, else
+        128.
     hidden : sequence of int, default=()
         Hidden layers of the kernel's MLP ``g1``; empty is one linear layer.
     output : int or None, default=None
@@ -92,8 +93,9 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         of the support set or out of it; see `setconv.episodes.plan_quotas`, also for classes with
         very few rows.
     max_steps : int or "auto", default="auto"
-        Optimiser steps; "auto" is one for 20 rows, at least 300 and at most 1500. With 0 the
-        weights stay as they are and only the representatives are computed.
+        Optimiser steps; "auto" is one for 20 rows, at least 300 (600 for more than 100 features)
+        and at most 1500. With 0 the weights stay as they are and only the representatives are
+        computed.
     optimizer : {"adamw", "adam"}, default="adamw"
     lr : float, dict or "auto", default="auto"
         Peak learning rate, or one for each of "encoder", "setconv" and "output"; "auto" is 0.003
@@ -190,8 +192,8 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         objective: Any = "balanced",
         scaling: Scaling | Sequence[Scaling] | None = "auto",
         clip: float | None = 5.0,
-        encoder: Sequence[int] = (128,),
-        out_features: int = 64,
+        encoder: Sequence[int] | Literal["auto"] = "auto",
+        out_features: int | Literal["auto"] = "auto",
         hidden: Sequence[int] = (),
         output: int | None = None,
         similarity: Similarity = "cosine",
@@ -379,9 +381,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         classes, codes = inputs.encode_labels(labels)
         train = Rows(rows, codes, weights, groups)
         warm = self._warm_weights(classes, rows.shape[1])
-        params = self.get_params(deep=False)
-        names = [field.name for field in dataclasses.fields(FitParameters)]
-        parameters = FitParameters(**{name: params[name] for name in names})
+        parameters = FitParameters.of(self)
         seed = seed_from(self.random_state)
         held_out = None
         if validation is not None:

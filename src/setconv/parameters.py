@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -35,9 +35,11 @@ def _number(name: str, value: Any, alternative: str = "") -> float:
     raise ParameterError(f"{name}={value!r}: give a finite number{alternative}.")
 
 
-def _widths(name: str, value: Any) -> tuple[int, ...]:
+def _widths(name: str, value: Any, alternative: str = "") -> tuple[int, ...]:
     if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
-        raise ParameterError(f"{name}={value!r}: give a list of layer widths, () for none.")
+        raise ParameterError(
+            f"{name}={value!r}: give a list of layer widths, () for none{alternative}."
+        )
     return tuple(_integer(name, width) for width in value)
 
 
@@ -60,7 +62,6 @@ def _or_none(make_plain: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]
 
 
 _INTEGERS = (
-    "out_features",
     "support_size",
     "n_queries",
     "eval_every",
@@ -73,8 +74,9 @@ _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     ("output", "post_size", "patience"): _or_none(_integer),
     _NUMBERS: _number,
     ("clip",): _or_none(_number),
-    ("encoder", "hidden"): _widths,
-    ("max_steps", "n_members", "n_episodes"): _or_auto(_integer),
+    ("hidden",): _widths,
+    ("encoder",): _or_auto(_widths),
+    ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
     ("dropout", "input_dropout"): _or_auto(_number),
     ("lr",): _or_auto(_rates),
 }
@@ -92,8 +94,8 @@ class FitParameters:
     objective: Any
     scaling: Scaling | Sequence[Scaling] | None
     clip: float | None
-    encoder: Sequence[int]
-    out_features: int
+    encoder: Sequence[int] | Literal["auto"]
+    out_features: int | Literal["auto"]
     hidden: Sequence[int]
     output: int | None
     similarity: Similarity
@@ -139,6 +141,12 @@ class FitParameters:
         if self.post_size is not None and self.post_size < 2:
             raise ParameterError(f"post_size={self.post_size!r}: give at least 2, or None.")
 
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Take the parameters of an estimator."""
+        given = estimator.get_params(deep=False)
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
+
     def settle(self, n_rows: int, n_features: int) -> Plan:
         """Return the numbers of the fit; what is "auto" follows the shape of the data."""
 
@@ -147,7 +155,7 @@ class FitParameters:
 
         few = n_features <= FEW_COLUMNS
         settings = TrainingSettings(
-            settled(self.max_steps, automatic_steps(n_rows)),
+            settled(self.max_steps, automatic_steps(n_rows, few)),
             optimizer=self.optimizer,
             lr=settled(self.lr, 0.003 if few else 0.001),
             weight_decay=self.weight_decay,
@@ -158,6 +166,8 @@ class FitParameters:
         )
         return Plan(
             settings,
+            encoder=settled(self.encoder, (128,) if few else (256,)),
+            out_features=settled(self.out_features, 64 if few else 128),
             n_members=settled(self.n_members, 10 if n_rows <= 5000 else 5),
             n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
@@ -170,15 +180,17 @@ class Plan:
     """The numbers of a fit in which nothing is "auto" any more."""
 
     settings: TrainingSettings
+    encoder: Sequence[int]
+    out_features: int
     n_members: int
     n_episodes: int
     dropout: float
     input_dropout: float
 
 
-def automatic_steps(n_rows: int) -> int:
-    """Return the number of steps for ``max_steps="auto"``: one for 20 rows, 300 to 1500."""
-    return min(max(300, n_rows // 20), 1500)
+def automatic_steps(n_rows: int, few_columns: bool) -> int:
+    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 300 or 600, to 1500."""
+    return min(max(300 if few_columns else 600, n_rows // 20), 1500)
 
 
 def seed_from(random_state: Any) -> int:
