@@ -42,7 +42,9 @@ def write(store: Store, folder: Path) -> str:
         chosen = results[results["dataset"].isin(names)]
         if OURS in set(chosen["method"]) and len(tables.ranked(chosen)) > 1:
             parts.append(_part(key, title, tables.complete(chosen), sources, folder))
-    text = "\n\n".join([*parts, _failures(store.cells())]).strip() + "\n"
+    title = "# Tables of the quality study"
+    text = "\n\n".join([title, *parts, _failures(store.cells())]).strip() + "\n"
+    store.export_csv(folder / "results.csv")
     (folder / "tables.md").write_text(text, encoding="utf-8")
     return text
 
