@@ -171,11 +171,13 @@ def calibration_section(results: pd.DataFrame) -> str:
     for metric in ("brier", "ece"):
         chosen = results[(results["metric"] == metric) & results["value"].notna()]
         present = [m for m in dict.fromkeys(chosen["method"]) if m not in PRESETS]
-        found[metric] = score_table(results, metric, present).mean()
+        shown = score_table(results, metric, present)
+        found[metric] = shown.mean()
     order = found["brier"].sort_values().index
     rows = [[_name(m), number(found["brier"][m], 4), number(found["ece"][m], 4)] for m in order]
     note = (
-        "Means over data sets; lower is better. Expected calibration error over 15 bins with "
+        f"Means over the {len(shown)} data sets that all of these methods have; lower is better. "
+        "Expected calibration error over 15 bins with "
         "equally many rows. Weighted peers are not made for this and stand here for completeness."
     )
     return section("Calibration", note, table(["method", "Brier", "ECE"], rows))
