@@ -12,6 +12,7 @@ from setconv.bench import Bench
 from setconv.decisions import Calibrator, DecisionRule, Objective, cross_fit, fit_rule, paper_rule
 from setconv.decisions.objective import parse_objective
 from setconv.errors import ParameterError
+from setconv.folds import assign_folds
 from setconv.metrics import Report, report
 from setconv.rows import Rows
 
@@ -66,7 +67,7 @@ def judge(
     if validation is not None and objective is not None:
         scores = bench.scores(validation)
         rule = fit_rule(scores, validation.codes, validation.weights, **shared, seed=seed)
-        folds = _fold_numbers(validation.codes, seed)
+        folds = assign_folds(validation.codes, 5, validation.groups, np.random.default_rng(seed))
         return Judgement(rule, _cross_report(rule, folds), "validation", folds)
     rule = paper_rule(labels) if objective is None else _natural_rule(train, labels)
     if validation is not None:
@@ -155,12 +156,3 @@ def _natural_rule(train: Rows, labels: tuple[Any, ...]) -> DecisionRule:
         rule.class_weights,
         None,
     )
-
-
-def _fold_numbers(codes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    rng = np.random.default_rng(seed)
-    folds = np.empty(len(codes), dtype=np.int64)
-    for code in np.unique(codes):
-        rows = rng.permutation(np.flatnonzero(codes == code))
-        folds[rows] = np.arange(len(rows)) % 5
-    return folds
