@@ -13,6 +13,8 @@ from setconv.decisions.offsets import choose_offsets, margins_of
 from setconv.decisions.resampling import Method
 from setconv.decisions.threshold import choose_threshold
 
+_STEADYING_ROWS = 20
+
 
 def choose_operating_point(
     evidence: Evidence,
@@ -52,9 +54,25 @@ def choose_operating_point(
     powers = class_weights / class_weights.sum()
     if heads > 1:
         return choose_offsets(rows, kind, powers=powers, method=method, seed=seed)
-    return np.array(
-        [choose_threshold(rows, kind, positive=positive, powers=powers, method=method, seed=seed)]
-    )
+    cut = choose_threshold(rows, kind, positive=positive, powers=powers, method=method, seed=seed)
+    if kind == "balanced" and method == "smooth":
+        cut = _steadied(cut, rows, calibrator, powers)
+    return np.array([cut])
+
+
+def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats) -> float:
+    """Draw the best cut of few rows towards the one that the calibrated probabilities give.
+
+    That is where both classes, weighed by their powers, are equally likely if they are equally
+    frequent. It has two parameters instead of the whole distribution of the scores behind it, so
+    it varies less; it counts like 20 rows of the rarer class.
+    """
+    if not rows.seen.all():
+        return cut
+    even = np.full(2, 0.5)
+    probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
+    share = _STEADYING_ROWS / (_STEADYING_ROWS + int(np.bincount(rows.codes).min()))
+    return (1 - share) * cut + share * probable
 
 
 def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
