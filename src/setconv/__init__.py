@@ -1,8 +1,9 @@
 """Classification when the class that matters is rare, by set convolution.
 
-`SetConvClassifier` is the scikit-learn estimator, `load` opens a saved one, `presets` has the
-paper's and the authors' settings, `metrics` the figures to judge by. torch is imported at the
-first use of a name that needs it.
+`SetConvClassifier` is the scikit-learn estimator for rows of numbers, `SetConvTextClassifier` the
+one for texts, `SetConvTableClassifier` the one for tables with categories and gaps. `load` opens a
+saved one, `presets` has the paper's and the authors' settings, `metrics` the figures to judge by.
+torch is imported at the first use of a name that needs it.
 """
 
 from importlib import import_module
@@ -14,11 +15,39 @@ if TYPE_CHECKING:
     from setconv import metrics, presets
     from setconv.classifier import SetConvClassifier
     from setconv.loading import load
+    from setconv.table import SetConvTableClassifier
+    from setconv.text import SetConvTextClassifier
 
-__all__ = ["SetConvClassifier", "__version__", "load", "metrics", "presets"]
+__all__ = [
+    "SetConvClassifier",
+    "SetConvTableClassifier",
+    "SetConvTextClassifier",
+    "__version__",
+    "load",
+    "metrics",
+    "presets",
+]
 
-_MODULES = ("anchors", "episodes", "errors", "experiment", "metrics", "nn", "presets", "training")
-_HOMES = {"SetConvClassifier": "setconv.classifier", "load": "setconv.loading"}
+_MODULES = (
+    "anchors",
+    "episodes",
+    "errors",
+    "experiment",
+    "explain",
+    "metrics",
+    "nn",
+    "presets",
+    "records",
+    "report",
+    "text",
+    "training",
+)
+_HOMES = {
+    "SetConvClassifier": "setconv.classifier",
+    "SetConvTableClassifier": "setconv.table",
+    "SetConvTextClassifier": "setconv.text.classifier",
+    "load": "setconv.loading",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -28,11 +28,12 @@ def write_card(config: Mapping[str, Any]) -> str:
     counts = config["class_counts"]
     versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
     source = _SOURCES[config["report_source"]]
+    takes = config.get("takes", f"rows with {config['n_features']} numeric features")
     lines = [
         "# SetConv model",
         "",
-        f"A classifier of rows with {config['n_features']} numeric features into {len(classes)} "
-        "classes, made for data in which some class is rare.",
+        f"A classifier of {takes} into {len(classes)} classes, made for data in which some class "
+        "is rare.",
         "",
         "```python",
         "import setconv",
@@ -43,7 +44,7 @@ def write_card(config: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"{sum(counts)} rows, {config['n_features']} features.",
+        f"{sum(counts)} {takes}.",
         "",
         *_table(
             ["class", "rows", "share"],

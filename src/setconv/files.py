@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -25,8 +26,10 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def replace_folder(folder: Path, files: dict[str, bytes]) -> None:
+def replace_folder(folder: Path, files: Mapping[str, bytes | Path]) -> None:
     """Write a folder of files beside its place and move it there.
+
+    A name may have folders in it; a path as content is a file to copy.
 
     A folder that was there is moved aside first and removed last: if the process dies in between,
     it lies beside ``folder`` under a name that starts with ``.<name>.old``, and nothing is lost.
@@ -36,7 +39,12 @@ def replace_folder(folder: Path, files: dict[str, bytes]) -> None:
     try:
         temporary.chmod(0o777 & ~_umask())
         for name, content in files.items():
-            write_atomically(temporary / name, content)
+            target = temporary / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, Path):
+                shutil.copyfile(content, target)
+            else:
+                write_atomically(target, content)
         if folder.exists():
             _swap(temporary, folder)
         else:

@@ -111,28 +111,38 @@ def _report(rule: DecisionRule, bench: Bench, rows: Rows) -> Report:
     )
 
 
-def _cross_report(rule: DecisionRule, folds: NDArray[np.int64]) -> Report:
-    """Report on the rule's own evidence, each fold decided by what the others give."""
+def cross_decide(
+    rule: DecisionRule, folds: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Decide on the rule's own evidence, each fold by what the others give.
+
+    Returns class numbers, and probabilities (n_rows, n_classes).
+    """
     evidence = rule.evidence
     if evidence is None:
         raise RuntimeError("a rule without evidence has nothing to report on")
-    scores, codes = evidence.scores, evidence.codes
+    scores = evidence.scores
     if rule.objective.kind == "paper" or len(np.unique(folds)) < 2:
-        decided, probabilities = rule.decide(scores), rule.probabilities(scores)
-    else:
-        decided, probabilities = cross_fit(
-            scores,
-            codes,
-            evidence.weights,
-            folds,
-            class_weights=rule.class_weights,
-            objective=rule.objective,
-            classes=rule.classes,
-            positive=rule.positive,
-            prior=rule.prior,
-            seed=rule.seed,
-        )
-    return _report_decisions(rule, codes, scores, decided, probabilities)
+        return rule.decide(scores), rule.probabilities(scores)
+    return cross_fit(
+        scores,
+        evidence.codes,
+        evidence.weights,
+        folds,
+        class_weights=rule.class_weights,
+        objective=rule.objective,
+        classes=rule.classes,
+        positive=rule.positive,
+        prior=rule.prior,
+        seed=rule.seed,
+    )
+
+
+def _cross_report(rule: DecisionRule, folds: NDArray[np.int64]) -> Report:
+    decided, probabilities = cross_decide(rule, folds)
+    evidence = rule.evidence
+    assert evidence is not None
+    return _report_decisions(rule, evidence.codes, evidence.scores, decided, probabilities)
 
 
 def _natural_rule(train: Rows, labels: tuple[Any, ...]) -> DecisionRule:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ModelFileError
 from setconv.persistence import read_model
 from setconv.saving import restore
 
+# Estimators with an encoder in front; imported only when a folder holds one.
+_ENCODED = {
+    "SetConvTextClassifier": "setconv.text",
+    "SetConvTableClassifier": "setconv.table",
+}
 
-def load(folder: str | Path, *, device: str = "auto") -> SetConvClassifier:
-    """Load a model that was saved with ``clf.save(folder)``.
+
+def load(folder: str | Path, *, device: str = "auto") -> Any:
+    """Load a model that was saved with ``save(folder)``.
 
     Parameters
     ----------
@@ -21,7 +29,7 @@ def load(folder: str | Path, *, device: str = "auto") -> SetConvClassifier:
 
     Returns
     -------
-    SetConvClassifier
+    SetConvClassifier, SetConvTextClassifier or SetConvTableClassifier
         Fitted; its predictions are those of the saved one.
 
     Raises
@@ -30,6 +38,9 @@ def load(folder: str | Path, *, device: str = "auto") -> SetConvClassifier:
         If the folder is damaged, not a setconv model, or written by a newer version.
     """
     saved = read_model(Path(folder))
+    if saved.kind in _ENCODED:
+        kind = getattr(import_module(_ENCODED[saved.kind]), saved.kind)
+        return kind.restore(saved, Path(folder), device)
     if saved.kind != SetConvClassifier.__name__:
         raise ModelFileError(
             f"{folder} holds a {saved.kind}, which this version of setconv does not know: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,14 @@ class SavedModel:
     config : dict
         Everything but tensors, ready for JSON.
     tensors : dict of str to Tensor
+    files : dict of str to Path
+        Files to copy into the folder, by their names there; only for writing.
     """
 
     kind: str
     config: dict[str, Any]
     tensors: dict[str, Tensor]
+    files: dict[str, Path] = field(default_factory=dict)
 
 
 def write_model(folder: Path, model: SavedModel, card: str) -> None:
@@ -51,8 +54,8 @@ def write_model(folder: Path, model: SavedModel, card: str) -> None:
         **model.config,
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
-    files = {CONFIG: text.encode(), TENSORS: tensors, CARD: card.encode()}
-    replace_folder(folder.resolve(), files)  # behind a link, what it points to
+    own = {CONFIG: text.encode(), TENSORS: tensors, CARD: card.encode()}
+    replace_folder(folder.resolve(), {**model.files, **own})  # behind a link, what it points to
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,11 +12,29 @@ from sklearn.base import TransformerMixin
 
 from setconv import inputs
 from setconv.decisions import DecisionRule
-from setconv.judging import Judgement, report_again
+from setconv.errors import ParameterError
+from setconv.judging import Judgement, cross_decide, report_again
 from setconv.model import SetConvModel
-from setconv.saving import save_classifier
+from setconv.saving import describe, save
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class OutOfFoldAnswers:
+    """What members that left a row out say of it, in the order of the training rows.
+
+    Attributes
+    ----------
+    truth, predicted : arrays of labels
+    probabilities : float64 array of shape (n_rows, n_classes)
+    scores : float64 array of shape (n_rows,) or (n_rows, n_classes)
+    """
+
+    truth: Array
+    predicted: Array
+    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
 
 
 class Predictions(TransformerMixin):
@@ -50,6 +69,12 @@ class Predictions(TransformerMixin):
         """
         return self._rule.probabilities(self._scores(X))
 
+    def predict_with_proba(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+        """Return what `predict` and `predict_proba` return, from one pass over the rows."""
+        scores = self._scores(X)
+        chosen: Array = np.asarray(self.classes_)[self._rule.decide(scores)]
+        return chosen, self._rule.probabilities(scores)
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
 
@@ -76,6 +101,24 @@ class Predictions(TransformerMixin):
         rows = inputs.check_rows(self, X, reset=False)
         embedded = model.embed(rows, self.batch_size)
         return embedded.reshape(len(embedded), -1)
+
+    def predict_out_of_fold(self) -> OutOfFoldAnswers:
+        """Return what the members that left a training row out say of it, for all such rows.
+
+        Decisions and probabilities are cross-fitted, as in `oof_report_`: what to judge the model
+        by without a test set.
+        """
+        rule, folds = self._rule, self._judgement.folds
+        evidence = rule.evidence
+        if folds is None or evidence is None or self._judgement.source != "out_of_fold":
+            raise ParameterError(
+                "There are no out-of-fold rows: fit with n_members of at least 2 and without "
+                "validation rows."
+            )
+        decided, probabilities = cross_decide(rule, folds)
+        classes = np.asarray(self.classes_)
+        scores = evidence.scores[:, 0] if evidence.scores.shape[1] == 1 else evidence.scores
+        return OutOfFoldAnswers(classes[evidence.codes], classes[decided], probabilities, scores)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Return names for the columns of `transform`."""
@@ -130,7 +173,7 @@ class Predictions(TransformerMixin):
         folder that is not empty is refused. Load with `setconv.load`.
         """
         self._fitted_model()
-        save_classifier(self, Path(folder))
+        save(describe(self), Path(folder))
 
     @property
     def _rule(self) -> DecisionRule:

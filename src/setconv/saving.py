@@ -34,14 +34,13 @@ _ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMean
 _LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
 
 
-def save_classifier(estimator: Any, folder: Path) -> None:
-    """Write a fitted classifier to a folder."""
-    saved = describe(estimator)
+def save(saved: SavedModel, folder: Path) -> None:
+    """Write a described estimator to a folder, with its card."""
     write_model(folder, saved, write_card(saved.config))
 
 
 def describe(estimator: Any) -> SavedModel:
-    """Return everything that `restore` needs."""
+    """Return everything that `restore` needs of a fitted classifier."""
     model: SetConvModel = estimator._model
     tensors = {f"network/{name}": t for name, t in model.network.state_dict().items()}
     tensors |= {

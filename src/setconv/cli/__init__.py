@@ -1,0 +1,21 @@
+"""The command line: parses, calls the library, prints; nothing else."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+_PACKAGES = ("typer", "rich", "pyarrow")
+
+
+def main() -> None:
+    """Run the command line; the entry point of ``setconv``."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        sys.stderr.write(
+            f"The command line needs {', '.join(missing)}: pip install 'setconv[cli]'\n"
+        )
+        raise SystemExit(5)
+    from setconv.cli.app import run
+
+    run()

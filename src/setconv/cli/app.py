@@ -1,0 +1,63 @@
+"""The commands, and what happens when one fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from setconv._version import __version__
+from setconv.cli import cache, demo, doctor, embed, evaluate, explain, fit, inspect, predict
+from setconv.cli.console import say, start_logging
+from setconv.cli.exits import Exit, exit_code
+
+app = typer.Typer(
+    name="setconv",
+    help="Classify texts or rows when the class that matters is rare.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 2 wrong usage, 3 data that cannot be used, 4 a file or folder that "
+    "cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 any other "
+    "error.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"setconv {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def setconv(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    version: Annotated[  # noqa: ARG001
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Classify texts or rows when the class that matters is rare."""
+    start_logging(verbose)
+
+
+for module in (fit, predict, evaluate, explain, inspect, embed, demo, doctor):
+    app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
+app.add_typer(cache.app, name="cache")
+
+
+def run() -> None:
+    """Run the app; an error that a message explains ends in that message and its exit code."""
+    try:
+        app()
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone: nothing is left to say
+        raise SystemExit(Exit.FAILED) from None
+    except (Exception, KeyboardInterrupt) as error:
+        code = exit_code(error)
+        if code is None:
+            raise
+        say(f"error: {error}" if str(error) else f"error: {type(error).__name__}")
+        raise SystemExit(code) from error

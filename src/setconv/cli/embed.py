@@ -1,0 +1,60 @@
+"""``setconv embed``: texts to embeddings in a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from setconv.cli.console import say
+from setconv.cli.options import Data, Device, Encoding, Format, Text
+
+EPILOG = "Example: [bold]setconv embed reviews.csv --text review -o embeddings.parquet[/]"
+
+
+def command(
+    data: Data,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="File to write; - is standard output.", show_default=False
+        ),
+    ],
+    text: Text = None,
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="Name or folder of a Hugging Face model.")
+    ] = "all-MiniLM-L6-v2",
+    pooling: Annotated[str, typer.Option("--pooling", help="mean, cls or max.")] = "mean",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
+    max_length: Annotated[int, typer.Option("--max-length", help="Tokens of a text.")] = 256,
+    device: Device = "auto",
+    file_format: Format = None,
+    encoding: Encoding = None,
+) -> None:
+    """Turn texts into embeddings: all other columns, then one column a dimension.
+
+    Texts that the cache knows are not encoded again.
+    """
+    from setconv.cli.data import find_text, texts_of
+    from setconv.cli.streaming import stream
+    from setconv.records import open_records
+    from setconv.text import TextEncoder
+
+    model = TextEncoder(
+        encoder,
+        pooling=pooling,
+        normalize=normalize,
+        max_length=max_length,
+        device=device,
+    )
+    with open_records(data, format=file_format, encoding=encoding) as reader:
+        column = str(find_text(reader, text, {}))
+
+        def embed(table: object, first: int) -> dict[str, object]:
+            rows = model.transform(texts_of(table, column, first))
+            names = (f"embedding_{number}" for number in range(rows.shape[1]))
+            return dict(zip(names, rows.T, strict=True))
+
+        kept = [name for name in reader.columns if name != column]
+        count = stream(reader, output, embed, kept)
+    say(f"{count} texts embedded")

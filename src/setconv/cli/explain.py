@@ -1,0 +1,83 @@
+"""``setconv explain``: why a row is given its label."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from setconv.cli.console import out, show_json, table
+from setconv.cli.options import Device, Encoding, Format, Json, Model, Text
+
+EPILOG = (
+    "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
+    "[bold]setconv explain model/ new.csv --rows 1,5 --train train.csv[/]"
+)
+
+
+def command(
+    model: Model,
+    data: Annotated[
+        str | None,
+        typer.Argument(help="File of rows; or give --input.", show_default=False),
+    ] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", help="A text to explain; may be repeated.")
+    ] = None,
+    rows: Annotated[
+        str, typer.Option("--rows", help="Which rows of the file, counted from 1.")
+    ] = "1",
+    class_: Annotated[
+        str | None,
+        typer.Option("--class", help="Class whose score is explained; the predicted one."),
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option("--train", help="Training file, for the nearest rows.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
+    text: Text = None,
+    device: Device = "auto",
+    file_format: Format = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Show what moved the score of a row, and the training rows that are most like it.
+
+    Contributions are measured by occlusion: a word is left out, or a feature set to its usual
+    value, the row is scored again, and the change is the contribution.
+    """
+    from setconv import load
+    from setconv.cli.explaining import explain_rows, select_rows, training_rows
+
+    fitted = load(model, device=device)
+    chosen = select_rows(
+        fitted, data, given, rows, text=text, file_format=file_format, encoding=encoding
+    )
+    known = None if train is None else training_rows(fitted, train, encoding=encoding)
+    explained = explain_rows(fitted, chosen, class_, known, top)
+    if as_json:
+        show_json(explained)
+        return
+    for one in explained:
+        _print(one)
+
+
+def _print(one: dict[str, Any]) -> None:
+    shares = ", ".join(f"{label} {share:.1%}" for label, share in one["probabilities"].items())
+    out.print(f"{one['row']}", markup=False)
+    out.print(f"predicted {one['predicted']} ({shares})", markup=False)
+    out.print(
+        table(
+            f"What moves the score of {one['class']} (occlusion)",
+            ["word or feature", "contribution"],
+            [[item["name"], f"{item['contribution']:+.3f}"] for item in one["contributions"]],
+        )
+    )
+    if one["nearest"]:
+        out.print(
+            table(
+                "Nearest training rows in the learned space",
+                ["row", "class", "similarity"],
+                [[n["row"], n["label"], f"{n['similarity']:.3f}"] for n in one["nearest"]],
+            )
+        )

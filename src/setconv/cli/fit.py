@@ -1,0 +1,157 @@
+"""``setconv fit``: from a file of rows and labels to a model folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setconv.cli.console import err, out, say, show_json
+from setconv.cli.options import (
+    Data,
+    Device,
+    Empty,
+    EmptyRows,
+    Encoding,
+    Format,
+    Json,
+    Label,
+    Objective,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from setconv.cli.data import Loaded
+
+EPILOG = (
+    "Examples: [bold]setconv fit reviews.csv --text review --label sentiment -o model/[/]   "
+    "[bold]setconv fit fraud.parquet --label fraud --objective 'recall>=0.95' -o model/[/]"
+)
+
+
+def command(
+    data: Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)
+    ],
+    text: Text = None,
+    label: Label = None,
+    features: Annotated[
+        str | None,
+        typer.Option("--features", help='Feature columns, "a,b,c"; "all" for all but the label.'),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="Column of groups whose rows stay in one fold."),
+    ] = None,
+    encoder: Annotated[
+        str,
+        typer.Option("--encoder", help='Name or folder of a Hugging Face model, or "tfidf".'),
+    ] = "all-MiniLM-L6-v2",
+    objective: Objective = "balanced",
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a report of the fit to this HTML page.")
+    ] = None,
+    copy_encoder: Annotated[
+        bool, typer.Option("--copy-encoder", help="Copy the encoder's files into the folder.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Same data and seed: same model.")] = 0,
+    empty: EmptyRows = Empty.error,
+    device: Device = "auto",
+    file_format: Format = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a file of texts, or of features, and labels.
+
+    The figures that are printed are out of fold: every row is judged by networks that did not
+    see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
+    """
+    from setconv.cli.data import load_rows, show_classes
+    from setconv.cli.figures import report_facts, show_report
+
+    rows = load_rows(
+        data,
+        text=text,
+        label=label,
+        features=features,
+        group=group,
+        skip_empty=empty is Empty.skip,
+        file_format=file_format,
+        encoding=encoding,
+    )
+    show_classes(rows.y)
+    checkpoint = output.with_name(f"{output.name}.checkpoint")
+    model = _make(rows, encoder, objective, device, seed, checkpoint)
+    _fit(model, rows, checkpoint, resume)
+    options = {"copy_encoder": True} if copy_encoder and rows.is_text else {}
+    model.save(output, **options)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    if report is not None:
+        _write_report(model, rows, data, report)
+    say(f"model saved in {output}")
+    if as_json:
+        show_json({"model": str(output), **report_facts(model)})
+    else:
+        out.print(show_report(model))
+
+
+def _make(
+    rows: Loaded, encoder: str, objective: Any, device: str, seed: int, checkpoint: Path
+) -> Any:
+    from setconv import SetConvClassifier
+
+    classifier = SetConvClassifier(
+        objective=objective,
+        device=device,
+        random_state=seed,
+        checkpoint_dir=checkpoint,
+        progress=err.is_terminal,
+    )
+    if not rows.is_text:
+        from setconv.table import SetConvTableClassifier
+
+        return SetConvTableClassifier(classifier=classifier)
+    from setconv.text import SetConvTextClassifier, TextEncoder
+
+    if encoder == "tfidf":
+        return SetConvTextClassifier("tfidf", classifier)
+    return SetConvTextClassifier(
+        TextEncoder(encoder, device=device, progress=err.is_terminal), classifier
+    )
+
+
+def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
+    from setconv.cli.data import note
+
+    try:
+        model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)
+    except KeyboardInterrupt:
+        say(
+            "interrupted; the same command with --resume goes on from the checkpoint in "
+            f"{checkpoint}"
+            if checkpoint.is_dir()
+            else "interrupted before training; what was encoded is in the cache: run it again"
+        )
+        raise
+    note(getattr(model.encoder_, "notes_", ()))
+
+
+def _write_report(model: Any, rows: Loaded, data: str, path: Path) -> None:
+    from setconv.report import make_report
+
+    page = make_report(
+        model,
+        rows.X,
+        rows.y,
+        out_of_fold=True,
+        train=(rows.X, rows.y),
+        data_name=Path(data).name,
+    )
+    page.save(path)
+    say(f"report written to {path}")

@@ -1,0 +1,105 @@
+"""``setconv predict``: a label and probabilities for every row of a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from setconv.cli.console import say
+from setconv.cli.options import (
+    Data,
+    Device,
+    Empty,
+    EmptyRows,
+    Encoding,
+    Format,
+    Model,
+    Objective,
+    Prior,
+    Text,
+)
+
+EPILOG = (
+    "Examples: [bold]setconv predict model/ new.csv -o out.parquet[/]   "
+    "[bold]zcat new.csv.gz | setconv predict model/ - -o - > out.csv[/]"
+)
+
+
+def command(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write; - is standard output.")
+    ] = "-",
+    text: Text = None,
+    objective: Objective = None,
+    prior: Prior = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep",
+            help='Input columns to copy, "a,b", "all" or "none"; all but the features if not '
+            "given.",
+        ),
+    ] = None,
+    empty: EmptyRows = Empty.error,
+    device: Device = "auto",
+    file_format: Format = None,
+    output_format: Annotated[
+        str | None, typer.Option("--output-format", help="csv, tsv, jsonl or parquet.")
+    ] = None,
+    encoding: Encoding = None,
+) -> None:
+    """Predict every row of a file, in bounded memory.
+
+    The output has the kept columns, then predicted_label, and probability_<class> for each class.
+    Rows without a text have no prediction with --empty skip.
+    """
+    from setconv import load
+    from setconv.cli.columns import column_plan
+    from setconv.cli.streaming import stream
+    from setconv.records import open_records
+
+    fitted = load(model, device=device)
+    if objective is not None:
+        fitted.set_objective(objective)
+    if prior is not None:
+        fitted.set_prior(prior)
+    with open_records(data, format=file_format, encoding=encoding) as reader:
+        plan = column_plan(fitted, reader, text, keep)
+        clash = set(plan.kept) & set(_names(fitted))
+        if clash:
+            from setconv.errors import DataError
+
+            raise DataError(
+                f"The input has a column {min(clash)!r}, which the output needs: leave it out "
+                "with --keep."
+            )
+
+        def compute(batch: Any, first: int) -> dict[str, Any]:
+            rows, present = plan.rows(batch, first, skip_empty=empty is Empty.skip)
+            return _columns(fitted, rows, present)
+
+        count = stream(reader, output, compute, plan.kept, output_format)
+    say(f"{count:,} rows predicted")
+
+
+def _names(model: Any) -> list[str]:
+    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]
+
+
+def _columns(model: Any, rows: Any, present: Any) -> dict[str, Any]:
+    """Return the predicted label and the probabilities; null where there was no text."""
+    import numpy as np
+    import pyarrow as pa
+
+    labels = np.full(len(present), None, dtype=object)
+    probabilities = np.full((len(present), len(model.classes_)), np.nan)
+    if present.any():
+        decided, found = model.predict_with_proba(rows)
+        labels[present], probabilities[present] = decided.tolist(), found
+    kind = pa.array(model.classes_.tolist()).type
+    columns = [pa.array(labels, type=kind)]
+    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
+    return dict(zip(_names(model), columns, strict=True))

@@ -1,0 +1,208 @@
+"""A classifier of anything that an encoder can turn into rows: encoder and classifier in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from setconv.classifier import SetConvClassifier
+from setconv.errors import ModelFileError, NotFittedError
+from setconv.persistence import SavedModel
+from setconv.prediction import OutOfFoldAnswers
+from setconv.saving import describe, restore, save
+
+Array = NDArray[Any]
+
+
+def _from_classifier(name: str) -> property:
+    return property(
+        lambda self: getattr(self._fitted(), name),
+        doc=f"``{name}`` of the classifier; see `setconv.SetConvClassifier`.",
+    )
+
+
+class EncodedClassifier(ClassifierMixin, BaseEstimator):
+    """An encoder and a `setconv.SetConvClassifier` that is fitted on its rows.
+
+    A subclass says which encoder it makes (`_make_encoder`) and which it can save.
+
+    Parameters
+    ----------
+    encoder : object
+        What makes the rows.
+    classifier : SetConvClassifier or None
+        None for one with defaults.
+    """
+
+    # Encoders that can be saved without pickle, by the name that a model file has for them.
+    saved_encoders: ClassVar[Mapping[str, Any]] = {}
+    takes: ClassVar[str] = "rows"
+    encoder_: Any
+    classifier_: SetConvClassifier
+    source_: Any  # names of the columns that a file had, if the command line fitted the model
+
+    def __init__(self, encoder: Any = None, classifier: SetConvClassifier | None = None) -> None:
+        self.encoder = encoder
+        self.classifier = classifier
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups: ArrayLike | None = None,
+        resume_from: str | Path | None = None,
+    ) -> Self:
+        """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`."""
+        encoder = self._make_encoder()
+        rows = encoder.fit_transform(X)
+        validation = None if X_val is None else encoder.transform(X_val)
+        classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
+        classifier.fit(
+            rows,
+            y,
+            sample_weight,
+            X_val=validation,
+            y_val=y_val,
+            groups=groups,
+            resume_from=resume_from,
+        )
+        self.encoder_, self.classifier_ = encoder, classifier
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the labels; see `SetConvClassifier.predict`."""
+        return self._fitted().predict(self.encode(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the calibrated probability of each class, shape (n_rows, n_classes)."""
+        return self._fitted().predict_proba(self.encode(X))
+
+    def predict_with_proba(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+        """Return what `predict` and `predict_proba` return, from one pass over the rows."""
+        return self._fitted().predict_with_proba(self.encode(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes)."""
+        return self._fitted().decision_function(self.encode(X))
+
+    def score_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score: (n_rows,) of the second class, or (n_rows, n_classes)."""
+        return self._fitted().score_function(self.encode(X))
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the learned embedding of each row, shape (n_rows, n_embedding)."""
+        return self._fitted().transform(self.encode(X))
+
+    def encode(self, X: Any) -> Array:
+        """Return what the encoder makes of X: the rows that the classifier sees."""
+        self._fitted()
+        return np.asarray(self.encoder_.transform(X))
+
+    def predict_out_of_fold(self) -> OutOfFoldAnswers:
+        """Return what the members that left a training row out say of it."""
+        return self._fitted().predict_out_of_fold()
+
+    def set_objective(self, objective: Any) -> Self:
+        """Move the decision to another objective, without training."""
+        self._fitted().set_objective(objective)
+        return self
+
+    def set_prior(self, prior: Any) -> Self:
+        """Say how frequent the classes are where the model is used."""
+        self._fitted().set_prior(prior)
+        return self
+
+    def save(self, folder: str | Path) -> None:
+        """Save encoder and classifier as one folder: safetensors, JSON and a card; no pickle.
+
+        The write is atomic. Load with `setconv.load`.
+        """
+        save(self._describe(), Path(folder))
+
+    classes_ = _from_classifier("classes_")
+    class_counts_ = _from_classifier("class_counts_")
+    representatives_ = _from_classifier("representatives_")
+    threshold_ = _from_classifier("threshold_")
+    report_ = _from_classifier("report_")
+    report_source_ = _from_classifier("report_source_")
+    oof_report_ = _from_classifier("oof_report_")
+    history_ = _from_classifier("history_")
+    n_steps_ = _from_classifier("n_steps_")
+    objective = _from_classifier("objective")
+
+    def _make_encoder(self) -> Any:
+        """Return a new, unfitted encoder."""
+        raise NotImplementedError
+
+    def _describe(self) -> SavedModel:
+        saved = describe(self._fitted())
+        kind = type(self.encoder_).__name__
+        if self.saved_encoders.get(kind) is not type(self.encoder_):
+            raise ModelFileError(
+                f"An encoder of type {kind} cannot be saved without pickle (these can: "
+                f"{', '.join(self.saved_encoders)}). The classifier of its rows can be: "
+                "model.classifier_.save(folder)."
+            )
+        config, arrays = self.encoder_.describe()
+        described = {
+            **saved.config,
+            "takes": self.takes,
+            "encoder": {"kind": kind, **config},
+            "source": getattr(self, "source_", None),
+        }
+        tensors = {f"encoder/{n}": torch.from_numpy(np.array(a)) for n, a in arrays.items()}
+        return SavedModel(type(self).__name__, described, {**saved.tensors, **tensors})
+
+    @classmethod
+    def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
+        """Return the estimator that was saved; `setconv.load` calls this."""
+        classifier = SetConvClassifier()
+        restore(classifier, saved, device)
+        try:
+            described = dict(saved.config["encoder"])
+            kind = cls.saved_encoders[described.pop("kind")]
+            prefix = "encoder/"
+            arrays = {
+                name.removeprefix(prefix): tensor.numpy()
+                for name, tensor in saved.tensors.items()
+                if name.startswith(prefix)
+            }
+            encoder = cls._restore_encoder(kind, described, arrays, folder)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ModelFileError(
+                f"The model's encoder cannot be restored ({type(error).__name__}: {error}): copy "
+                "the model folder again."
+            ) from error
+        estimator = cls(encoder=clone(encoder), classifier=clone(classifier))
+        estimator.encoder_, estimator.classifier_ = encoder, classifier
+        estimator.source_ = saved.config.get("source")
+        return estimator
+
+    @staticmethod
+    def _restore_encoder(
+        kind: Any,
+        described: dict[str, Any],
+        arrays: dict[str, Array],
+        folder: Path,  # noqa: ARG004
+    ) -> Any:
+        return kind.restore(described, arrays)
+
+    def _fitted(self) -> SetConvClassifier:
+        if self.__sklearn_is_fitted__():
+            return self.classifier_
+        raise NotFittedError(
+            f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first."
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")

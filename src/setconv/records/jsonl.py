@@ -1,0 +1,151 @@
+"""JSONL: one object a line.
+
+The file is gone through twice. The first time finds every key and the type of its values, so that
+a key which first occurs in the last line is a column of all rows (null before), and no type
+depends on a batch; the second time gives the rows. Standard input is kept in a temporary file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from setconv.errors import DataError
+from setconv.records.decoding import Utf8Stream
+from setconv.records.json_types import as_array, column_type, kind_of
+from setconv.records.names import check_header, excerpt, listed
+from setconv.records.reading import RecordReader
+from setconv.records.sources import ByteSource
+
+logger = logging.getLogger("setconv")
+
+BLOCK = 1 << 20
+ROWS = 4096
+_KINDS = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+
+
+class JsonlReader(RecordReader):
+    """A JSONL file.
+
+    Parameters
+    ----------
+    source : ByteSource
+    encoding : str or None
+    """
+
+    def __init__(self, source: ByteSource, encoding: str | None) -> None:
+        super().__init__()
+        self.name, self.format = source.name, "jsonl"
+        self._source, self._encoding = source, encoding
+        source.keep()
+        self.schema, self.n_rows = self._looked_through()
+        source.rewind()
+
+    def progress(self) -> float | None:
+        """Return the share of the file's bytes that have been read."""
+        return self._source.progress()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def _read_tables(self) -> Iterator[pa.Table]:
+        rows = (row for _, row in self._objects())
+        while batch := list(islice(rows, ROWS)):
+            yield pa.table(
+                [as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
+                schema=self.schema,
+            )
+
+    def _looked_through(self) -> tuple[pa.Schema, int]:
+        kinds: dict[str, set[str]] = {}
+        n_rows, last_new = 0, 0
+        for line, row in self._objects():
+            n_rows += 1
+            for key, value in row.items():
+                if key not in kinds:
+                    kinds[key], last_new = set(), line
+                kind = kind_of(value)
+                if kind is not None:
+                    kinds[key].add(kind)
+        if not kinds:
+            problem = "holds only empty objects" if n_rows else "is empty"
+            raise DataError(f"{self.name} {problem}. Check that it was written or piped whole.")
+        check_header(list(kinds), self.name)
+        if n_rows > 1 and last_new > 1:
+            logger.info(
+                "%s: not every row has every key; the last new one is in line %d. A missing key "
+                "is a missing value.",
+                self.name,
+                last_new,
+            )
+        self._say_mixed(kinds)
+        return pa.schema([(key, column_type(found)) for key, found in kinds.items()]), n_rows
+
+    def _say_mixed(self, kinds: dict[str, set[str]]) -> None:
+        mixed = [
+            key for key, found in kinds.items() if len(found) > 1 and found != {"int", "float"}
+        ]
+        if mixed:
+            logger.warning(
+                "%s: values of several types in %s. They are read as strings.",
+                self.name,
+                listed(mixed),
+            )
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over line numbers and objects."""
+        for number, line in enumerate(_lines(Utf8Stream(self._source, self._encoding)), start=1):
+            if not line or line.isspace():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise self._malformed(number, line, error) from error
+            if type(row) is not dict:
+                raise self._not_an_object(number, row)
+            yield number, row
+
+    def _malformed(self, number: int, line: bytes, error: Exception) -> DataError:
+        problem = (
+            f"{error.msg} at character {error.pos + 1}"
+            if isinstance(error, json.JSONDecodeError)
+            else "nested too deeply"
+            if isinstance(error, RecursionError)
+            else str(error)
+        )
+        text = excerpt(line.decode("utf-8").strip())
+        hint = (
+            " The file seems to be one object over several lines."
+            if number == 1 and line.strip() == b"{"
+            else ""
+        )
+        return DataError(
+            f"{self.name}, line {number}: not valid JSON ({problem}): {text}. Each line must be "
+            f"one whole object. Mend the line or remove it.{hint}"
+        )
+
+    def _not_an_object(self, number: int, value: Any) -> DataError:
+        kind = _KINDS.get(type(value), "a number")
+        hint = " (A list of objects: write each of them on a line of its own.)"
+        return DataError(
+            f'{self.name}, line {number}: {kind} where an object like {{"text": ...}} is '
+            f"expected. Each line must be one object.{hint if type(value) is list else ''}"
+        )
+
+
+def _lines(stream: Utf8Stream) -> Iterator[bytes]:
+    carry: list[bytes] = []
+    while block := stream.read(BLOCK):
+        first, *others = block.split(b"\n")
+        carry.append(first)
+        if others:
+            yield b"".join(carry)
+            yield from others[:-1]
+            carry = [others[-1]]
+    yield b"".join(carry)

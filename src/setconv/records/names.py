@@ -1,0 +1,70 @@
+"""Names of columns and files: near ones for a wrong one, and names that cannot be used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from setconv.errors import DataError
+
+LISTED = 20
+
+
+def near(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """Return the known names that look like this one, case aside, the nearest first."""
+    by_lower: dict[str, str] = {}
+    for one in known:
+        by_lower.setdefault(one.lower(), one)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)
+    return [by_lower[one] for one in found]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?", or nothing where no known name is near."""
+    found = near(name, known)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names for a message, quoted; of many only the first."""
+    shown = ", ".join(map(repr, names[:LISTED]))
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+
+
+def excerpt(value: object, width: int = 60) -> str:
+    """Return a value on one line, quoted, cut where it is long."""
+    text = value if isinstance(value, str) else str(value)
+    return repr(text if len(text) <= width else f"{text[:width]}...")
+
+
+def count_of(number: int, one: str, many: str | None = None) -> str:
+    """Return "1 row" or "3 rows"."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def require_column(name: str, known: Sequence[str], option: str) -> str:
+    """Return the name if there is such a column; else say which ones there are."""
+    if name in known:
+        return name
+    raise DataError(
+        f"There is no column {name!r}.{did_you_mean(name, known)} The columns are "
+        f"{listed(known)}: give one of them with {option}."
+    )
+
+
+def check_header(names: Sequence[str], where: str) -> None:
+    """Refuse column names that are empty or occur twice."""
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise DataError(
+                f"{where}: column {number} of {len(names)} has no name. Give it one in the first "
+                "line. (pandas writes its index like that: to_csv(..., index=False) leaves it out.)"
+            )
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if name in seen:
+            raise DataError(
+                f"{where}: columns {seen[name]} and {number} are both called {name!r}. Rename one "
+                "of them. (Is the first line the names of the columns?)"
+            )
+        seen[name] = number

@@ -1,0 +1,173 @@
+"""The figures with intervals: rows drawn again, class by class, the same for all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setconv.report.evaluation import Codes, Floats
+
+FIGURES = ("spec", "sens", "precision", "f1", "g_mean", "auc", "ap")
+
+_CELLS = 4_000_000  # numbers that are held at a time
+_WORK = 100_000_000  # rows that are ranked in all; beyond it there are fewer repeats
+_FEWEST = 100
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one method says about the rows; a method without scores has None."""
+
+    predicted: Codes
+    scores: Floats | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures of one method.
+
+    Attributes
+    ----------
+    values : float64 array of shape (n_classes, n_figures)
+    low, high : float64 arrays of shape (n_classes, n_figures)
+        95 % percentile interval.
+    gap, gap_low, gap_high : float64 arrays of shape (n_classes, n_figures)
+        The first method minus this one, and its interval from the same draws.
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+    gap: Floats
+    gap_low: Floats
+    gap_high: Floats
+
+
+def count_repeats(n_rankings: int, wanted: int) -> int:
+    """Return how often rows are drawn again: fewer times where very many are to be ranked.
+
+    ``n_rankings`` is the number of rows, times that of methods and classes.
+    """
+    return min(wanted, max(_FEWEST, _WORK // n_rankings))
+
+
+def measure(
+    truth: Codes,
+    n_classes: int,
+    methods: Sequence[Answers],
+    *,
+    repeats: int,
+    seed: int,
+    ranked: Collection[int] | None = None,
+) -> list[Measured]:
+    """Measure all methods, one class against the rest, with 95 % bootstrap intervals.
+
+    Draws are stratified: each has as many rows of every class as there are. A figure that the
+    rows leave undefined is nan, and so are AUC and average precision of classes that are not
+    among ``ranked``; by default all are.
+    """
+    wanted = range(n_classes) if ranked is None else ranked
+    rankings = [_Rankings(truth, n_classes, method, wanted) for method in methods]
+    once = np.ones((1, len(truth)))
+    values = [ranking.figures(once)[0] for ranking in rankings]
+    drawn: list[list[Floats]] = [[] for _ in methods]
+    rng = np.random.default_rng(seed)
+    strata = [np.flatnonzero(truth == c) for c in range(n_classes)]
+    size = max(1, _CELLS // len(truth))
+    for start in range(0, repeats, size):
+        weights = np.stack(
+            [_draw(rng, strata, len(truth)) for _ in range(start, min(start + size, repeats))]
+        )
+        for ranking, parts in zip(rankings, drawn, strict=True):
+            parts.append(ranking.figures(weights))
+    replicates = [np.concatenate(parts) if parts else values[0][None] for parts in drawn]
+    return [_summary(i, values, replicates) for i in range(len(methods))]
+
+
+def _summary(i: int, values: list[Floats], replicates: list[Floats]) -> Measured:
+    low, high = _interval(replicates[i])
+    gap_low, gap_high = _interval(replicates[0] - replicates[i])
+    return Measured(values[i], low, high, values[0] - values[i], gap_low, gap_high)
+
+
+def _interval(replicates: Floats) -> tuple[Floats, Floats]:
+    low, high = np.quantile(replicates, [0.025, 0.975], axis=0)
+    return low, high
+
+
+def _draw(rng: np.random.Generator, strata: list[NDArray[np.int64]], n_rows: int) -> Floats:
+    """Return how often each row is drawn."""
+    weights = np.zeros(n_rows)
+    for rows in strata:
+        if len(rows):
+            weights[rows] = np.bincount(
+                rng.integers(len(rows), size=len(rows)), minlength=len(rows)
+            )
+    return weights
+
+
+class _Rankings:
+    """One method's decisions and orders of the rows, made once for all draws."""
+
+    def __init__(
+        self, truth: Codes, n_classes: int, method: Answers, ranked: Collection[int]
+    ) -> None:
+        classes = np.arange(n_classes)
+        self.is_class = truth[:, None] == classes
+        self.flagged = method.predicted[:, None] == classes
+        self.orders = [
+            None
+            if method.scores is None or c not in ranked
+            else _Order(self.is_class[:, c], method.scores[:, c])
+            for c in range(n_classes)
+        ]
+
+    def figures(self, weights: Floats) -> Floats:
+        """Return the figures for draws (n_draws, n_rows): (n_draws, n_classes, n_figures)."""
+        positive = weights @ self.is_class
+        flagged = weights @ self.flagged
+        tp = weights @ (self.is_class & self.flagged)
+        fp, fn = flagged - tp, positive - tp
+        negative = weights.sum(axis=1, keepdims=True) - positive
+        sens, spec = ratio(tp, positive), ratio(negative - fp, negative)
+        precision = np.where(positive > 0, ratio(tp, flagged, 0.0), np.nan)
+        f1 = np.where(positive > 0, ratio(2 * tp, 2 * tp + fp + fn), np.nan)
+        ranked = [
+            np.full((len(weights), 2), np.nan) if order is None else order.areas(weights)
+            for order in self.orders
+        ]
+        auc, ap = np.stack(ranked, axis=1).transpose(2, 0, 1)
+        return np.stack([spec, sens, precision, f1, np.sqrt(spec * sens), auc, ap], axis=-1)
+
+
+class _Order:
+    """Rows from the highest score of a class to the lowest, equal scores together."""
+
+    def __init__(self, is_class: NDArray[np.bool_], scores: Floats) -> None:
+        self.order = np.argsort(-scores, kind="stable")
+        ordered = scores[self.order]
+        self.starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        self.is_class = is_class[self.order].astype(np.float64)
+
+    def areas(self, weights: Floats) -> Floats:
+        """Return AUC and average precision for draws, (n_draws, 2)."""
+        ordered = weights[:, self.order]
+        ours = np.add.reduceat(ordered * self.is_class, self.starts, axis=1)
+        rest = np.add.reduceat(ordered, self.starts, axis=1) - ours
+        tp, fp = np.cumsum(ours, axis=1), np.cumsum(rest, axis=1)
+        positive, negative = tp[:, -1], fp[:, -1]
+        above = (ours * (negative[:, None] - fp + rest / 2)).sum(axis=1)
+        auc = ratio(above, positive * negative)
+        ap = (ours * ratio(tp, tp + fp, 0.0)).sum(axis=1)
+        ap = np.where(negative > 0, ratio(ap, positive), np.nan)
+        return np.stack([auc, ap], axis=1)
+
+
+def ratio(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
+    """Divide, with ``otherwise`` where there is nothing to divide by."""
+    empty = np.full(np.shape(below), otherwise)
+    quotient: Floats = np.divide(above, below, out=empty, where=below > 0)
+    return quotient

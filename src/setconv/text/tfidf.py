@@ -1,0 +1,224 @@
+"""`TfidfEncoder`: texts as rows of numbers by counting words, without any download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.extmath import randomized_svd
+
+from setconv.errors import ModelFileError, NotFittedError, ParameterError
+from setconv.text.checks import check_integer, is_integer
+from setconv.text.texts import check_texts
+
+_KEPT = ("n_components", "words", "characters", "max_terms")
+# Punctuation and emoji are words of their own: they carry meaning, and no text is left empty.
+_WORD = r"(?u)\b\w+\b|[^\w\s]"
+
+
+class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Texts as TF-IDF of words and of pieces of words, in as few columns as tell most.
+
+    Words and pieces are weighed by how rare they are in the training texts; a truncated singular
+    value decomposition (latent semantic analysis) makes dense columns of them.
+
+    Parameters
+    ----------
+    n_components : int, default=256
+        Columns; fewer if there are fewer training texts or terms.
+    words : (int, int), default=(1, 2)
+        Shortest and longest run of words that is counted.
+    characters : (int, int) or None, default=(3, 5)
+        Shortest and longest run of characters within a word that is counted; None counts none.
+    max_terms : int, default=10000
+        The most frequent terms that are kept of each kind.
+    random_state : int or None, default=0
+        Seed of the decomposition.
+
+    Attributes
+    ----------
+    vectorizers_ : dict of str to TfidfVectorizer
+        The terms of each kind and their weights.
+    components_ : array of shape (n_columns, n_terms)
+
+    Examples
+    --------
+    >>> texts = ["a fine day", "a fine dog", "what a mess"]
+    >>> TfidfEncoder(n_components=2).fit_transform(texts).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        words: tuple[int, int] = (1, 2),
+        characters: tuple[int, int] | None = (3, 5),
+        max_terms: int = 10_000,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.words = words
+        self.characters = characters
+        self.max_terms = max_terms
+        self.random_state = random_state
+
+    def fit(self, texts: Any, y: Any = None) -> Self:
+        """Learn the terms, their weights and the columns.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(texts, y)
+        return self
+
+    def fit_transform(self, texts: Any, y: Any = None) -> NDArray[np.float32]:  # noqa: ARG002
+        """Do `fit`, and return the rows of the training texts."""
+        self._check_parameters()
+        given = check_texts(texts)
+        vectorizers = self._new_vectorizers()
+        counted = _side_by_side([one.fit_transform(given) for one in vectorizers.values()])
+        width = min(self.n_components, *counted.shape)
+        _, _, components = randomized_svd(counted, width, n_iter=5, random_state=self.random_state)
+        self.vectorizers_ = vectorizers
+        self.components_ = np.asarray(components, dtype=np.float32)
+        return self._project(counted)
+
+    def transform(self, texts: Any) -> NDArray[np.float32]:
+        """Return the rows of texts; a text without any known term is a row of zeros.
+
+        Parameters
+        ----------
+        texts : sequence of str
+
+        Returns
+        -------
+        array of shape (n_texts, n_columns)
+        """
+        self._check_fitted()
+        given = check_texts(texts)
+        return self._project(
+            _side_by_side([one.transform(given) for one in self.vectorizers_.values()])
+        )
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fitted encoder as data for JSON, and arrays."""
+        self._check_fitted()
+        parameters = {name: getattr(self, name) for name in _KEPT}
+        seed = self.random_state
+        config = {
+            "kind": type(self).__name__,
+            "parameters": {
+                **{k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()},
+                "random_state": seed if isinstance(seed, int) else None,
+            },
+            "terms": {
+                kind: one.get_feature_names_out().tolist()
+                for kind, one in self.vectorizers_.items()
+            },
+        }
+        weights = {f"{kind}_weights": one.idf_ for kind, one in self.vectorizers_.items()}
+        return config, {"components": self.components_, **weights}
+
+    @classmethod
+    def restore(
+        cls,
+        config: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        folder: str | Path | None = None,  # noqa: ARG003
+    ) -> Self:
+        """Make a fitted encoder from what `describe` gave.
+
+        Parameters
+        ----------
+        config, arrays : dict, dict
+        folder : ignored
+
+        Raises
+        ------
+        ModelFileError
+            If the parts do not fit together.
+        """
+        try:
+            parameters: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in config["parameters"].items()
+            }
+            encoder = cls(**parameters)
+            encoder.vectorizers_ = encoder._new_vectorizers()
+            for kind, one in encoder.vectorizers_.items():
+                one.set_params(vocabulary=config["terms"][kind])
+                one.idf_ = np.asarray(arrays[f"{kind}_weights"], dtype=np.float32)
+            encoder.components_ = np.asarray(arrays["components"], dtype=np.float32)
+            n_terms = sum(len(terms) for terms in config["terms"].values())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                f"The description of a TfidfEncoder is damaged: {error}"
+            ) from error
+        if encoder.components_.ndim != 2 or encoder.components_.shape[1] != n_terms:
+            raise ModelFileError(
+                f"The description of a TfidfEncoder is damaged: {n_terms} terms, but components "
+                f"of shape {encoder.components_.shape}."
+            )
+        return encoder
+
+    def _new_vectorizers(self) -> dict[str, TfidfVectorizer]:
+        common = {"max_features": self.max_terms, "sublinear_tf": True, "dtype": np.float32}
+        made = {"words": TfidfVectorizer(token_pattern=_WORD, ngram_range=self.words, **common)}
+        if self.characters is not None:
+            made["characters"] = TfidfVectorizer(
+                analyzer="char_wb", ngram_range=self.characters, **common
+            )
+        return made
+
+    def _project(self, counted: Any) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = np.asarray(counted @ self.components_.T, dtype=np.float32)
+        return rows
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            raise NotFittedError("This TfidfEncoder is not fitted yet: call fit first.")
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "max_terms"):
+            check_integer(name, getattr(self, name), least=1)
+        for name in ("words", "characters"):
+            value = getattr(self, name)
+            if value is None and name == "characters":
+                continue
+            if not _is_range(value):
+                raise ParameterError(
+                    f"{name}={value!r}: give the shortest and the longest run, such as (1, 2)."
+                )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    return sparse.hstack(parts, format="csr")
+
+
+def _is_range(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2 or not all(map(is_integer, value)):
+        return False
+    return bool(1 <= value[0] <= value[1])

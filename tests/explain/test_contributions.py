@@ -1,0 +1,206 @@
+"""Contributions by occlusion: each is the score minus the score without."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setconv import SetConvClassifier
+from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
+from setconv.explain import feature_contributions, features, word_contributions, words
+from setconv.explain.words import contributions_of_texts
+
+
+class WordSum:
+    """A model that adds up the weights of words: contributions are known exactly."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self):
+        self.weights = {"good": 2.0, "bad": -3.0, "very": 0.5}
+        self.largest_batch = 0
+
+    def score_function(self, texts):
+        self.largest_batch = max(self.largest_batch, len(texts))
+        return np.array([sum(self.weights.get(w, 0.0) for w in t.split()) for t in texts])
+
+    def predict(self, texts):
+        return self.classes_[(self.score_function(texts) > 0).astype(int)]
+
+
+# ------------------------------------------------------------------------------------- features
+
+
+@pytest.mark.parametrize("which", ["binary", "multiclass"])
+def test_a_feature_contributes_the_score_minus_that_with_its_usual_value(which, request):
+    X, _ = request.getfixturevalue(which)
+    model = request.getfixturevalue("fitted" if which == "binary" else "fitted_multiclass")
+    usual = np.median(X, axis=0)
+    label = model.classes_[1]
+    found = feature_contributions(model, X[:3], background=usual, class_=label)
+
+    def score(rows):
+        scores = model.score_function(rows)
+        return scores if scores.ndim == 1 else scores[:, 1]
+
+    for feature in range(X.shape[1]):
+        changed = X[:3].copy()
+        changed[:, feature] = usual[feature]
+        np.testing.assert_allclose(
+            found.values[:, feature], score(X[:3]) - score(changed), atol=1e-6
+        )
+    np.testing.assert_allclose(found.scores, score(X[:3]))
+    assert found.classes == (label,) * 3
+
+
+def test_by_default_the_predicted_class_is_explained(fitted, binary):
+    X, _ = binary
+    usual = np.median(X, axis=0)
+    found = feature_contributions(fitted, X[:20], background=usual)
+    assert found.classes == tuple(fitted.predict(X[:20]).tolist())
+    second = feature_contributions(fitted, X[:20], background=usual, class_=1)
+    sign = np.where(np.array(found.classes) == 1, 1, -1)
+    np.testing.assert_allclose(found.values, sign[:, None] * second.values)
+
+
+def test_a_feature_at_its_usual_value_contributes_nothing(fitted, binary):
+    X, _ = binary
+    found = feature_contributions(fitted, X[:2], background=X[0])
+    assert (found.values[0] == 0).all()
+    assert (found.values[1] != 0).any()
+
+
+def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
+    X, _ = binary
+    whole = feature_contributions(fitted, X[:5], background=X.mean(axis=0))
+    monkeypatch.setattr(features, "_CELLS", 1)
+    parts = feature_contributions(fitted, X[:5], background=X.mean(axis=0))
+    assert np.array_equal(whole.values, parts.values)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_names_come_from_the_argument_the_frame_the_model_or_numbers(binary, fitted):
+    X, _ = binary
+    usual = np.zeros(8)
+    assert feature_contributions(fitted, X[:1], background=usual).names[:2] == (
+        "feature 0",
+        "feature 1",
+    )
+    given_names = feature_contributions(
+        fitted, X[:1], background=usual, feature_names=list("stuvwxyz")
+    )
+    assert given_names.names == tuple("stuvwxyz")
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    assert feature_contributions(fitted, frame[:1], background=usual).names == tuple("abcdefgh")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_of_named_columns_is_asked_with_named_columns(binary):
+    X, y = binary
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = SetConvClassifier(n_members=1, max_steps=0, random_state=0).fit(frame, y)
+    usual = frame.median().to_numpy()
+    from_pandas = feature_contributions(model, frame[:2], background=usual)
+    from_polars = feature_contributions(model, pl.from_pandas(frame[:2]), background=usual)
+    assert np.array_equal(from_pandas.values, from_polars.values)
+    assert feature_contributions(model, frame[:0], background=usual).values.shape == (0, 8)
+
+
+def test_bad_features_are_named(fitted, binary):
+    X, _ = binary
+    with pytest.raises(DataError, match="one value for each"):
+        feature_contributions(fitted, X[:2], background=np.zeros(3))
+    with pytest.raises(DataError, match="rows of features"):
+        feature_contributions(fitted, X[0], background=np.zeros(8))
+    with pytest.raises(DataError, match="2 names but there are 8"):
+        feature_contributions(fitted, X, background=np.zeros(8), feature_names=["a", "b"])
+    with pytest.raises(LabelError, match="class_='1'"):
+        feature_contributions(fitted, X, background=np.zeros(8), class_="1")
+
+
+# ---------------------------------------------------------------------------------------- words
+
+
+def test_words_contribute_what_they_add():
+    text = "very  good\nbut bad"
+    found = word_contributions(WordSum(), text, class_="yes")
+    assert found.words == ("very", "good", "but", "bad")
+    np.testing.assert_allclose(found.values, [0.5, 2.0, 0.0, -3.0])
+    assert [text[a:b] for a, b in found.spans] == list(found.words)
+    assert (found.class_, found.score, found.words_per_piece) == ("yes", -0.5, 1)
+
+
+def test_the_other_class_sees_the_same_words_with_the_other_sign():
+    found = word_contributions(WordSum(), "very good")
+    assert found.class_ == "yes"
+    other = word_contributions(WordSum(), "very good", class_="no")
+    np.testing.assert_allclose(other.values, -found.values)
+
+
+def test_a_long_text_is_cut_into_pieces_of_equally_many_words():
+    text = " ".join(["very"] * 1000 + ["bad"])
+    model = WordSum()
+    found = word_contributions(model, text, class_="yes")
+    assert found.words_per_piece == 6
+    assert len(found.words) == 167
+    np.testing.assert_allclose(found.values[:-1], 3.0)
+    np.testing.assert_allclose(found.values.sum(), 1000 * 0.5 - 3)
+    assert model.largest_batch <= 200
+
+
+def test_two_megabytes_are_scored_in_bounded_batches(monkeypatch):
+    model = WordSum()
+    monkeypatch.setattr(words, "_CHARACTERS", 100_000)
+    found = word_contributions(model, "good " * 10_000, class_="yes", max_pieces=20)
+    np.testing.assert_allclose(found.values, 2.0 * 500)
+    assert model.largest_batch < 5
+
+
+def test_a_text_of_one_word_is_compared_with_nothing_but_never_asks_about_an_empty_text(text_model):
+    found = word_contributions(text_model, "smoke", class_="fire")
+    word, nothing = text_model.score_function(["smoke", "."])
+    assert text_model.classes_.tolist() == ["calm", "fire"]
+    assert found.values[0] == pytest.approx(word - nothing)
+
+
+def test_a_text_without_words_has_no_contributions():
+    found = word_contributions(WordSum(), " \n ")
+    assert found.words == ()
+    assert found.values.shape == (0,)
+
+
+def test_several_texts_are_scored_together(text_model, reports):
+    texts, _ = reports
+    text_model.batches.clear()
+    found = contributions_of_texts(text_model, texts[:4], "fire")
+    scored = [n for name, n in text_model.batches if name == "score_function"]
+    assert scored == [4, 24]
+    alone = word_contributions(text_model, texts[2], "fire")
+    np.testing.assert_allclose(found[2].values, alone.values, atol=1e-9)
+
+
+def test_the_words_that_make_a_class_add_to_its_score(text_model, reports):
+    texts, labels = reports
+    hot = [text for text, label in zip(texts, labels, strict=True) if label == "fire"]
+    for of in contributions_of_texts(text_model, hot[:5], "fire"):
+        assert of.words[int(np.argmax(of.values))] in ("smoke", "flames", "burning")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=60), st.integers(1, 5))
+def test_pieces_cover_all_words_of_any_text(text, max_pieces):
+    found = word_contributions(WordSum(), text, class_="yes", max_pieces=max_pieces)
+    assert len(found.words) <= max_pieces
+    assert " ".join(" ".join(found.words).split()) == " ".join(text.split())
+    assert all(text[a:b] == word for (a, b), word in zip(found.spans, found.words, strict=True))
+
+
+def test_bad_words_are_named():
+    with pytest.raises(DataTypeError, match="text is a bytes"):
+        word_contributions(WordSum(), b"smoke")
+    with pytest.raises(ParameterError, match="max_pieces=0"):
+        word_contributions(WordSum(), "smoke", max_pieces=0)
+    with pytest.raises(LabelError, match="class_='maybe'"):
+        word_contributions(WordSum(), "smoke", class_="maybe")

@@ -1,0 +1,129 @@
+"""Figures and intervals: against scikit-learn, and against what a bootstrap must satisfy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+
+from setconv.metrics import report
+from setconv.report import bootstrap
+from setconv.report.bootstrap import FIGURES, Answers, count_repeats, measure
+
+
+def reference(is_class, flagged, scores):
+    """The seven figures of one class by scikit-learn."""
+    spec = recall_score(~is_class, ~flagged)
+    sens = recall_score(is_class, flagged)
+    return [
+        spec,
+        sens,
+        precision_score(is_class, flagged, zero_division=0),
+        f1_score(is_class, flagged),
+        np.sqrt(spec * sens),
+        roc_auc_score(is_class, scores),
+        average_precision_score(is_class, scores),
+    ]
+
+
+def rows_of(seed, n=120, classes=3, ties=True):
+    rng = np.random.default_rng(seed)
+    truth = np.r_[np.arange(classes), rng.integers(classes, size=n - classes)]
+    scores = rng.normal(size=(n, classes)) + 1.5 * np.eye(classes)[truth]
+    if ties:
+        scores = scores.round(1)
+    return truth, Answers(scores.argmax(axis=1), scores)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_figures_are_those_of_scikit_learn(seed, ties):
+    truth, method = rows_of(seed, ties=ties)
+    measured = measure(truth, 3, [method], repeats=1, seed=0)[0]
+    for c in range(3):
+        right = reference(truth == c, method.predicted == c, method.scores[:, c])
+        np.testing.assert_allclose(measured.values[c], right, atol=1e-12)
+
+
+def test_a_draw_is_measured_as_the_rows_repeated_would_be():
+    truth, method = rows_of(3)
+    weights = np.random.default_rng(0).integers(0, 4, size=len(truth)).astype(float)
+    found = bootstrap._Rankings(truth, 3, method, range(3)).figures(weights[None])[0]
+    again = np.repeat(np.arange(len(truth)), weights.astype(int))
+    for c in range(3):
+        right = reference(truth[again] == c, method.predicted[again] == c, method.scores[again, c])
+        np.testing.assert_allclose(found[c], right, atol=1e-12)
+
+
+def test_figures_agree_with_the_metrics_of_the_package_where_they_are_undefined():
+    truth = np.array([0, 0, 1, 1])
+    method = Answers(np.array([0, 1, 1, 1]), np.eye(3)[[0, 1, 1, 1]])
+    measured = measure(truth, 3, [method], repeats=5, seed=0)[0]
+    known = report(truth, method.predicted, method.scores, classes=[0, 1, 2])
+    names = ["specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision"]
+    for c in range(3):
+        right = [getattr(known[c], name) for name in names]
+        np.testing.assert_allclose(measured.values[c], right)
+    assert np.isnan(measured.values[2][FIGURES.index("sens")])
+    assert measured.values[2][FIGURES.index("spec")] == 1
+
+
+def test_draws_are_stratified():
+    truth, _ = rows_of(1)
+    strata = [np.flatnonzero(truth == c) for c in range(3)]
+    weights = bootstrap._draw(np.random.default_rng(0), strata, len(truth))
+    assert [weights[rows].sum() for rows in strata] == [len(rows) for rows in strata]
+
+
+def test_the_interval_of_a_share_has_the_width_that_theory_says():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [400, 400])
+    predicted = np.where(truth == 1, rng.random(800) < 0.8, 0).astype(int)
+    measured = measure(truth, 2, [Answers(predicted, None)], repeats=2000, seed=0)[0]
+    sens = FIGURES.index("sens")
+    value = measured.values[1, sens]
+    half = 1.96 * np.sqrt(value * (1 - value) / 400)
+    assert measured.high[1, sens] - value == pytest.approx(half, rel=0.15)
+    assert value - measured.low[1, sens] == pytest.approx(half, rel=0.15)
+
+
+def test_the_same_answers_have_no_gap_in_any_draw():
+    truth, method = rows_of(5)
+    first, second = measure(truth, 3, [method, method], repeats=50, seed=0)
+    assert (second.gap_low == 0).all()
+    assert (second.gap_high == 0).all()
+    assert np.array_equal(first.low, second.low)
+
+
+def test_a_paired_gap_is_narrower_than_that_of_separate_intervals():
+    truth, method = rows_of(5, n=400)
+    other = Answers(
+        method.predicted,
+        method.scores + 0.05 * np.random.default_rng(1).normal(size=method.scores.shape),
+    )
+    first, second = measure(truth, 3, [method, other], repeats=200, seed=0)
+    auc = FIGURES.index("auc")
+    assert (second.gap_high - second.gap_low)[0, auc] < (first.high - first.low)[0, auc] / 2
+
+
+def test_blocks_of_draws_and_the_seed_decide_nothing_and_everything(monkeypatch):
+    truth, method = rows_of(2)
+    whole = measure(truth, 3, [method], repeats=40, seed=0)[0]
+    other = measure(truth, 3, [method], repeats=40, seed=1)[0]
+    monkeypatch.setattr(bootstrap, "_CELLS", 1)
+    parts = measure(truth, 3, [method], repeats=40, seed=0)[0]
+    assert np.array_equal(whole.low, parts.low)
+    assert not np.array_equal(whole.low, other.low)
+
+
+def test_a_million_rows_have_fewer_draws():
+    assert count_repeats(5000 * 4, 1000) == 1000
+    assert count_repeats(10**6, 1000) == 100
+    assert count_repeats(10**8, 1000) == 100
+    assert count_repeats(10**6, 50) == 50

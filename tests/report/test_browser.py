@@ -1,0 +1,216 @@
+"""The page in a real browser: nothing is fetched, the slider counts rightly, attacks stay text."""
+
+import shutil
+
+import numpy as np
+import pytest
+from reading import Page, number
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """An open page and all that went on in it."""
+
+    def __init__(self, tab, path):
+        self.tab, self.address = tab, path.as_uri()
+        self.console, self.requests, self.dialogs = [], [], []
+        tab.on("console", lambda message: self.console.append(message.text))
+        tab.on("pageerror", lambda error: self.console.append(str(error)))
+        tab.on("request", lambda request: self.requests.append(request.url))
+        tab.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        tab.goto(self.address)
+
+    def values(self):
+        names = ("tp", "fn", "fp", "tn", "spec", "sens", "precision", "f1", "g_mean", "alarms")
+        texts = {name: self.tab.inner_text(f"#x-{name}") for name in names}
+        return {name: None if text == "n/a" else number(text) for name, text in texts.items()}
+
+    def move(self, position):
+        self.tab.locator("#explorer-slider").evaluate(
+            "(slider, to) => { slider.value = to; slider.dispatchEvent(new Event('input')); }",
+            position,
+        )
+
+    def overflow(self):
+        return self.tab.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    contexts = []
+
+    def visit(page, **options):
+        contexts.append(
+            browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        )
+        return Visit(contexts[-1].new_page(), page.save(tmp_path / "report.html"))
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def right_values(truth, flagged):
+    tp, fp = int((truth & flagged).sum()), int((~truth & flagged).sum())
+    fn, tn = int(truth.sum()) - tp, int((~truth).sum()) - fp
+    spec, sens = tn / (tn + fp), tp / (tp + fn)
+    return {
+        "tp": tp,
+        "fn": fn,
+        "fp": fp,
+        "tn": tn,
+        "spec": pytest.approx(spec, abs=6e-4),
+        "sens": pytest.approx(sens, abs=6e-4),
+        "precision": pytest.approx(tp / (tp + fp), abs=6e-4) if tp + fp else None,
+        "f1": pytest.approx(2 * tp / (2 * tp + fp + fn), abs=6e-4),
+        "g_mean": pytest.approx(np.sqrt(spec * sens), abs=6e-4),
+        "alarms": pytest.approx(1000 * (tp + fp) / len(truth), abs=0.051),
+    }
+
+
+def test_a_page_opens_without_errors_and_without_requests(visit, text_page, multiclass_page):
+    for page in (text_page, multiclass_page):
+        for scheme in ("light", "dark"):
+            opened = visit(page, color_scheme=scheme)
+            assert opened.console == []
+            assert opened.requests == [opened.address]
+
+
+def test_the_slider_moves_the_numbers_to_what_the_scores_say(visit, text_page, text_model, unseen):
+    texts, labels = unseen
+    scores, truth = text_model.score_function(texts), labels == "fire"
+    opened = visit(text_page)
+    seen = set()
+    for position in (0, 250, 500, 777, 1000):
+        opened.move(position)
+        threshold = scores.min() + (scores.max() - scores.min()) * position / 1000
+        if position == 1000:
+            threshold = scores.max()
+        assert opened.values() == right_values(truth, scores >= threshold)
+        seen.add(tuple(opened.values().items()))
+    assert len(seen) > 3
+    opened.move(1001)
+    assert opened.values() == right_values(truth, np.zeros(len(truth), dtype=bool))
+    assert opened.tab.inner_text("#x-cut") == "above all"
+
+
+def test_reset_goes_back_to_the_models_own_decision(visit, text_page, text_model, unseen):
+    texts, labels = unseen
+    own = right_values(labels == "fire", text_model.predict(texts) == "fire")
+    opened = visit(text_page)
+    assert opened.values() == own
+    assert opened.tab.is_visible("#x-own")
+    opened.move(1001)
+    assert opened.values() != own
+    assert not opened.tab.is_visible("#x-own")
+    opened.tab.click("#explorer-reset")
+    assert opened.values() == own
+    assert opened.tab.is_visible("#x-own")
+
+
+def test_the_slider_works_with_the_keyboard(visit, text_page):
+    opened = visit(text_page)
+    before = opened.values()["alarms"]
+    opened.tab.focus("#explorer-slider")
+    opened.tab.keyboard.press("Home")
+    assert opened.values()["alarms"] == 1000 > before
+    assert "Of 100 rows that are “fire”, 100 are found" in opened.tab.inner_text("#x-words")
+    assert "score" in opened.tab.get_attribute("#explorer-slider", "aria-valuetext")
+
+
+def test_a_class_can_be_chosen_where_there_are_many(
+    visit, multiclass_page, fitted_multiclass, multiclass
+):
+    X, y = multiclass
+    scores = fitted_multiclass.score_function(X)
+    opened = visit(multiclass_page)
+    opened.tab.select_option("#explorer-class", label="1")
+    assert opened.tab.inner_text("#x-name") == "1"
+    middle = scores[:, 1].min() + np.ptp(scores[:, 1]) / 2
+    opened.move(500)
+    assert opened.values() == right_values(y == 1, scores[:, 1] >= middle)
+
+
+def test_hostile_texts_run_nothing(visit, hostile_page):
+    opened = visit(hostile_page)
+    opened.move(300)
+    opened.tab.click("#explorer-reset")
+    opened.tab.wait_for_timeout(100)
+    assert opened.tab.evaluate("typeof window.flag") == "undefined"
+    assert opened.dialogs == []
+    assert opened.console == []
+    assert opened.requests == [opened.address]
+    assert opened.tab.locator("img").count() == 0
+    assert "</script><img" in opened.tab.inner_text("h1")
+    assert "</script><img" in opened.tab.inner_text("#x-words")
+
+
+def test_even_an_injected_script_may_not_run(visit, text_page):
+    opened = visit(text_page)
+    opened.tab.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.flag = 1";
+            document.body.append(script);
+        }"""
+    )
+    assert opened.tab.evaluate("typeof window.flag") == "undefined"
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1200])
+def test_no_page_is_wider_than_the_screen(visit, text_page, multiclass_page, hostile_page, width):
+    for page in (text_page, multiclass_page, hostile_page):
+        opened = visit(page, viewport={"width": width, "height": 800})
+        assert opened.overflow() == 0
+
+
+def test_on_paper_controls_are_gone_and_numbers_stay(visit, text_page):
+    opened = visit(text_page, viewport={"width": 720, "height": 1000})
+    opened.tab.emulate_media(media="print", color_scheme="dark")
+    assert not opened.tab.is_visible("#explorer-slider")
+    assert not opened.tab.is_visible("nav")
+    assert opened.tab.is_visible("#x-sens")
+    ink = opened.tab.evaluate("getComputedStyle(document.body).color")
+    assert max(map(int, ink[4:-1].split(","))) < 80
+    assert opened.overflow() == 0
+    assert opened.tab.pdf()[:5] == b"%PDF-"
+
+
+def test_without_a_program_the_page_still_shows_the_models_own_decision(visit, text_page):
+    opened = visit(text_page, java_script_enabled=False)
+    shown = Page(text_page.html).ids
+    assert opened.tab.inner_text("#x-sens") == shown["x-sens"]
+    assert not opened.tab.is_visible("#explorer-slider")
+
+
+def test_figures_follow_the_colour_scheme(visit, text_page):
+    inks = set()
+    for scheme in ("light", "dark"):
+        opened = visit(text_page, color_scheme=scheme)
+        inks.add(
+            opened.tab.locator("svg.plot text").first.evaluate("e => getComputedStyle(e).fill")
+        )
+    assert len(inks) == 2

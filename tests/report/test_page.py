@@ -1,0 +1,372 @@
+"""The page: what it says is true, it is the same every time, and no text can break it."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading import HOSTILE, Page, number
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    confusion_matrix,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
+from text_models import TextModel, write_texts
+
+from setconv import SetConvClassifier
+from setconv.errors import DataError, LabelError, ParameterError
+from setconv.report import ReportPage, make_report
+
+
+def figures_on(page):
+    rows = page.section_rows("figures")
+    return {row[0]: row for row in rows if len(row) == 5 and row[0] != "Figure"}
+
+
+def right_figures(truth, predicted, scores):
+    spec, sens = recall_score(~truth, ~predicted), recall_score(truth, predicted)
+    return {
+        "Spec": spec,
+        "Sens": sens,
+        "Precision": precision_score(truth, predicted),
+        "F1": f1_score(truth, predicted),
+        "G-mean": np.sqrt(spec * sens),
+        "AUC": roc_auc_score(truth, scores),
+        "Average precision": average_precision_score(truth, scores),
+    }
+
+
+# ----------------------------------------------------------------------------------------- values
+
+
+def test_the_figures_of_the_minority_class_are_right(text_page, text_model, unseen):
+    texts, labels = unseen
+    page = Page(text_page.html)
+    truth, predicted = labels == "fire", text_model.predict(texts) == "fire"
+    right = right_figures(truth, predicted, text_model.score_function(texts))
+    shown = figures_on(page)
+    assert set(shown) == set(right)
+    for name, value in right.items():
+        assert shown[name][1] == f"{value:.3f}"
+        low, high = map(float, shown[name][2].split(" to "))
+        assert low <= float(shown[name][1]) <= high
+
+
+def test_the_confusion_matrix_and_the_explorers_start_are_right(text_page, text_model, unseen):
+    texts, labels = unseen
+    predicted = text_model.predict(texts)
+    (tn, fp), (fn, tp) = confusion_matrix(labels, predicted, labels=["calm", "fire"])
+    page = Page(text_page.html)
+    lines = page.section_rows("decisions")[-2:]
+    assert [[number(cell) for cell in line[1:]] for line in lines] == [[tn, fp], [fn, tp]]
+    start = {name: number(page.ids[f"x-{name}"]) for name in ("tp", "fn", "fp", "tn", "alarms")}
+    assert start == {
+        "tp": tp,
+        "fn": fn,
+        "fp": fp,
+        "tn": tn,
+        "alarms": pytest.approx(1000 * (tp + fp) / len(texts), abs=0.05),
+    }
+
+
+def test_the_summary_says_how_many_of_100_are_found(text_page, text_model, unseen):
+    texts, labels = unseen
+    sens = recall_score(labels == "fire", text_model.predict(texts) == "fire")
+    found = re.search(r"Of 100 rows that are “fire”, the model finds ([\d.]+)", text_page.html)
+    assert float(found[1]) == pytest.approx(100 * sens, abs=0.51)
+
+
+def test_the_data_section_counts_the_classes(text_page, text_model):
+    rows = Page(text_page.html).section_rows("data")[1:]
+    assert [row[0] for row in rows] == ["calm", "fire minority"]
+    assert [row[1] for row in rows] == ["175 88 %", "25 12 %"]
+    assert [number(row[2]) for row in rows] == text_model.class_counts_.tolist()
+
+
+def test_calibration_has_all_rows_and_the_brier_score(text_page, text_model, unseen):
+    texts, labels = unseen
+    page = Page(text_page.html)
+    bins = page.section_rows("calibration")[1:]
+    assert sum(number(row[1]) for row in bins) == len(texts)
+    brier = brier_score_loss(labels == "fire", text_model.predict_proba(texts)[:, 1])
+    assert f"the mean squared error of the probabilities, is {brier:.3f}" in page.text
+
+
+def test_baselines_stand_beside_the_model_and_are_right(text_page):
+    rows = [row for row in Page(text_page.html).section_rows("figures") if len(row) == 8]
+    by_name = {row[0]: row for row in rows[1:]}
+    assert list(by_name) == ["This model", "always calm", "no scores"]
+    assert number(by_name["always calm"][1]) == 1.0
+    assert number(by_name["always calm"][2]) == 0.0
+    assert number(by_name["always calm"][6]) == 0.5
+    assert "this model is better" in by_name["always calm"][2]
+    assert by_name["no scores"][6] == "n/a"
+    assert number(by_name["no scores"][4]) == 1.0
+
+
+def test_the_words_of_a_class_are_named_beside_its_representative(text_page):
+    rows = Page(text_page.html).section_rows("meaning")
+    words = [row[0].split()[0] for row in rows[1:]]
+    assert words[0] in {"smoke", "flames", "burning"}
+    assert len({"smoke", "flames", "burning"} & set(words[:4])) >= 2
+    assert "closest rows are of this class" in text_page.html
+
+
+def test_nearest_rows_come_from_training_or_the_page_says_that_they_do_not(
+    text_page, multiclass_page
+):
+    assert "training rows that lie closest" in Page(text_page.html).text
+    assert "no training rows were given" in Page(multiclass_page.html).text
+
+
+def test_every_class_of_many_has_its_figures(multiclass_page, fitted_multiclass, multiclass):
+    X, y = multiclass
+    rows = [row for row in Page(multiclass_page.html).section_rows("figures") if len(row) == 9]
+    assert [row[0] for row in rows[1:]] == ["3", "2", "1", "0"]
+    predicted, scores = fitted_multiclass.predict(X), fitted_multiclass.score_function(X)
+    for row in rows[1:]:
+        c = int(row[0])
+        right = right_figures(y == c, predicted == c, scores[:, c])
+        assert number(row[1]) == (y == c).sum()
+        shown = [number(cell) for cell in row[2:]]
+        np.testing.assert_allclose(shown, list(right.values()), atol=6e-4)
+
+
+def test_the_explorer_of_many_classes_has_one_table_for_each(multiclass_page, multiclass):
+    _, y = multiclass
+    explorers = Page(multiclass_page.html).explorer()
+    assert [one["name"] for one in explorers] == ["3", "2", "1", "0"]
+    for one in explorers:
+        c = int(one["name"])
+        assert one["positives"] == (y == c).sum()
+        assert one["tp"][-1] == one["positives"]
+        assert one["fp"][-1] == one["negatives"]
+        assert one["probability"] is None
+
+
+def test_features_are_explained_by_name(fitted, binary):
+    X, y = binary
+    names = [f"$sensor_{number}" for number in range(8)]
+    html = make_report(fitted, X, y, feature_names=names, n_bootstrap=10).html
+    rows = Page(html).section_rows("meaning")
+    assert len(rows) == 9
+    assert {row[0].split()[0] for row in rows[1:]} == set(names)
+
+
+def test_texts_can_be_shown_beside_features(fitted, binary):
+    X, y = binary
+    texts = [f"machine number {row}" for row in range(len(X))]
+    page = Page(make_report(fitted, X, y, texts=texts, n_bootstrap=10).html)
+    assert "machine number" in page.text
+    assert "the model does not read the texts itself" in page.text
+
+
+# ------------------------------------------------------------------------------------ determinism
+
+
+def test_the_same_input_gives_the_same_bytes(fitted, binary):
+    X, y = binary
+    first, second = (make_report(fitted, X, y, n_bootstrap=20, seed=3) for _ in range(2))
+    assert first.html == second.html
+    assert first.html != make_report(fitted, X, y, n_bootstrap=20, seed=4).html
+
+
+def test_a_saved_page_is_whole_and_alone(text_page, tmp_path):
+    path = text_page.save(str(tmp_path / "new" / "report.html"))
+    assert path.read_bytes().decode("utf-8") == text_page.html
+    assert [one.name for one in path.parent.iterdir()] == ["report.html"]
+    ReportPage("other").save(path)
+    assert path.read_text() == "other"
+
+
+# ----------------------------------------------------------------------------------------- safety
+
+
+def test_a_page_names_no_address_and_loads_nothing(text_page):
+    page = Page(text_page.html)
+    sources = [
+        value
+        for _, attributes in page.tags
+        for name, value in attributes.items()
+        if name in ("src", "href", "action", "data", "srcset")
+    ]
+    assert all(one.startswith("#") or one == "data:," for one in sources)
+    assert "url(http" not in text_page.html
+    assert "@import" not in text_page.html
+    (policy,) = [
+        attributes["content"]
+        for tag, attributes in page.tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+
+
+def test_hostile_texts_stay_text_everywhere(hostile_page):
+    page = Page(hostile_page.html)
+    tags = [tag for tag, _ in page.tags]
+    assert "img" not in tags
+    assert "b" not in tags
+    assert tags.count("script") == 2
+    assert not any(name.startswith("on") for _, given in page.tags for name in given)
+    assert HOSTILE.split("\u2028")[0] in page.text
+    assert page.explorer()[0]["name"].startswith("fire </script><img")
+    assert hostile_page.html.count("</script>") == 2
+
+
+def test_ids_are_unique(text_page, multiclass_page):
+    for page in (text_page, multiclass_page):
+        ids = [given["id"] for _, given in Page(page.html).tags if "id" in given]
+        assert len(ids) == len(set(ids))
+
+
+def test_every_figure_says_what_it_shows(text_page):
+    plots = [given for tag, given in Page(text_page.html).tags if given.get("class") == "plot"]
+    assert len(plots) == 5
+    assert all(one["role"] == "img" and len(one["aria-label"]) > 40 for one in plots)
+
+
+def test_column_heads_have_a_scope(text_page):
+    heads = [given for tag, given in Page(text_page.html).tags if tag == "th"]
+    assert heads
+    assert all("scope" in given for given in heads)
+
+
+def test_any_unicode_in_a_text_gives_a_page_that_can_be_saved(tmp_path):
+    texts, labels = write_texts(80)
+    strange = ["\x00", "\ud800 smoke", "شريان \u202e abc", "🔥" * 50, "\u2028", "x" * 5000]
+    texts = [f"{text} {strange[row % len(strange)]}" for row, text in enumerate(texts)]
+    page = make_report(TextModel().fit(texts, labels), texts, labels[::-1], n_bootstrap=5)
+    saved = page.save(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "\x00" not in saved
+    assert len(saved) < 500_000
+
+
+# ------------------------------------------------------------------------------------- small input
+
+
+@pytest.mark.parametrize("kept", ["five rows", "one row", "majority", "minority"])
+@pytest.mark.filterwarnings("error")
+def test_few_rows_or_one_class_give_a_page_that_says_what_is_undefined(fitted, binary, kept):
+    X, y = binary
+    chosen = {
+        "five rows": np.r_[np.flatnonzero(y == 1)[:1], np.flatnonzero(y == 0)[:4]],
+        "one row": np.array([0]),
+        "majority": np.flatnonzero(y == 0)[:30],
+        "minority": np.flatnonzero(y == 1)[:30],
+    }[kept]
+    page = Page(make_report(fitted, X[chosen], y[chosen], n_bootstrap=20).html)
+    shown = figures_on(page)
+    for name, row in shown.items():
+        undefined = {
+            "five rows": (),
+            "one row": ("Sens", "Precision", "F1", "G-mean", "AUC", "Average precision"),
+            "majority": ("Sens", "Precision", "F1", "G-mean", "AUC", "Average precision"),
+            "minority": ("Spec", "G-mean", "AUC", "Average precision"),
+        }[kept]
+        assert (row[1] == "n/a") == (name in undefined), name
+    assert "nan" not in page.text
+    if kept != "five rows":
+        assert "figures that need such rows are undefined" in page.text
+        assert "the curves need rows that are" in page.text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_class_that_is_missing_among_many_is_undefined_and_the_others_are_not(
+    fitted_multiclass, multiclass
+):
+    X, y = multiclass
+    here = y != 2
+    html = make_report(fitted_multiclass, X[here], y[here], n_bootstrap=10).html
+    rows = {row[0]: row for row in Page(html).section_rows("figures") if len(row) == 9}
+    assert rows["2"][3] == "n/a"
+    assert rows["1"][3] != "n/a"
+    assert "No row is “2”" in html
+
+
+@pytest.mark.parametrize("kind", ["strings", "bools", "integers", "series"])
+def test_labels_of_any_kind_are_shown(kind, binary):
+    X, y = binary
+    labels = {
+        "strings": np.where(y == 1, "rare", "usual"),
+        "bools": y == 1,
+        "integers": y + 7,
+        "series": pd.Series(np.where(y == 1, "rare", "usual"), index=range(5, 5 + len(y))),
+    }[kind]
+    model = SetConvClassifier(n_members=1, max_steps=5, random_state=0, progress=False)
+    page = Page(make_report(model.fit(X, labels), X, labels, n_bootstrap=5).html)
+    name = {"strings": "rare", "bools": "True", "integers": "8", "series": "rare"}[kind]
+    assert page.ids["x-name"] == name
+
+
+def test_a_model_without_mistakes_or_history_has_a_page_too(fitted, binary):
+    X, _ = binary
+
+    class Bare:
+        def __getattr__(self, name):
+            if name in ("history_", "class_counts_", "objective"):
+                raise AttributeError(name)
+            return getattr(fitted, name)
+
+    page = Page(make_report(Bare(), X, fitted.predict(X), n_bootstrap=5).html)
+    assert "all 240 rows are decided rightly" in page.text
+    assert "no record of its training" in page.text
+
+
+def test_a_page_stays_small_and_its_data_bounded(fitted, binary):
+    X, y = binary
+    rng = np.random.default_rng(0)
+    many = np.repeat(X, 40, axis=0) + rng.normal(size=(40 * len(X), 8)) / 3
+    page = make_report(fitted, many, np.repeat(y, 40), n_bootstrap=100)
+    assert len(page.html) < 600_000
+    assert len(Page(page.html).explorer()[0]["cuts"]) <= 2000
+    assert "of a sample of 1,500" in page.html
+
+
+# ----------------------------------------------------------------------------------------- errors
+
+
+def test_bad_arguments_are_named(fitted, binary):
+    X, y = binary
+    cases = [
+        ({"y": y[:-1]}, DataError, "X has 240 rows but y has 239"),
+        ({"X": X[:0], "y": y[:0]}, DataError, "X has no rows"),
+        ({"y": y.astype(str)}, LabelError, "1 and '1' differ"),
+        ({"y": y[:, None]}, DataError, "one label for each row"),
+        ({"texts": ["a"]}, DataError, "texts has 1 entries"),
+        ({"feature_names": ["a"]}, DataError, "1 names but there are 8"),
+        ({"train": (X, y[:-1])}, DataError, "240 rows and 239 labels"),
+        ({"train": X}, DataError, "pass a pair"),
+        ({"baselines": {"b": (y[:-1], None)}}, DataError, "predict the same rows"),
+        ({"baselines": {"b": (y, np.zeros(3))}}, DataError, r"baselines\['b'\]"),
+        ({"baselines": {"b": 3}}, DataError, "pass a pair"),
+        ({"n_bootstrap": 0}, ParameterError, "n_bootstrap=0"),
+    ]
+    for changed, error, message in cases:
+        with pytest.raises(error, match=message):
+            make_report(fitted, **{"X": X, "y": y, "n_bootstrap": 5, **changed})
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_is_named_with_the_line_that_installs_it(package):
+    program = f"import sys; sys.modules[{package!r}] = None; import setconv.report"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert f"the report needs {package}: pip install 'setconv[report]'" in done.stderr
+
+
+def test_no_global_state_of_matplotlib_is_touched():
+    program = """
+import sys
+import setconv.report
+import matplotlib
+assert "matplotlib.pyplot" not in sys.modules
+assert "torch" not in sys.modules, "a page can be written without torch"
+assert matplotlib.rcParams["svg.fonttype"] == "path"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,64 @@
+"""What other processes do to a cache in the tests: ``python cache_work.py <job> <folder> ...``."""
+
+import sys
+
+import numpy as np
+
+from setconv.text import EmbeddingCache
+from setconv.text.space import Space
+
+SPACE = Space("some/model", "hub:some/model@1", "mean", 256, "float32")
+WIDTH = 384
+
+
+def texts_of(first, last):
+    return [f"text {number}" for number in range(first, last)]
+
+
+def vectors_of(texts):
+    """Numbers that follow from the text, so that a mixture would be noticed."""
+    seeds = np.array([int(text.split()[1]) for text in texts], dtype=np.float32)
+    return seeds[:, None] + np.arange(WIDTH, dtype=np.float32) / WIDTH
+
+
+def wrong_rows(cache, texts):
+    """How many texts are there, and how many of those with numbers of another text."""
+    found = np.empty((len(texts), WIDTH), dtype=np.float32)
+    known = cache.lookup(SPACE, texts, found)
+    return known.sum(), int((found[known] != vectors_of(texts)[known]).any(axis=1).sum())
+
+
+def share(folder, first, last):
+    """Write texts in small portions, and read what others write in between."""
+    cache = EmbeddingCache(folder)
+    for start in range(first, last, 20):
+        some = texts_of(start, start + 20)
+        cache.store(SPACE, some, vectors_of(some))
+        _, wrong = wrong_rows(cache, texts_of(0, 600))
+        assert not wrong
+
+
+def endless(folder):
+    """Write until killed."""
+    cache = EmbeddingCache(folder)
+    start = 0
+    while True:
+        some = texts_of(start, start + 50)
+        cache.store(SPACE, some, vectors_of(some))
+        start += 50
+
+
+def encode(folder, model):
+    """Encode with a real encoder until killed."""
+    from tiny_bert import make_texts
+
+    from setconv.text import TextEncoder, cache_writer
+
+    cache_writer._TEXTS = 20
+    TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(3000))
+
+
+if __name__ == "__main__":
+    job, *arguments = sys.argv[1:]
+    numbers = [int(one) if one.isdigit() else one for one in arguments]
+    {"share": share, "endless": endless, "encode": encode}[job](*numbers)

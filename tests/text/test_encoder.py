@@ -1,0 +1,280 @@
+"""TextEncoder with a tiny random BERT: values, order, scikit-learn's conventions."""
+
+import json
+import logging
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from setconv.errors import DataError, ModelFileError, ParameterError
+from setconv.text import EmbeddingCache, TextEncoder, copy_model_files
+from setconv.text.network import Network
+
+pytest.importorskip("transformers", reason="TextEncoder needs transformers")
+
+from tiny_bert import POSITIONS, WIDTH, make_texts, save_tiny_bert, states_by_hand
+
+TEXTS = ["the dog runs", "a cat sleeps under the tree and then runs home", "home"]
+
+
+@pytest.mark.parametrize(
+    ("pooling", "by_hand"),
+    [
+        ("cls", lambda states: states[0]),
+        ("mean", lambda states: states.mean(axis=0)),
+        ("max", lambda states: states.max(axis=0)),
+    ],
+)
+def test_pooling_is_that_of_the_last_hidden_states(tiny, make, pooling, by_hand):
+    found = make(pooling=pooling, cache=False).transform(TEXTS)
+    expected = np.stack([by_hand(states_by_hand(tiny, text)) for text in TEXTS])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_text_is_read_up_to_max_length_tokens(tiny, make):
+    found = make(pooling="mean", max_length=5, cache=False).transform([TEXTS[1]])
+    np.testing.assert_allclose(found[0], states_by_hand(tiny, "a cat sleeps").mean(0), atol=1e-5)
+
+
+def test_normalized_embeddings_have_length_one_and_the_same_direction(make):
+    plain = make().transform(TEXTS)
+    normalized = make(normalize=True).encode(TEXTS)
+    assert normalized.n_encoded == 0  # the cache has what comes before normalisation
+    expected = plain / np.linalg.norm(plain, axis=1, keepdims=True)
+    np.testing.assert_allclose(normalized.vectors, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 64])
+def test_an_embedding_depends_neither_on_order_nor_on_company(make, batch_size):
+    texts = make_texts(60)
+    alone = np.concatenate([make(cache=False).transform([text]) for text in texts])
+    shuffled = np.random.default_rng(1).permutation(len(texts))
+    together = make(cache=False, batch_size=batch_size).transform([texts[row] for row in shuffled])
+    np.testing.assert_allclose(together, alone[shuffled], atol=1e-5)
+
+
+def test_more_texts_than_are_sorted_at_once_stay_in_order(make, monkeypatch):
+    texts = make_texts(50)
+    expected = make(cache=False).transform(texts)
+    monkeypatch.setattr("setconv.text.encoding._WINDOW", 8)
+    np.testing.assert_allclose(make(cache=False).transform(texts), expected, atol=1e-5)
+
+
+def test_identical_texts_are_encoded_once(make):
+    done = make(cache=False).encode(["the dog", "a cat", "the dog", "the dog"])
+    assert (done.n_cached, done.n_encoded) == (0, 2)
+    assert done.vectors.shape == (4, WIDTH)
+    np.testing.assert_array_equal(done.vectors[[0, 0]], done.vectors[[2, 3]])
+    assert not np.allclose(done.vectors[0], done.vectors[1])
+
+
+def test_bfloat16_is_close_and_has_a_place_of_its_own_in_the_cache(make):
+    exact = make(normalize=True).transform(TEXTS)
+    rough = make(normalize=True, dtype="bfloat16").encode(TEXTS)
+    assert rough.n_encoded == len(TEXTS)
+    assert rough.vectors.dtype == np.float32
+    assert ((exact * rough.vectors).sum(axis=1) > 0.99).all()
+
+
+def test_a_max_length_beyond_what_the_model_reads_is_cut_with_one_warning(
+    make, caplog, monkeypatch
+):
+    monkeypatch.setattr("setconv.text.encoding._warned", set())
+    long = "the dog runs under a tree " * 20
+    full = make(max_length=1000, cache=False).transform([long])
+    np.testing.assert_array_equal(make(max_length=1000, cache=False).transform([long]), full)
+    assert caplog.text.count(f"reads at most {POSITIONS} tokens") == 1
+    np.testing.assert_allclose(full, make(max_length=POSITIONS, cache=False).transform([long]))
+
+
+def test_threads_may_share_an_encoder(make):
+    texts = make_texts(200)
+    encoder = make(cache=False, batch_size=4)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(encoder.transform, [texts] * 4))
+    for one in found:
+        np.testing.assert_allclose(one, found[0], atol=1e-5)
+
+
+def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch):
+    texts = make_texts(60)
+    whole = Network.hidden_states
+    calls = iter(range(100))
+
+    def interrupted(*arguments):
+        if next(calls) == 30:
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Network, "hidden_states", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            make(batch_size=1).transform(texts)
+    done = make().encode(texts)
+    assert done.n_cached >= 30
+    np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)
+
+
+def test_progress_tells_how_far_it_is_and_how_long_it_takes(make, capfd):
+    make(progress=True, cache=False).transform(TEXTS)
+    shown = capfd.readouterr().err
+    assert "3/3" in shown
+    assert "text/s" in shown
+    make(cache=False).transform(TEXTS)
+    assert capfd.readouterr().err == ""
+
+
+def test_what_a_run_has_done_is_logged(make, caplog):
+    with caplog.at_level(logging.INFO, logger="setconv"):
+        make().transform(["the dog", "the dog", "a cat"])
+        make().transform(["the dog", "home"])
+    assert "3 texts, 2 different: 0 from the cache, 2 encoded" in caplog.text
+    assert "2 texts, 2 different: 1 from the cache, 1 encoded" in caplog.text
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dog " * 500_000,
+        "x" * 2_000_000,
+        "\n" * 2_000_000 + "dog",
+        "\x00",
+        "a \ud83d b",
+        "🐕‍🦺",
+        "كلب",
+    ],
+    ids=["2 MB", "one word", "leading lines", "null", "half a character", "emoji", "Arabic"],
+)
+def test_strange_texts_are_encoded(make, text):
+    found = make(cache=False).transform([text, "the dog"])
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[1:], make(cache=False).transform(["the dog"]), atol=1e-5)
+
+
+def test_a_very_long_text_is_its_beginning(make):
+    beginning = "the dog runs under a tree "
+    long = [beginning * 80_000]
+    expected = make(cache=False).transform([beginning * 60])
+    np.testing.assert_allclose(make(cache=False).transform(long), expected, atol=1e-5)
+
+
+# --------------------------------------------------------------------------- scikit-learn's rules
+
+
+def test_it_needs_no_fit_and_a_fit_learns_nothing(make):
+    encoder = make()
+    before = dict(vars(encoder))
+    unfitted = encoder.transform(TEXTS)
+    assert encoder.fit(TEXTS, [0, 1, 0]) is encoder
+    np.testing.assert_array_equal(encoder.transform(TEXTS), unfitted)
+    assert vars(encoder) == before
+    assert get_tags(encoder).requires_fit is False
+    assert get_tags(encoder).input_tags.string
+
+
+def test_clones_and_pickles_have_the_same_parameters(make, tmp_path):
+    encoder = make(pooling="max", cache=EmbeddingCache(tmp_path, max_bytes=2**24), normalize=True)
+    assert clone(encoder).get_params() == encoder.get_params()
+    restored = pickle.loads(pickle.dumps(encoder))
+    assert restored.get_params() == encoder.get_params()
+    np.testing.assert_array_equal(restored.transform(TEXTS), encoder.transform(TEXTS))
+
+
+def test_columns_have_names_and_output_can_be_a_frame(make):
+    pd = pytest.importorskip("pandas")
+    names = [f"textencoder{column}" for column in range(WIDTH)]
+    assert make().get_feature_names_out().tolist() == names
+    frame = make().set_output(transform="pandas").fit_transform(pd.Series(TEXTS, index=[3, 4, 5]))
+    assert frame.columns.tolist() == names
+    assert frame.index.tolist() == [3, 4, 5]
+
+
+def test_a_grid_search_encodes_each_text_once(make, caplog):
+    texts = make_texts(40)
+    labels = np.array([int("dog" in text) for text in texts])
+    pipeline = Pipeline([("encode", make()), ("classify", LogisticRegression())])
+    grid = GridSearchCV(pipeline, {"classify__C": [0.1, 1.0, 10.0]}, cv=3)
+    with caplog.at_level(logging.INFO, logger="setconv"):
+        grid.fit(texts, labels)
+    encoded = [record.args[3] for record in caplog.records if "encoded" in record.msg]
+    assert len(encoded) > 10
+    assert sum(encoded) == len(texts)
+    assert set(grid.predict(texts)) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"pooling": "first"}, "pooling='first'.*'cls', 'mean', 'max'"),
+        ({"dtype": "float8"}, "dtype='float8'.*'bfloat16'"),
+        ({"max_length": 2}, "max_length=2.*at least 3"),
+        ({"max_length": 9.5}, "max_length=9.5.*integer"),
+        ({"batch_size": 0}, "batch_size=0.*at least 1"),
+        ({"batch_size": True}, "batch_size=True"),
+        ({"cache": 7}, "cache=7.*EmbeddingCache"),
+        ({"device": "toaster"}, "device='toaster' cannot be used"),
+        ({"model": None}, "model=None.*name of an encoder"),
+    ],
+)
+def test_a_wrong_parameter_is_named(make, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        make().set_params(**parameters).transform(TEXTS)
+
+
+def test_fit_refuses_what_transform_would_refuse(make):
+    with pytest.raises(DataError, match="empty"):
+        make().fit(["the dog", " "])
+    with pytest.raises(ParameterError, match="pooling"):
+        make(pooling="first").fit(TEXTS)
+
+
+def test_the_papers_encoder_is_the_cls_state_of_a_large_bert():
+    encoder = TextEncoder.paper(device="cpu")
+    assert encoder.model == "google-bert/bert-large-cased-whole-word-masking"
+    assert (encoder.pooling, encoder.normalize, encoder.device) == ("cls", False, "cpu")
+    assert TextEncoder.paper(pooling="mean").pooling == "mean"
+
+
+# ------------------------------------------------------------------------------------- as data
+
+
+def test_an_encoder_goes_through_json_and_back(make, tiny):
+    encoder = make(pooling="cls", normalize=True, max_length=np.int64(9), cache=False)
+    config, arrays = encoder.describe()
+    assert arrays == {}
+    assert config["width"] == WIDTH
+    restored = TextEncoder.restore(json.loads(json.dumps(config)), arrays)
+    assert restored.get_params() == encoder.get_params() | {
+        "model": str(tiny),
+        "cache": True,
+        "device": "auto",
+    }
+    np.testing.assert_array_equal(restored.transform(TEXTS), encoder.transform(TEXTS))
+
+
+def test_a_copy_of_the_files_is_the_same_encoder_to_the_cache(make, tmp_path):
+    encoder = make()
+    encoder.transform(TEXTS)
+    for name, path in copy_model_files(encoder).items():
+        shutil.copy(path, tmp_path / name)
+    copied = TextEncoder.restore(*encoder.describe(), folder=tmp_path)
+    assert copied.model == str(tmp_path)
+    assert copied.encode(TEXTS).n_encoded == 0
+
+
+def test_another_model_in_the_place_of_the_described_one_is_refused(make, tmp_path):
+    other = save_tiny_bert(tmp_path, seed=1)
+    with pytest.raises(ModelFileError, match="not the one that the model was fitted with"):
+        TextEncoder.restore(*make().describe(), folder=other)
+    with pytest.raises(ModelFileError, match="lacks 'parameters'"):
+        TextEncoder.restore({"kind": "TextEncoder"}, {})

