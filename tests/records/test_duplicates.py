@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setconv.errors import DataError
@@ -46,6 +46,7 @@ rows = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz"), st.booleans
 
 
 @given(rows, rows)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_it_is_what_comparing_every_pair_finds(train, test):
     tables = [
         pa.table(dict(zip("abc", map(list, zip(*part, strict=True)), strict=True)))

@@ -39,7 +39,7 @@ def test_a_categorical_column_is_its_values():
     "values", [["a", "", "b", " "], ["a", None, "b", "NaN"], [1.0, None, 2.0, np.nan]]
 )
 def test_missing_labels_are_refused_with_their_rows_or_left_out(values):
-    with pytest.raises(LabelError, match=r"2 rows of 4 have no label \(row 2, 4,.*--drop-missing"):
+    with pytest.raises(LabelError, match=r"2 rows of 4 have no label \(row 2, 4,.*--empty skip"):
         labels_of(values)
     labels, mask = labels_of(values, drop=True)
     assert len(labels) == 2

@@ -23,6 +23,13 @@ NAMES = [
     f"out.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "parquet") for packed in ("", ".gz")
 ]
 
+# No test of speed: the machine may be busy, and each example writes the same file anew.
+SOME = settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
 # Any text that UTF-8 can hold, with the characters that CSV trips over more often than not.
 texts = st.text(st.one_of(st.sampled_from('",;\t\r\n=\\\0 é😀'), st.characters(codec="utf-8")))
 
@@ -75,9 +82,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path, name):
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
 @given(rows=st.lists(st.tuples(texts, texts), min_size=1, max_size=20))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@SOME
 def test_any_text_comes_back_as_it_was(tmp_path, kind, rows):
     path = tmp_path / f"out.{kind}"
     table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]})
@@ -86,9 +91,9 @@ def test_any_text_comes_back_as_it_was(tmp_path, kind, rows):
 
 
 @given(rows=st.lists(texts, min_size=1, max_size=20), block=st.integers(1, 40))
-@settings(max_examples=100, deadline=None)
-def test_a_single_column_of_any_text_comes_back_whatever_the_blocks(tmp_path_factory, rows, block):
-    path = tmp_path_factory.mktemp("out") / "out.csv"
+@SOME
+def test_a_single_column_of_any_text_comes_back_whatever_the_blocks(tmp_path, rows, block):
+    path = tmp_path / "out.csv"
     write(path, pa.table({"text": rows}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "BLOCK", block)
@@ -96,9 +101,9 @@ def test_a_single_column_of_any_text_comes_back_whatever_the_blocks(tmp_path_fac
 
 
 @given(rows=st.lists(st.tuples(texts, texts), min_size=1, max_size=10))
-@settings(max_examples=60, deadline=None)
-def test_pythons_own_reader_reads_the_same(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("out") / "out.csv"
+@SOME
+def test_pythons_own_reader_reads_the_same(tmp_path, rows):
+    path = tmp_path / "out.csv"
     write(path, pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}))
     with path.open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [["a", "b"], *map(list, rows)]

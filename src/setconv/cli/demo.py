@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EPILOG = "Example: [bold]setconv demo -o demo/[/]"
+EPILOG = "Example: [bold]setconv demo -o demo-output/[/]"
 
 SENTENCES = (
     "It stopped working after two days and support never answered.",
@@ -28,7 +28,7 @@ SENTENCES = (
 def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
-    ] = Path("demo"),
+    ] = Path("demo-output"),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and the fits.")] = 0,
 ) -> None:
     """Find the complaints among Amazon Alexa reviews, and compare with what one would use instead.
@@ -39,7 +39,7 @@ def command(
     """
     import numpy as np
 
-    from setconv import SetConvClassifier
+    from setconv.classifier import SetConvClassifier
     from setconv.cli.data import show_classes
     from setconv.cli.demo_data import NEGATIVE, load_reviews
     from setconv.cli.demo_peers import fit_peers
@@ -112,7 +112,8 @@ def _write_report(model: Any, reviews: Any, peers: dict[str, Any], path: Path) -
         reviews.test_texts,
         reviews.test_labels,
         train=(reviews.train_texts, reviews.train_labels),
-        baselines=peers,
+        # The page takes scores of the second class; that of complaints is the first.
+        baselines={name: (found, -scores) for name, (found, scores) in peers.items()},
         title="Complaints among Amazon Alexa reviews",
         data_name="held-out reviews",
     )

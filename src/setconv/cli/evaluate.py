@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,9 +22,6 @@ from setconv.cli.options import (
     Prior,
     Text,
 )
-
-if TYPE_CHECKING:
-    from setconv.cli.data import Loaded
 
 EPILOG = "Example: [bold]setconv evaluate model/ test.csv --report report.html --train train.csv[/]"
 
@@ -54,16 +51,18 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Judge a model on a file of rows with labels."""
-    from setconv import load, metrics
+    from setconv import metrics
+    from setconv.loading import load
     from setconv.cli.data import load_rows, warn_of_duplicates
     from setconv.cli.figures import metrics_table
+    from setconv.cli.reporting import write_report
 
     fitted = load(model, device=device)
     if objective is not None:
         fitted.set_objective(objective)
     if prior is not None:
         fitted.set_prior(prior)
-    shared = {
+    shared: dict[str, Any] = {
         "model": fitted,
         "text": text,
         "label": label,
@@ -83,17 +82,9 @@ def command(
         classes=fitted.classes_,
     )
     if report is not None:
-        _write_report(fitted, rows, known, data, report)
+        write_report(fitted, rows, known, report, data_name=Path(data).name)
+        say(f"report written to {report}")
     if as_json:
         show_json({"rows": len(rows.y), "report": found.to_dict()})
     else:
         out.print(metrics_table(f"{len(rows.y):,} rows, each class against the rest", found))
-
-
-def _write_report(model: Any, rows: Loaded, known: Loaded | None, data: str, path: Path) -> None:
-    from setconv.report import make_report
-
-    train = None if known is None else (known.X, known.y)
-    page = make_report(model, rows.X, rows.y, train=train, data_name=Path(data).name)
-    page.save(path)
-    say(f"report written to {path}")

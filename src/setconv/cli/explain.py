@@ -46,7 +46,7 @@ def command(
     Contributions are measured by occlusion: a word is left out, or a feature set to its usual
     value, the row is scored again, and the change is the contribution.
     """
-    from setconv import load
+    from setconv.loading import load
     from setconv.cli.explaining import explain_rows, select_rows, training_rows
 
     fitted = load(model, device=device)

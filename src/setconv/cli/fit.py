@@ -89,6 +89,7 @@ def command(
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     model = _make(rows, encoder, objective, device, seed, checkpoint)
     _fit(model, rows, checkpoint, resume)
+    model.source_ = rows.source
     options = {"copy_encoder": True} if copy_encoder and rows.is_text else {}
     model.save(output, **options)
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -104,7 +105,7 @@ def command(
 def _make(
     rows: Loaded, encoder: str, objective: Any, device: str, seed: int, checkpoint: Path
 ) -> Any:
-    from setconv import SetConvClassifier
+    from setconv.classifier import SetConvClassifier
 
     classifier = SetConvClassifier(
         objective=objective,
@@ -143,15 +144,7 @@ def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
 
 
 def _write_report(model: Any, rows: Loaded, data: str, path: Path) -> None:
-    from setconv.report import make_report
+    from setconv.cli.reporting import write_report
 
-    page = make_report(
-        model,
-        rows.X,
-        rows.y,
-        out_of_fold=True,
-        train=(rows.X, rows.y),
-        data_name=Path(data).name,
-    )
-    page.save(path)
+    write_report(model, rows, rows, path, data_name=Path(data).name, out_of_fold=True)
     say(f"report written to {path}")

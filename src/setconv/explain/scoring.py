@@ -32,11 +32,15 @@ def plain_classes(model: Model) -> list[Any]:
 
 
 def class_scores(model: Model, X: Any) -> NDArray[np.float64]:
-    """Return the score of each class against the rest, (n_rows, n_classes).
+    """Return the score of each class against the rest, (n_rows, n_classes)."""
+    return by_class(np.asarray(model.score_function(X), dtype=np.float64))
+
+
+def by_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a column of scores for each class.
 
     Of two classes the first one's score is minus that of the second.
     """
-    scores = np.asarray(model.score_function(X), dtype=np.float64)
     return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 

@@ -85,7 +85,7 @@ def _missing(rows: NDArray[np.int64], n_rows: int) -> LabelError:
     return LabelError(
         f"{count_of(len(rows), 'row')} of {n_rows} have no label (row {shown}{more}, counted from "
         "1 after the column names). Label them, remove them, or leave them out with "
-        "--drop-missing."
+        "--empty skip."
     )
 
 

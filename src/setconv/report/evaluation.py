@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError
 from setconv.explain.rows import count_rows
-from setconv.explain.scoring import class_scores, plain_classes
+from setconv.explain.scoring import by_class, class_scores, plain_classes
 from setconv.report.wording import readable
 
 Codes = NDArray[np.int64]
@@ -35,6 +35,8 @@ class Evaluation:
         Rows of each class in training, if the model knows.
     minority : tuple of int
         The minority classes, the rarest first; never empty.
+    out_of_fold : bool
+        Whether these are training rows, each judged by members that left it out.
     """
 
     labels: tuple[Any, ...]
@@ -46,6 +48,7 @@ class Evaluation:
     counts: Codes
     train_counts: Codes | None
     minority: tuple[int, ...]
+    out_of_fold: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -63,8 +66,8 @@ class Evaluation:
         return self.minority[0]
 
 
-def evaluate(model: Any, X: Any, y: Any) -> Evaluation:
-    """Ask the model about the rows."""
+def evaluate(model: Any, X: Any, y: Any, *, out_of_fold: bool = False) -> Evaluation:
+    """Ask the model about the rows, or its members about the training rows that they left out."""
     labels = tuple(plain_classes(model))
     truth = encode(y, labels, "y")
     if len(truth) != count_rows(X):
@@ -86,7 +89,25 @@ def evaluate(model: Any, X: Any, y: Any) -> Evaluation:
         counts=counts,
         train_counts=train_counts,
         minority=minority_classes(counts if train_counts is None else train_counts),
+        out_of_fold=out_of_fold,
     )
+
+
+def _ask(
+    model: Any, X: Any, truth: Codes, labels: tuple[Any, ...], out_of_fold: bool
+) -> tuple[Codes, Floats, Floats]:
+    """Return predicted class numbers, probabilities and scores (n_rows, n_classes)."""
+    if not out_of_fold:
+        predicted = encode(model.predict(X), labels, "the prediction")
+        return predicted, np.asarray(model.predict_proba(X), np.float64), class_scores(model, X)
+    answers = model.predict_out_of_fold()
+    if not np.array_equal(encode(answers.truth, labels, "y"), truth):
+        raise DataError(
+            "out_of_fold=True is for the rows that the model was fitted to, in their order; these "
+            "are others. Leave it out to judge the model on them."
+        )
+    predicted = encode(answers.predicted, labels, "the prediction")
+    return predicted, answers.probabilities, by_class(answers.scores)
 
 
 def minority_classes(counts: Codes) -> tuple[int, ...]:

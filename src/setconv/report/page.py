@@ -59,6 +59,7 @@ def make_report(
     data_name: str | None = None,
     seed: int = 0,
     n_bootstrap: int = 1000,
+    out_of_fold: bool = False,
 ) -> ReportPage:
     """Judge a model on labelled rows and write a page about it.
 
@@ -89,6 +90,9 @@ def make_report(
         Of the bootstrap and of samples.
     n_bootstrap : int, default=1000
         Draws for the intervals; fewer, and the page says how many, where there are very many rows.
+    out_of_fold : bool, default=False
+        Whether ``X`` and ``y`` are the rows that the model was fitted to: then each is judged by
+        the members that left it out.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def make_report(
     """
     if n_bootstrap < 1:
         raise ParameterError(f"n_bootstrap={n_bootstrap!r}: give at least 1.")
-    evaluation = evaluate(model, X, y)
+    evaluation = evaluate(model, X, y, out_of_fold=out_of_fold)
     others = baseline_answers(baselines or {}, evaluation)
     sources = gather(
         model,

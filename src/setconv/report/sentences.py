@@ -44,6 +44,11 @@ def summary(evaluation: Evaluation, measured: Measured) -> list[str]:
 def cautions(evaluation: Evaluation) -> list[str]:
     """Say what the rows cannot tell."""
     said = []
+    if evaluation.out_of_fold:
+        said.append(
+            "These are the training rows: each was judged by the members that had left it out, so "
+            "the figures are honest, though of networks that saw a little less than the model did."
+        )
     missing = [quoted(n) for n, k in zip(evaluation.names, evaluation.counts, strict=True) if not k]
     if missing:
         said.append(

@@ -16,6 +16,7 @@ from setconv.errors import ModelFileError, NotFittedError, ParameterError
 from setconv.text.checks import check_integer, is_integer
 from setconv.text.texts import check_texts
 
+_FEWEST, _TEXTS_A_COLUMN = 16, 4
 _KEPT = ("n_components", "words", "characters", "max_terms")
 # Punctuation and emoji are words of their own: they carry meaning, and no text is left empty.
 _WORD = r"(?u)\b\w+\b|[^\w\s]"
@@ -30,7 +31,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Parameters
     ----------
     n_components : int, default=256
-        Columns; fewer if there are fewer training texts or terms.
+        Columns; fewer if there are few training texts or terms: at most one for four texts, but
+        16. The last columns of many are noise that new texts do not share.
     words : (int, int), default=(1, 2)
         Shortest and longest run of words that is counted.
     characters : (int, int) or None, default=(3, 5)
@@ -90,7 +92,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         given = check_texts(texts)
         vectorizers = self._new_vectorizers()
         counted = _side_by_side([one.fit_transform(given) for one in vectorizers.values()])
-        width = min(self.n_components, *counted.shape)
+        enough = max(_FEWEST, counted.shape[0] // _TEXTS_A_COLUMN)
+        width = min(self.n_components, enough, *counted.shape)
         _, _, components = randomized_svd(counted, width, n_iter=5, random_state=self.random_state)
         self.vectorizers_ = vectorizers
         self.components_ = np.asarray(components, dtype=np.float32)

@@ -1,9 +1,9 @@
 """Find the rare class in built-in data, next to balanced logistic regression.
 
 The data is scikit-learn's handwritten digits; the class that matters is the eight, one image in
-ten, the digit that is most easily taken for others. Run it with ``make demo``, or:
+ten, the digit that is most easily taken for others:
 
-    python examples/demo.py [--output FOLDER]
+    python examples/digits.py [--output FOLDER]
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""Files as users have them, and a model that was fitted from the command line."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+INCIDENTS = ["fire in the {}", "crash on the {}", "the {} is burning", "accident near the {}"]
+CHATTER = [
+    "lovely {} today",
+    "my cat sleeps on the {}",
+    "reading about the {} again",
+    "who wants to see the {}",
+    "coffee first, then the {}",
+]
+PLACES = ["bridge", "market", "station", "school", "harbour", "museum", "tower", "park"]
+
+
+def make_rows(n_chatter=90, n_incidents=24):
+    """Texts with labels; the minority class has words of its own."""
+    rows = []
+    for number in range(n_chatter):
+        text = CHATTER[number % len(CHATTER)].format(PLACES[number * 5 % len(PLACES)])
+        rows.append((f"{text} no {number}", "chatter"))
+    for number in range(n_incidents):
+        text = INCIDENTS[number % len(INCIDENTS)].format(PLACES[number * 3 % len(PLACES)])
+        rows.append((f"{text} no {number}", "incident"))
+    np.random.default_rng(0).shuffle(rows)
+    return rows
+
+
+def write_csv(path, rows, head=("text", "label")):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        writer.writerows(rows)
+    return path
+
+
+def write_features(path, n_rows=160, seed=0):
+    """Numbers with gaps, a category and an id; 20 rows are fraud."""
+    rng = np.random.default_rng(seed)
+    fraud = np.arange(n_rows) < 20
+    amount = rng.normal(100 + 200 * fraud, 20)
+    age = rng.integers(18, 80, n_rows).astype(object)
+    age[::13] = ""
+    country = np.where(rng.random(n_rows) < 0.5 + 0.4 * fraud, "XX", "NL")
+    order = rng.permutation(n_rows)
+    rows = [
+        [f"id-{number}", f"{amount[i]:.3f}", age[i], country[i], "fraud" if fraud[i] else "fine"]
+        for number, i in enumerate(order)
+    ]
+    return write_csv(path, rows, ("customer_id", "amount", "age", "country", "status"))
+
+
+@pytest.fixture(scope="session")
+def setconv(tmp_path_factory):
+    """Run the command line as a user would, in a process of its own."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    def run(*arguments, stdin=None, check=0, cwd=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "setconv", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            timeout=240,
+            cwd=cwd,
+            env={**os.environ, "SETCONV_CACHE": str(cache), "OMP_NUM_THREADS": "1"},
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert check is None or done.returncode == check, (done.returncode, out, err)
+        done.out, done.err = out, " ".join(err.split())
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """A folder with train.csv, test.csv and fraud.csv."""
+    place = tmp_path_factory.mktemp("files")
+    rows = make_rows()
+    rare = [row for row in rows if row[1] == "incident"]
+    common = [row for row in rows if row[1] == "chatter"]
+    write_csv(place / "train.csv", common[:68] + rare[:18])
+    write_csv(place / "test.csv", common[68:] + rare[18:])
+    write_features(place / "fraud.csv")
+    return place
+
+
+@pytest.fixture(scope="session")
+def fitted(setconv, folder):
+    """What `setconv fit` printed, and the folder of its model."""
+    model = folder / "model"
+    done = setconv("fit", folder / "train.csv", "--encoder", "tfidf", "-o", model, "--json")
+    return done, model
+
+
+@pytest.fixture(scope="session")
+def fraud_model(setconv, folder):
+    model = folder / "fraud-model"
+    done = setconv("fit", folder / "fraud.csv", "--label", "status", "-o", model)
+    return done, model

@@ -1,0 +1,83 @@
+"""Bad input: a clear message, a non-zero exit code, nothing lost."""
+
+import json
+
+import pytest
+
+
+def fit(setconv, path, *options, check=3):
+    return setconv(
+        *("fit", path, "--encoder", "tfidf", "-o", path.with_suffix(".model"), *options),
+        check=check,
+    )
+
+
+def test_a_misspelt_column_is_answered_with_the_likely_one(setconv, folder):
+    done = fit(setconv, folder / "train.csv", "--text", "txt")
+    assert "'txt'" in done.err
+    assert "'text'" in done.err
+    assert not (folder / "train.model").exists()
+
+
+def test_a_ragged_row_is_named_by_its_line(setconv, tmp_path):
+    path = tmp_path / "ragged.csv"
+    path.write_text('text,label\n"two\nlines",a\nfine,b,c\n')
+    assert "line 4" in fit(setconv, path).err
+
+
+def test_a_file_in_latin_1_and_one_in_utf_16_are_read(setconv, folder, tmp_path):
+    content = (folder / "train.csv").read_text().replace("lovely", "schöne")
+    for encoding in ("latin-1", "utf-16"):
+        path = tmp_path / f"{encoding}.csv"
+        path.write_bytes(content.encode(encoding))
+        done = fit(setconv, path, "--json", check=0)
+        assert json.loads(done.out)["classes"] == {"chatter": 68, "incident": 18}
+
+
+def test_hostile_texts_are_just_texts(setconv, folder, fitted):
+    texts = ["🔥" * 50, "نار في السوق", "nul\x00byte", "fire " * 400_000, "</script>"]
+    data = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    done = setconv(
+        *("predict", fitted[1], "-", "--format", "jsonl", "--keep", "none"), stdin=data.encode()
+    )
+    assert len(done.out.splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("text,label\n", "no rows"),
+        ("text,label\na b,x\nc d,x\n", "one class"),
+    ],
+)
+def test_a_file_that_cannot_be_learned_from(setconv, tmp_path, content, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    assert message in fit(setconv, path, "--text", "text", "--label", "label").err.lower()
+
+
+def test_a_label_that_is_missing_is_named_by_its_row(setconv, tmp_path):
+    path = tmp_path / "gap.csv"
+    path.write_text("text,label\none,a\ntwo,\nthree,b\n")
+    done = fit(setconv, path, "--text", "text", "--label", "label")
+    assert "row 2" in done.err
+    assert "--empty skip" in done.err
+
+
+def test_a_missing_file_and_a_folder_that_is_no_model(setconv, folder, tmp_path):
+    assert "train.csv" in fit(setconv, folder / "trian.csv", check=None).err
+    assert "not a setconv model" in setconv("inspect", tmp_path, check=4).err
+
+
+def test_an_objective_that_is_none_is_a_wrong_use(setconv, folder):
+    assert "objective" in fit(setconv, folder / "train.csv", "--objective", "best", check=2).err
+
+
+def test_the_output_folder_is_never_replaced_if_it_is_not_a_model(setconv, folder, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    done = setconv(
+        *("fit", folder / "train.csv", "--encoder", "tfidf", "-o", tmp_path), check=4
+    )
+    assert "not a setconv model" in done.err
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -1,0 +1,198 @@
+"""The commands, run as a user runs them: what they print, write and return."""
+
+import csv
+import gzip
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+import setconv as library
+
+
+def read_csv(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# ------------------------------------------------------------------------------------------- fit
+
+
+def test_fit_shows_the_classes_saves_a_model_and_prints_out_of_fold_figures(fitted):
+    done, model = fitted
+    facts = json.loads(done.out)
+    assert facts["classes"] == {"chatter": 68, "incident": 18}
+    assert facts["report_source"] == "out_of_fold"
+    assert "86 rows" in done.err
+    assert "incident 18 20.9%" in done.err
+    loaded = library.load(model)
+    assert loaded.predict(["fire in the harbour"]).tolist() == ["incident"]
+    assert loaded.source_ == {"label": "label", "text": "text"}
+    assert not model.with_name("model.checkpoint").exists()
+
+
+def test_the_same_seed_gives_the_same_model(setconv, folder, fitted):
+    again = folder / "again"
+    setconv("fit", folder / "train.csv", "--encoder", "tfidf", "-o", again)
+    tensors = [one / "model.safetensors" for one in (again, fitted[1])]
+    assert tensors[0].read_bytes() == tensors[1].read_bytes()
+
+
+def test_fit_on_features_says_what_it_did_to_them(fraud_model):
+    done, model = fraud_model
+    assert "age" in done.err
+    assert "missing" in done.err
+    assert "customer_id: left out" in done.err
+    assert library.load(model).classes_.tolist() == ["fine", "fraud"]
+
+
+def test_an_objective_of_recall_is_kept_with_the_model(setconv, folder):
+    model = folder / "careful"
+    setconv(
+        *("fit", folder / "train.csv", "--encoder", "tfidf", "-o", model),
+        *("--objective", "recall>=0.95"),
+    )
+    facts = json.loads(setconv("inspect", model, "--json").out)
+    assert facts["objective"] == "recall>=0.95"
+
+
+# --------------------------------------------------------------------------------------- predict
+
+
+def test_predict_writes_labels_and_probabilities_beside_the_input(setconv, folder, fitted):
+    out = folder / "out.csv"
+    setconv("predict", fitted[1], folder / "test.csv", "-o", out)
+    rows = read_csv(out.read_text())
+    assert len(rows) == len(read_csv((folder / "test.csv").read_text()))
+    first = ["text", "label", "predicted_label", "probability_chatter", "probability_incident"]
+    assert list(rows[0]) == first
+    assert all(
+        float(row["probability_chatter"]) + float(row["probability_incident"])
+        == pytest.approx(1, abs=1e-6)
+        for row in rows
+    )
+    right = sum(row["predicted_label"] == row["label"] for row in rows)
+    assert right / len(rows) > 0.8
+
+
+def test_predict_reads_standard_input_and_writes_standard_output(setconv, fitted):
+    done = setconv("predict", fitted[1], "-", stdin=b"text\nfire in the park\nlovely park\n")
+    assert [row["predicted_label"] for row in read_csv(done.out)] == ["incident", "chatter"]
+
+
+def test_predict_reads_gzip_and_writes_parquet(setconv, folder, fitted):
+    packed, out = folder / "new.csv.gz", folder / "new.parquet"
+    packed.write_bytes(gzip.compress((folder / "test.csv").read_bytes()))
+    setconv("predict", fitted[1], packed, "-o", out, "--keep", "none")
+    names = ["predicted_label", "probability_chatter", "probability_incident"]
+    assert pq.read_table(out).column_names == names
+
+
+def test_rows_without_a_text_get_no_prediction_if_asked_to_skip(setconv, fitted):
+    data = b'text,n\n"fire in the park",1\n"  ",2\n'
+    refused = setconv("predict", fitted[1], "-", stdin=data, check=3)
+    assert "row 2" in refused.err
+    assert "--empty skip" in refused.err
+    done = setconv("predict", fitted[1], "-", "--empty", "skip", stdin=data)
+    rows = read_csv(done.out)
+    assert [row["predicted_label"] for row in rows] == ["incident", ""]
+    assert [row["n"] for row in rows] == ["1", "2"]
+
+
+def test_a_feature_model_copies_all_columns_but_the_features(setconv, folder, fraud_model):
+    out = setconv("predict", fraud_model[1], folder / "fraud.csv").out
+    rows = read_csv(out)
+    names = ["customer_id", "status", "predicted_label", "probability_fine", "probability_fraud"]
+    assert list(rows[0]) == names
+    assert sum(row["predicted_label"] == row["status"] for row in rows) > 0.9 * len(rows)
+
+
+def test_a_failed_prediction_leaves_an_earlier_output_as_it_was(setconv, folder, fitted):
+    out = folder / "kept.csv"
+    out.write_text("precious\n")
+    setconv("predict", fitted[1], "-", "-o", out, stdin=b"text\nfine\n\n\n\"\"\n", check=3)
+    assert out.read_text() == "precious\n"
+    assert [one.name for one in folder.glob("*kept.csv*")] == ["kept.csv"]
+
+
+# -------------------------------------------------------------------- evaluate, explain, inspect
+
+
+def test_evaluate_prints_figures_and_writes_a_page(setconv, folder, fitted):
+    page = folder / "report.html"
+    done = setconv(
+        *("evaluate", fitted[1], folder / "test.csv", "--report", page, "--json"),
+        *("--train", folder / "train.csv"),
+    )
+    facts = json.loads(done.out)
+    assert facts["rows"] == 28
+    assert {row["class"] for row in facts["report"]["per_class"]} == {"chatter", "incident"}
+    assert "<html" in page.read_text(encoding="utf-8")
+
+
+def test_evaluate_warns_of_rows_that_the_training_file_has_too(setconv, folder, fitted):
+    train = folder / "train.csv"
+    done = setconv("evaluate", fitted[1], train, "--train", train)
+    assert "86 of 86 rows are in the training file too" in done.err
+
+
+def test_fit_writes_a_report_on_out_of_fold_rows(setconv, folder):
+    page = folder / "fit.html"
+    setconv(
+        *("fit", folder / "fraud.csv", "--label", "status", "-o", folder / "other"),
+        *("--report", page),
+    )
+    assert "had left it out" in page.read_text(encoding="utf-8")
+
+
+def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
+    done = setconv(
+        *("explain", fitted[1], "--input", "fire near my house", "--json"),
+        *("--train", folder / "train.csv", "--class", "incident"),
+    )
+    (one,) = json.loads(done.out)
+    assert one["predicted"] == "incident"
+    assert one["method"] == "occlusion"
+    assert one["contributions"][0]["name"] == "fire"
+    assert one["contributions"][0]["contribution"] > 0
+    assert one["nearest"][0]["label"] == "incident"
+
+
+def test_explain_a_row_of_features(setconv, folder, fraud_model):
+    done = setconv("explain", fraud_model[1], folder / "fraud.csv", "--rows", "2", "--json")
+    (one,) = json.loads(done.out)
+    assert {item["name"] for item in one["contributions"]} >= {"amount", "age"}
+
+
+def test_inspect_shows_what_is_in_a_folder(setconv, fitted):
+    done = setconv("inspect", fitted[1])
+    assert "SetConvTextClassifier" in done.out
+    assert "TfidfEncoder" in done.out
+    facts = json.loads(setconv("inspect", fitted[1], "--json").out)
+    assert facts["classes"] == {"chatter": 68, "incident": 18}
+
+
+# --------------------------------------------------------------------------------- doctor, cache
+
+
+def test_doctor_knows_versions_and_the_cache(setconv):
+    facts = json.loads(setconv("doctor", "--json").out)
+    assert facts["packages"]["setconv"]["version"] == library.__version__
+    assert facts["cache"]["entries"] == 0
+
+
+def test_the_cache_can_be_looked_at_and_cleared(setconv):
+    assert json.loads(setconv("cache", "info", "--json").out)["entries"] == 0
+    assert "0 embeddings removed" in setconv("cache", "clear", "--yes").err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["fit", "predict", "evaluate", "explain", "inspect", "embed", "demo", "doctor"],
+)
+def test_every_command_has_help_with_an_example(setconv, command):
+    assert f"setconv {command}" in " ".join(setconv(command, "--help").out.split())
+
+
+def test_the_version_is_printed(setconv):
+    assert setconv("--version").out == f"setconv {library.__version__}\n"
