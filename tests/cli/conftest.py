@@ -4,9 +4,12 @@ import csv
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # helpers that test modules share
 
 INCIDENTS = ["fire in the {}", "crash on the {}", "the {} is burning", "accident near the {}"]
 CHATTER = [

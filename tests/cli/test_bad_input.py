@@ -34,7 +34,7 @@ def test_a_file_in_latin_1_and_one_in_utf_16_are_read(setconv, folder, tmp_path)
         assert json.loads(done.out)["classes"] == {"chatter": 68, "incident": 18}
 
 
-def test_hostile_texts_are_just_texts(setconv, folder, fitted):
+def test_hostile_texts_are_just_texts(setconv, fitted):
     texts = ["🔥" * 50, "نار في السوق", "nul\x00byte", "fire " * 400_000, "</script>"]
     data = "".join(json.dumps({"text": text}) + "\n" for text in texts)
     done = setconv(
@@ -76,8 +76,6 @@ def test_an_objective_that_is_none_is_a_wrong_use(setconv, folder):
 
 def test_the_output_folder_is_never_replaced_if_it_is_not_a_model(setconv, folder, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    done = setconv(
-        *("fit", folder / "train.csv", "--encoder", "tfidf", "-o", tmp_path), check=4
-    )
+    done = setconv(*("fit", folder / "train.csv", "--encoder", "tfidf", "-o", tmp_path), check=4)
     assert "not a setconv model" in done.err
     assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -110,7 +110,7 @@ def test_a_feature_model_copies_all_columns_but_the_features(setconv, folder, fr
 def test_a_failed_prediction_leaves_an_earlier_output_as_it_was(setconv, folder, fitted):
     out = folder / "kept.csv"
     out.write_text("precious\n")
-    setconv("predict", fitted[1], "-", "-o", out, stdin=b"text\nfine\n\n\n\"\"\n", check=3)
+    setconv("predict", fitted[1], "-", "-o", out, stdin=b'text\nfine\n\n\n""\n', check=3)
     assert out.read_text() == "precious\n"
     assert [one.name for one in folder.glob("*kept.csv*")] == ["kept.csv"]
 

@@ -1,0 +1,199 @@
+"""SetConvTextClassifier: encoder and classifier in one, saved as one folder."""
+
+import json
+import shutil
+
+import huggingface_hub
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from tiny_bert import save_tiny_bert
+
+import setconv
+from setconv import SetConvClassifier, SetConvTextClassifier
+from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
+from setconv.text import EmbeddingCache, TextEncoder
+
+FAST = SetConvClassifier(max_steps=20, n_members=2, random_state=0, progress=False)
+TEXTS = [f"{word} in the {place}" for word in ("fire", "smoke") for place in "abcde"]
+TEXTS += [f"lovely {thing} {n}" for thing in ("cat", "tea", "day") for n in range(10)]
+LABELS = ["incident"] * 10 + ["chatter"] * 30
+
+
+def bert(folder):
+    (folder / "bert").mkdir()
+    return save_tiny_bert(folder / "bert")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SetConvTextClassifier("tfidf", FAST).fit(TEXTS, LABELS)
+
+
+def test_it_is_the_classifier_on_the_rows_of_its_encoder(model):
+    rows = model.encode(TEXTS)
+    inner = model.classifier_
+    assert (model.predict(TEXTS) == inner.predict(rows)).all()
+    for name in ("predict_proba", "decision_function", "score_function", "transform"):
+        np.testing.assert_array_equal(getattr(model, name)(TEXTS), getattr(inner, name)(rows))
+    labels, probabilities = model.predict_with_proba(TEXTS)
+    assert (labels == model.predict(TEXTS)).all()
+    np.testing.assert_array_equal(probabilities, model.predict_proba(TEXTS))
+    assert model.score(TEXTS, LABELS) > 0.8
+    assert model.oof_report_ is inner.oof_report_
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=str)
+def test_texts_come_as_lists_arrays_and_columns(model, kind):
+    assert (model.predict(kind(TEXTS)) == model.predict(TEXTS)).all()
+
+
+def test_the_decision_moves_without_training(model):
+    moved = SetConvTextClassifier("tfidf", FAST).fit(TEXTS, LABELS)
+    assert moved.set_objective("recall>=0.95").objective == "recall>=0.95"
+    assert moved.set_prior(0.5).predict_proba(TEXTS)[0, 1] > model.predict_proba(TEXTS)[0, 1]
+
+
+def test_a_saved_model_gives_the_same_predictions(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = setconv.load(tmp_path / "model")
+    assert type(again) is SetConvTextClassifier
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert again.threshold_ == model.threshold_
+    clone(again).fit(TEXTS, LABELS)
+
+
+def test_the_encoder_is_named_or_copied_into_the_folder(tmp_path):
+    encoder = TextEncoder(bert(tmp_path), cache=tmp_path / "cache")
+    model = SetConvTextClassifier(encoder, FAST).fit(TEXTS, LABELS)
+    model.save(tmp_path / "named")
+    model.save(tmp_path / "whole", copy_encoder=True)
+    expected = model.predict_proba(TEXTS)
+    named, whole = (setconv.load(tmp_path / one) for one in ("named", "whole"))
+    np.testing.assert_allclose(named.predict_proba(TEXTS), expected, atol=1e-6)
+    assert (tmp_path / "whole" / "encoder" / "model.safetensors").exists()
+    assert not (tmp_path / "named" / "encoder").exists()
+    (tmp_path / "bert" / "config.json").unlink()
+    np.testing.assert_allclose(whole.predict_proba(TEXTS), expected, atol=1e-6)
+    with pytest.raises(ModelFileError):
+        setconv.load(tmp_path / "named")
+
+
+def test_grid_search_encodes_no_text_twice(tmp_path):
+    encoder = TextEncoder(bert(tmp_path), cache=tmp_path / "cache")
+    search = GridSearchCV(
+        SetConvTextClassifier(encoder, FAST), {"classifier__max_steps": [5, 10]}, cv=2
+    )
+    search.fit(TEXTS, LABELS)
+    assert encoder.encode(TEXTS).n_encoded == 0
+    assert EmbeddingCache(tmp_path / "cache").info().entries == len(TEXTS)
+
+
+def dense(texts):
+    return HashingVectorizer(n_features=64).transform(texts).toarray()
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [dense, make_pipeline(FunctionTransformer(dense))],
+    ids=["function", "transformer"],
+)
+def test_any_function_or_transformer_of_texts_will_do_but_is_not_saved(encoder, tmp_path):
+    model = SetConvTextClassifier(encoder, FAST).fit(TEXTS, LABELS)
+    assert model.score(TEXTS, LABELS) > 0.8
+    with pytest.raises(ModelFileError, match="cannot be saved without pickle"):
+        model.save(tmp_path / "model")
+    model.classifier_.save(tmp_path / "model")
+
+
+def test_bad_input_is_named():
+    with pytest.raises(NotFittedError):
+        SetConvTextClassifier("tfidf").predict(["a"])
+    with pytest.raises(ParameterError, match="encoder=7"):
+        SetConvTextClassifier(7, FAST).fit(TEXTS, LABELS)
+    with pytest.raises(DataError):
+        SetConvTextClassifier("tfidf", FAST).fit([*TEXTS[:-1], ""], LABELS)
+
+
+def test_a_damaged_description_of_the_encoder_is_a_model_file_error(model, tmp_path):
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    config["encoder"]["kind"] = "Unknown"
+    path.write_text(json.dumps(config))
+    with pytest.raises(ModelFileError, match="encoder"):
+        setconv.load(tmp_path / "model")
+
+
+# ------------------------------------------------------------------------------------- the hub
+
+
+class StandIn:
+    """A hub in a folder."""
+
+    def __init__(self, root):
+        self.root = root
+        self.calls = []
+
+    def api(self, token=None):
+        self.calls.append(("token", token))
+        return self
+
+    def create_repo(self, repo_id, private=None, exist_ok=False):
+        self.calls.append(("create_repo", repo_id, private, exist_ok))
+        return type("Repo", (), {"repo_id": f"someone/{repo_id}"})
+
+    def upload_folder(self, repo_id, folder_path, revision, commit_message):
+        shutil.copytree(folder_path, self.root / repo_id)
+        self.calls.append(("upload_folder", repo_id, revision, commit_message))
+        return type("Commit", (), {"commit_url": f"hub:{repo_id}/commit/1"})
+
+    def snapshot_download(self, name, **where):
+        self.calls.append(("snapshot_download", name, where["revision"]))
+        if not (self.root / name).is_dir():
+            raise OSError("no such repository")
+        return str(self.root / name)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    hub = StandIn(tmp_path / "hub")
+    monkeypatch.setattr(huggingface_hub, "HfApi", hub.api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
+    return hub
+
+
+def test_a_model_goes_to_the_hub_and_comes_back(model, hub):
+    address = model.push_to_hub("reviews", private=True, token="secret")
+    assert address == "hub:someone/reviews/commit/1"
+    assert ("create_repo", "reviews", True, True) in hub.calls
+    again = SetConvTextClassifier.from_pretrained("someone/reviews", revision="v1")
+    assert ("snapshot_download", "someone/reviews", "v1") in hub.calls
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+def test_save_pretrained_writes_a_folder_that_from_pretrained_reads(model, tmp_path, hub):
+    model.save_pretrained(tmp_path / "here")
+    again = SetConvTextClassifier.from_pretrained(tmp_path / "here")
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert hub.calls == []
+    model.save_pretrained(tmp_path / "there", push_to_hub=True)
+    assert hub.calls[-1][1] == "someone/there"
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_name_that_the_hub_does_not_know_is_a_clear_error():
+    with pytest.raises(ModelFileError, match="someone/nothing is not a folder"):
+        SetConvTextClassifier.from_pretrained("someone/nothing")
+
+
+def test_a_folder_of_another_kind_is_refused(model, tmp_path):
+    model.classifier_.save(tmp_path / "rows")
+    with pytest.raises(ModelFileError, match=r"setconv\.load"):
+        SetConvTextClassifier.from_pretrained(tmp_path / "rows")
