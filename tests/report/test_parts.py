@@ -171,6 +171,7 @@ def test_any_value_becomes_text_that_can_be_written():
     assert wording.readable(True, 10) == "True"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=50))
 def test_json_in_a_script_is_safe_and_says_the_same(text):
     written = str(safe_json({"name": text}))

@@ -63,14 +63,15 @@ class ColumnPlan:
 
 def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
     """Find the columns that a model needs in a file."""
-    column, features = None, ()
+    column: str | None = None
+    features: tuple[str, ...] = ()
     if takes_texts(model):
         column = find_text(reader, text, getattr(model, "source_", None) or {})
         used: set[str] = set()
     else:
         features = _feature_names(model, reader)
         used = set(features)
-    return ColumnPlan(model, column, tuple(features), _kept(reader, keep, used))
+    return ColumnPlan(model, column, features, _kept(reader, keep, used))
 
 
 def _feature_names(model: Any, reader: RecordReader) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,7 +24,9 @@ def command(
     encoder: Annotated[
         str, typer.Option("--encoder", help="Name or folder of a Hugging Face model.")
     ] = "all-MiniLM-L6-v2",
-    pooling: Annotated[str, typer.Option("--pooling", help="mean, cls or max.")] = "mean",
+    pooling: Annotated[
+        Literal["mean", "cls", "max"], typer.Option("--pooling", help="Of the tokens' states.")
+    ] = "mean",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
     max_length: Annotated[int, typer.Option("--max-length", help="Tokens of a text.")] = 256,
     device: Device = "auto",

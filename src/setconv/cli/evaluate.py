@@ -52,10 +52,10 @@ def command(
 ) -> None:
     """Judge a model on a file of rows with labels."""
     from setconv import metrics
-    from setconv.loading import load
     from setconv.cli.data import load_rows, warn_of_duplicates
     from setconv.cli.figures import metrics_table
     from setconv.cli.reporting import write_report
+    from setconv.loading import load
 
     fitted = load(model, device=device)
     if objective is not None:

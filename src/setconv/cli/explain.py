@@ -46,8 +46,8 @@ def command(
     Contributions are measured by occlusion: a word is left out, or a feature set to its usual
     value, the row is scored again, and the change is the contribution.
     """
-    from setconv.loading import load
     from setconv.cli.explaining import explain_rows, select_rows, training_rows
+    from setconv.loading import load
 
     fitted = load(model, device=device)
     chosen = select_rows(

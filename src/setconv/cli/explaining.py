@@ -115,7 +115,7 @@ def _features(model: Any, rows: Any, label: Any, known: Any) -> list[dict[str, A
 def _usual(classifier: Any) -> NDArray[np.float64]:
     """Return the usual value of each feature without the training rows: the mean anchor."""
     anchors = np.asarray(classifier.anchor_, dtype=np.float64)
-    return anchors.reshape(-1, anchors.shape[-1]).mean(axis=0)
+    return np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
 
 
 def _shown(known: Any, row: int) -> str:

@@ -56,9 +56,9 @@ def command(
     The output has the kept columns, then predicted_label, and probability_<class> for each class.
     Rows without a text have no prediction with --empty skip.
     """
-    from setconv.loading import load
     from setconv.cli.columns import column_plan
     from setconv.cli.streaming import stream
+    from setconv.loading import load
     from setconv.records import open_records
 
     fitted = load(model, device=device)
