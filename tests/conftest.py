@@ -1,7 +1,10 @@
 """Data that the tests share, made here: no test reads a file from outside the project."""
 
 import os
+import tempfile
 
+# No test touches the cache of whoever runs it.
+os.environ["SETCONV_CACHE"] = tempfile.mkdtemp(prefix="setconv-tests-")
 # Read by scikit-learn at its import: without it, one of its checks is skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 

@@ -216,15 +216,16 @@ LAYERS = [
         "scaling",
     },
     {"decisions", "episodes", "files", "folds", "nn", "rows", "views"},
+    {"needs"},
     {"_version", "errors"},
 ]
 
 # Packages that could be libraries of their own: all that they know of the rest.
 ALONE = {
     "decisions": {"errors"},
-    "experiment": {"errors", "files"},
+    "experiment": {"errors", "files", "needs"},
     "explain": {"errors"},
-    "records": {"errors", "files"},
+    "records": {"errors", "files", "needs"},
     "metrics": {"errors"},
     "nn": {"errors"},
 }

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from setconv.errors import ParameterError
 from setconv.experiment.evidence import MINIMUM_SOURCES
-from setconv.experiment.needs import needed
 from setconv.experiment.posthoc import Nemenyi
 from setconv.files import write_atomically
+from setconv.needs import needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def diagram(
         raise ParameterError(
             f"highlight={highlight!r}: choose one of {', '.join(comparison.ranks.index)}."
         )
-    with needed("diagram", "matplotlib"):
+    with needed("diagram", "matplotlib", "experiment"):
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from scipy import stats
 
 from setconv.errors import ParameterError
 from setconv.experiment.evidence import Evidence
-from setconv.experiment.needs import needed
 from setconv.experiment.scores import check_complete, source_scores
+from setconv.needs import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +76,9 @@ def wilcoxon_holm(
     -------
     WilcoxonHolm
     """
-    with needed("wilcoxon_holm", "pandas"):
+    with needed("wilcoxon_holm", "pandas", "experiment"):
         import pandas as pd
-    with needed("wilcoxon_holm", "statsmodels"):
+    with needed("wilcoxon_holm", "statsmodels", "experiment"):
         from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
     if control not in table.columns:
         raise ParameterError(

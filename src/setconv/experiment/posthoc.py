@@ -10,9 +10,9 @@ from scipy import stats
 
 from setconv.errors import ParameterError
 from setconv.experiment.evidence import Evidence
-from setconv.experiment.needs import needed
 from setconv.experiment.ranks import rank_rows
 from setconv.experiment.scores import check_complete
+from setconv.needs import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ def nemenyi(
     -------
     Nemenyi
     """
-    with needed("nemenyi", "scikit-posthocs"):
+    with needed("nemenyi", "scikit-posthocs", "experiment"):
         from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped]
     check_complete(by_source, at_least=2)
     n, k = by_source.shape

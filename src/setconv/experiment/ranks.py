@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from setconv.errors import ParameterError
-from setconv.experiment.needs import needed
 from setconv.experiment.scores import check_complete, source_scores
+from setconv.needs import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ def bootstrap_intervals(
     DataFrame
         One row a method; columns rank, lower and upper.
     """
-    with needed("bootstrap_intervals", "pandas"):
+    with needed("bootstrap_intervals", "pandas", "experiment"):
         import pandas as pd
     if n < 1 or not 0 < level < 1:
         raise ParameterError(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from setconv.experiment.cells import Cell, Outcome
 from setconv.experiment.description import differences, plain
 from setconv.experiment.errors import StudyError
-from setconv.experiment.needs import needed
 from setconv.files import write_atomically
+from setconv.needs import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +213,7 @@ class Store:
         return {Cell(*row) for row in self._rows(query)}
 
     def _frame(self, table: str, columns: tuple[str, ...], order: str) -> pd.DataFrame:
-        with needed(f"Store.{table}", "pandas"):
+        with needed(f"Store.{table}", "pandas", "experiment"):
             import pandas as pd
         rows = self._rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")
         return pd.DataFrame(rows, columns=list(columns))

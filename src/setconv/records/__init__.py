@@ -21,9 +21,9 @@ that says where, with the line's number. It needs ``pip install 'setconv[cli]'``
 
 from __future__ import annotations
 
-from setconv.records.needs import needed
+from setconv.needs import needed
 
-with needed("setconv.records", "pyarrow"):
+with needed("setconv.records", "pyarrow", "cli"):
     import pyarrow  # noqa: F401 - only to see whether it is there
 
 from setconv.records.columns import find_label_column, find_text_column

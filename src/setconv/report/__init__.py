@@ -6,11 +6,11 @@ Needs jinja2 and matplotlib: ``pip install 'setconv[report]'``.
 
 from __future__ import annotations
 
-from setconv.report.needs import needed
+from setconv.needs import needed
 
-with needed("jinja2"):
+with needed("the report", "jinja2", "report"):
     import jinja2 as _jinja2  # noqa: F401  -- asked for here, so that the message comes early
-with needed("matplotlib"):
+with needed("the report", "matplotlib", "report"):
     import matplotlib as _matplotlib  # noqa: F401
 
 from setconv.report.page import ReportPage, make_report
