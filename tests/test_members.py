@@ -661,9 +661,10 @@ KEPT = Path(__file__).parent / "fixtures" / "format_2"
 def test_a_kept_model_of_format_2_can_be_moved():
     loaded = load(KEPT / "binary")
     assert loaded.network_.n_members == loaded.n_members == 2
-    natural = loaded.threshold_
-    assert loaded.set_objective("recall>=0.9").oof_report_ is not None
-    assert loaded.set_objective("balanced").threshold_ == natural
+    balanced = loaded.set_objective("balanced").threshold_
+    assert loaded.set_objective("recall>=0.9").threshold_ < balanced
+    assert loaded.oof_report_ is not None
+    assert loaded.set_objective("balanced").threshold_ == balanced
 
 
 def test_a_loaded_model_with_given_anchors_can_be_fitted_again(tmp_path):

@@ -44,7 +44,7 @@ def write_card(config: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"{sum(counts)} {takes}.",
+        f"{sum(counts)} {config.get('takes', 'rows')}, {config['n_features']} features.",
         "",
         *_table(
             ["class", "rows", "share"],
