@@ -59,5 +59,8 @@ def run() -> None:
         code = exit_code(error)
         if code is None:
             raise
-        say(f"error: {error}" if str(error) else f"error: {type(error).__name__}")
+        if isinstance(error, MemoryError):
+            say("error: the rows do not fit in memory: fit on a sample of them")
+        else:
+            say(f"error: {error}" if str(error) else f"error: {type(error).__name__}")
         raise SystemExit(code) from error
