@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.loading import load
@@ -12,6 +12,10 @@ from setconv.loading import load
 
 class HubMixin:
     """Save to and load from folders and the Hugging Face hub."""
+
+    if TYPE_CHECKING:
+
+        def save(self, folder: str | Path, *, copy_encoder: bool = False) -> None: ...
 
     def save_pretrained(
         self,
@@ -33,7 +37,7 @@ class HubMixin:
         **hub
             For `push_to_hub`; ``repo_id`` is the name of the folder if it is not given.
         """
-        self.save(save_directory, copy_encoder=copy_encoder)  # type: ignore[attr-defined]
+        self.save(save_directory, copy_encoder=copy_encoder)
         if push_to_hub:
             repo_id = hub.pop("repo_id", Path(save_directory).name)
             _upload(Path(save_directory), repo_id, **hub)
@@ -98,7 +102,7 @@ class HubMixin:
         """
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
-            self.save(folder, copy_encoder=copy_encoder)  # type: ignore[attr-defined]
+            self.save(folder, copy_encoder=copy_encoder)
             return _upload(
                 folder,
                 repo_id,
