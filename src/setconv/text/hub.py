@@ -15,7 +15,8 @@ class HubMixin:
 
     if TYPE_CHECKING:
 
-        def save(self, folder: str | Path, *, copy_encoder: bool = False) -> None: ...
+        def save(self, folder: str | Path, *, copy_encoder: bool = False) -> None:
+            """Save the model to a folder."""
 
     def save_pretrained(
         self,
