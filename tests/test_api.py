@@ -192,7 +192,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"report"},
-    {"table", "text"},
+    {"baselines", "table", "text"},
     {"encoded", "loading"},
     {"classifier"},
     {"prediction"},
