@@ -121,7 +121,8 @@ class ResampledClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n,)
             Predicted labels.
         """
-        return np.asarray(self.estimator_.predict(self._checked(X)))
+        rows = self._checked(X)
+        return np.asarray(self.estimator_.predict(rows))
 
     @_inner_has("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -137,7 +138,8 @@ class ResampledClassifier(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n, C)
             Columns in the order of ``classes_``.
         """
-        return np.asarray(self.estimator_.predict_proba(self._checked(X)))
+        rows = self._checked(X)
+        return np.asarray(self.estimator_.predict_proba(rows))
 
     @_inner_has("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:
@@ -153,7 +155,8 @@ class ResampledClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n,) or (n, C)
             As the classifier gives them.
         """
-        return np.asarray(self.estimator_.decision_function(self._checked(X)))
+        rows = self._checked(X)
+        return np.asarray(self.estimator_.decision_function(rows))
 
     def _classifier(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
