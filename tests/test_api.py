@@ -143,6 +143,7 @@ DEFAULTS = {
     "temperature": 5.0,
     "dropout": "auto",
     "input_dropout": "auto",
+    "linear_share": "auto",
     "heads": "shared",
     "anchor": "mean",
     "support_size": 64,
@@ -202,7 +203,7 @@ LAYERS = [
     {"bench"},
     {"card", "model", "parameters", "persistence"},
     {"training"},
-    {"layout"},
+    {"discriminant", "layout"},
     {
         "anchors",
         "experiment",

@@ -864,6 +864,7 @@ KEPT = {
         "anchor": (4, 4, 5),
         "source": "training",
         "objectives": (None, None),
+        "linear_share": 0.0,
     },
     "format_2": {
         "representatives": (2, 2, 3),
@@ -871,6 +872,15 @@ KEPT = {
         "anchor": (2, 3, 4, 5),
         "source": "out_of_fold",
         "objectives": ("balanced", "f1"),
+        "linear_share": 0.0,
+    },
+    "format_3": {
+        "representatives": (2, 2, 3),
+        "classes": ["fire", "none", "storm | hail"],
+        "anchor": (2, 3, 4, 5),
+        "source": "out_of_fold",
+        "objectives": ("balanced", "f1"),
+        "linear_share": 0.25,
     },
 }
 
@@ -890,6 +900,7 @@ def test_a_model_of_an_older_version_tells_what_it_is(version):
     assert multiclass.anchor_.shape == kept["anchor"]
     assert (binary.report_source_, multiclass.report_source_) == (kept["source"], "validation")
     assert (binary.objective, multiclass.objective) == kept["objectives"]
+    assert binary.linear_share == multiclass.linear_share == kept["linear_share"]
     assert not math.isnan(multiclass.report_["fire"].auc)
 
 

@@ -13,6 +13,8 @@ from setconv.parameters import FitParameters
 from setconv.rows import Rows
 from setconv.training.validation import monitored_figure
 
+_LEANING_ROWS = 4096  # rows by which the linear part of the scores is weighed
+
 
 @dataclass(frozen=True)
 class OutOfFold:
@@ -42,6 +44,8 @@ class Bench:
     left_out : bool array of shape (n_members, n_rows)
     validation : Rows or None
     parameters : FitParameters
+    linear_share : float
+        Of the discriminants, where the model has them.
     seed : int
         For random subsets (``post_size``).
     """
@@ -53,6 +57,7 @@ class Bench:
         left_out: NDArray[np.bool_],
         validation: Rows | None,
         parameters: FitParameters,
+        linear_share: float,
         seed: int,
     ) -> None:
         self.model = model
@@ -60,6 +65,7 @@ class Bench:
         self.left_out = left_out
         self.validation = validation
         self._parameters = parameters
+        self._linear_share = linear_share
         self._seed = seed
 
     def represent(self, draw: int = 0) -> None:
@@ -76,6 +82,16 @@ class Bench:
         self.model.reset_representatives()
         batch = self._parameters.batch_size
         self.model.add_rows(rows.features, rows.codes, rows.weights, batch, left_out)
+        if self.model.discriminants is not None:
+            self._lean()
+
+    def _lean(self) -> None:
+        """Give the discriminants their share, by the rows that a member left out if it did."""
+        some = np.arange(0, len(self.train.codes), -(-len(self.train.codes) // _LEANING_ROWS))
+        counted = self.left_out[:, some]
+        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+        rows, batch = self.train.features[some], self._parameters.batch_size
+        self.model.lean_on_discriminants(rows, self._linear_share, batch, counted)
 
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""

@@ -77,6 +77,10 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
     input_dropout : float or "auto", default="auto"
         Share of inputs zeroed in training, the same ones for all rows of an episode; it falls to
         half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
+    linear_share : float or "auto", default="auto"
+        Share of a linear discriminant in each member's scores, by their spread: a straight line
+        holds better where new rows come from elsewhere. "auto" is 0.25 for more than 100 and up to
+        4,096 features, else 0. It is learned in `fit` and stays in `partial_fit`.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
@@ -200,6 +204,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         temperature: float = 5.0,
         dropout: float | Literal["auto"] = "auto",
         input_dropout: float | Literal["auto"] = "auto",
+        linear_share: float | Literal["auto"] = "auto",
         heads: HeadSharing = "shared",
         anchor: Anchor = "mean",
         support_size: int = 64,
@@ -239,6 +244,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         self.temperature = temperature
         self.dropout = dropout
         self.input_dropout = input_dropout
+        self.linear_share = linear_share
         self.heads = heads
         self.anchor = anchor
         self.support_size = support_size

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from setconv.anchors import compute_anchors
 from setconv.bench import Bench
+from setconv.discriminant import fit_discriminants
 from setconv.errors import ParameterError
 from setconv.folds import leave_out
 from setconv.heads import count_heads, head_sides, side_weights
@@ -116,11 +117,16 @@ def fit_model(
     loss = EpisodeLoss.build(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
     model = SetConvModel(network, scaler, anchors, n_classes, offset)
-    bench = Bench(model, train, left_out, validation, parameters, post_seed)
+    scaled = torch.from_numpy(scaler(train.features)).to(device)
+    if plan.linear_share > 0:
+        model.discriminants = fit_discriminants(
+            scaled, train.codes, train.weights, left_out, n_classes
+        )
+    bench = Bench(model, train, left_out, validation, parameters, plan.linear_share, post_seed)
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
-        torch.from_numpy(scaler(train.features)).to(device),
+        scaled,
         model.scaled_anchors(),
         episodes,
         loss,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from setconv.discriminant import Discriminants
 from setconv.errors import DataError
 from setconv.heads import ABSENT, head_sides
 from setconv.nn import SetConvNetwork
@@ -42,6 +43,8 @@ class SetConvModel:
         What the representatives are made from.
     levels, spreads : float64 arrays of shape (n_stacked,)
         Put the members on one scale: a head's score is ``(score - level) / spread``.
+    discriminants : Discriminants or None
+        The linear part that is added to each member's score.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class SetConvModel:
         self.sums = SideSums.empty(network.n_stacked, self.embedding_size)
         self.levels = np.zeros(network.n_stacked)
         self.spreads = np.ones(network.n_stacked)
+        self.discriminants: Discriminants | None = None
 
     @property
     def device(self) -> torch.device:
@@ -75,6 +79,8 @@ class SetConvModel:
         """Return a copy on another device."""
         moved = copy.copy(self)
         moved.network = copy.deepcopy(self.network).to(device)
+        if self.discriminants is not None:
+            moved.discriminants = self.discriminants.to(device)
         return moved
 
     def scaled_anchors(self) -> Tensor:
@@ -112,7 +118,7 @@ class SetConvModel:
         if left_out is not None:
             sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
-        for part, embedded in self._embed(rows, batch):
+        for part, _, embedded in self._embed(rows, batch):
             here = row_weights[part]
             added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
         self.sums = self.sums.merge(added)
@@ -138,7 +144,7 @@ class SetConvModel:
         """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features)."""
         parts = [
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()
-            for _, embedded in self._embed(rows, batch)
+            for _, _, embedded in self._embed(rows, batch)
         ]
         return np.concatenate(parts)[: len(rows)]
 
@@ -164,23 +170,57 @@ class SetConvModel:
 
     def member_scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
-        sides = self.representatives
-        difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
-        parts = [
-            (self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy()
-            for _, embedded in self._embed(rows, batch)
-        ]
-        scores = np.concatenate(parts)[: len(rows)]
+        network, linear = self._score_parts(rows, batch)
+        scores = network if linear is None else network + linear
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
             raise DataError(
                 f"Row {row} of X has values so large that its score is not finite: rescale the "
                 'columns, or fit with scaling="auto".'
             )
-        return np.asarray(scores, dtype=np.float64)
+        return scores
 
-    def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor]]:
-        """Yield blocks of rows and their embeddings ``h(x)``, (n_stacked, BLOCK, features).
+    def lean_on_discriminants(
+        self, rows: NDArray[Any], share: float, batch: int, counted: NDArray[np.bool_]
+    ) -> None:
+        """Weigh the linear scores so that they have a share in the spread of a member's scores.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+        share : float
+        batch : int
+        counted : bool array of shape (n_members, n_rows)
+            The rows by which a member is judged.
+        """
+        network, linear = self._score_parts(rows, batch)
+        if self.discriminants is None or linear is None:
+            return
+        factors = np.zeros(self.network.n_stacked)
+        for place in range(len(factors)):
+            mine = counted[place // self.network.n_heads]
+            spread = linear[mine, place].std()
+            if spread > 0:
+                factors[place] = share / (1 - share) * (network[mine, place].std() or 1.0) / spread
+        self.discriminants = self.discriminants.scaled(factors)
+
+    def _score_parts(
+        self, rows: NDArray[Any], batch: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the scores by the network, and by the discriminants if there are any."""
+        sides = self.representatives
+        difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
+        network, linear = [], []
+        for _, views, embedded in self._embed(rows, batch):
+            network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
+            if self.discriminants is not None:
+                linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
+        both = [np.concatenate(parts)[: len(rows)] for parts in (network, linear) if parts]
+        doubles = [np.asarray(scores, dtype=np.float64) for scores in both]
+        return doubles[0], doubles[1] if linear else None
+
+    def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
@@ -197,7 +237,7 @@ class SetConvModel:
                         block = functional.pad(block, (0, 0, 0, BLOCK - size))
                     first = start + inner
                     encoded = self.network.encode(self._to_members(block))
-                    yield slice(first, first + size), embed(encoded)
+                    yield slice(first, first + size), block, embed(encoded)
 
     def _to_members(self, views: Tensor) -> Tensor:
         """Hand each member, or separate head, its view; (n, d) if all have the same."""

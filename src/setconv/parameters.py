@@ -69,6 +69,7 @@ _INTEGERS = (
     "checkpoint_every",
 )
 _NUMBERS = ("temperature", "weight_decay", "validation_fraction")
+_MOST_LINEAR_COLUMNS = 4096
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
@@ -77,7 +78,7 @@ _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     ("hidden",): _widths,
     ("encoder",): _or_auto(_widths),
     ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
-    ("dropout", "input_dropout"): _or_auto(_number),
+    ("dropout", "input_dropout", "linear_share"): _or_auto(_number),
     ("lr",): _or_auto(_rates),
 }
 
@@ -102,6 +103,7 @@ class FitParameters:
     temperature: float
     dropout: float | Literal["auto"]
     input_dropout: float | Literal["auto"]
+    linear_share: float | Literal["auto"]
     heads: HeadSharing
     anchor: Any
     support_size: int
@@ -136,6 +138,10 @@ class FitParameters:
             raise ParameterError(f"monitor={self.monitor!r}: choose one of {names}.")
         if self.n_members != "auto" and self.n_members < 1:
             raise ParameterError(f'n_members={self.n_members!r}: give at least 1, or "auto".')
+        if self.linear_share != "auto" and not 0 <= self.linear_share < 1:
+            raise ParameterError(
+                f'linear_share={self.linear_share!r}: give a share from 0 to below 1, or "auto".'
+            )
         if self.batch_size < 1:
             raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
         if self.post_size is not None and self.post_size < 2:
@@ -172,6 +178,7 @@ class FitParameters:
             n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
+            linear_share=settled(self.linear_share, automatic_linear_share(n_features)),
         )
 
 
@@ -186,6 +193,12 @@ class Plan:
     n_episodes: int
     dropout: float
     input_dropout: float
+    linear_share: float
+
+
+def automatic_linear_share(n_features: int) -> float:
+    """Return the share for ``linear_share="auto"``; beyond the bound its metric costs too much."""
+    return 0.25 if FEW_COLUMNS < n_features <= _MOST_LINEAR_COLUMNS else 0.0
 
 
 def automatic_steps(n_rows: int, few_columns: bool) -> int:

@@ -17,6 +17,7 @@ from setconv._version import __version__
 from setconv.anchors import KMeans, Mean, Subset
 from setconv.card import write_card
 from setconv.decisions import DecisionRule
+from setconv.discriminant import Discriminants
 from setconv.errors import ModelFileError
 from setconv.fitting import resolve_device
 from setconv.heads import count_heads
@@ -52,6 +53,9 @@ def describe(estimator: Any) -> SavedModel:
         "levels": torch.from_numpy(model.levels),
         "spreads": torch.from_numpy(model.spreads),
     }
+    if model.discriminants is not None:
+        tensors["discriminants/weights"] = model.discriminants.weights
+        tensors["discriminants/intercepts"] = model.discriminants.intercepts
     views, view_tensors = describe_views(model.scaler)
     tensors |= view_tensors
     judgement = estimator._judgement
@@ -93,7 +97,7 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     target = resolve_device(device)
     try:
         _restore(estimator, upgrade(saved), device)
-        estimator._model.network.to(target)
+        estimator._model = estimator._model.to(target)
         estimator._publish()
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
@@ -119,6 +123,10 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     model = SetConvModel(network, scaler, anchors, len(classes), config["offset"])
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
     model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
+    if "discriminants/weights" in tensors:
+        model.discriminants = Discriminants(
+            tensors["discriminants/weights"], tensors["discriminants/intercepts"]
+        )
     judgement = _restore_judgement(config, tensors, classes)
     _check_shapes(model, judgement.rule, config, classes)
     estimator.n_features_in_ = int(config["n_features"])
@@ -158,6 +166,7 @@ def _check_shapes(
         "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, width),
         "views": not views_fit(scaler, width),
         "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
+        "discriminants": not _discriminants_fit(model),
         "rule": rule.thresholds.shape != (heads,),
     }
     if not wrong["anchors"]:
@@ -168,6 +177,14 @@ def _check_shapes(
         raise ValueError(
             f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
         )
+
+
+def _discriminants_fit(model: SetConvModel) -> bool:
+    found, stacked = model.discriminants, model.network.n_stacked
+    if found is None:
+        return True
+    inputs = model.network.spec["in_features"]
+    return found.weights.shape == (stacked, inputs) and found.intercepts.shape == (stacked,)
 
 
 def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:

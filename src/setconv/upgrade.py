@@ -13,7 +13,16 @@ from setconv.persistence import SavedModel
 
 def upgrade(saved: SavedModel) -> SavedModel:
     """Return the model as the present format has it."""
-    return _from_1(saved) if saved.config["format_version"] == 1 else saved
+    version = saved.config["format_version"]
+    if version == 1:
+        saved = _from_1(saved)
+    return saved if version > 2 else _from_2(saved)
+
+
+def _from_2(saved: SavedModel) -> SavedModel:
+    """Format 2 had no linear part."""
+    parameters = {**saved.config["parameters"], "linear_share": 0.0}
+    return replace(saved, config={**saved.config, "parameters": parameters})
 
 
 def _from_1(saved: SavedModel) -> SavedModel:
