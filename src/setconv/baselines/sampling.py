@@ -91,3 +91,8 @@ class UnderSampler(_Coded, BaseUnderSampler):
         random: np.random.RandomState,
     ) -> np.ndarray:
         """Choose the rows to keep; ``targets`` is how many of each class that is to be reduced."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.sampler_tags.sample_indices = True
+        return tags

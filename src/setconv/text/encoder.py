@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from setconv.checks import check_choice, check_integer
 from setconv.errors import ParameterError
 from setconv.text.cache import EmbeddingCache, open_cache
-from setconv.text.checks import check_choice, check_integer
 from setconv.text.description import (
     describe_encoder,
     read_description,

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
 
+from setconv.checks import check_integer, is_integer
 from setconv.errors import ModelFileError, NotFittedError, ParameterError
-from setconv.text.checks import check_integer, is_integer
 from setconv.text.texts import check_texts
 
 _FEWEST, _TEXTS_A_COLUMN = 16, 4

@@ -1,4 +1,4 @@
-"""Parameters of encoders, checked: each error names the parameter and what it may be."""
+"""Parameters, checked: each error names the parameter and what it may be."""
 
 from __future__ import annotations
 

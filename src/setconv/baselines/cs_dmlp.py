@@ -1,0 +1,454 @@
+"""CS-DMLP: a deep multilayer perceptron whose loss or decision weighs the classes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.special import softmax
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from setconv.baselines.checking import FLOATS, check_training_rows
+from setconv.baselines.fallbacks import FallbackMixin
+from setconv.checks import check_integer
+from setconv.errors import DivergedError, ParameterError
+
+__all__ = ["CostSensitiveDMLPClassifier"]
+
+logger = logging.getLogger("setconv")
+
+_CHUNK = 4096
+_NUMBER = (int, float, np.number)
+Layers = list[tuple[Tensor, Tensor]]
+
+
+class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+    r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
+
+    With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and
+    ``p = softmax(h_D W_o + b_o)``, Adam minimises
+
+    .. math:: -\frac{\sum_i w_{y_i} \log p_{y_i}(x_i)}{\sum_i w_{y_i}} + \alpha \sum_l \|W_l\|^2 .
+
+    In a batch the denominator is the batch's share of the whole sum, so that the steps are
+    unbiased. Features are standardised by the training rows. Probabilities give the scores for AUC.
+
+    What is original and what is not. Of the paper only the abstract could be read: large, deep,
+    fully connected networks with ReLU, softmax and categorical cross-entropy, properly regularised,
+    judged by AUC for two and more classes. It names no cost; ``cost="none"`` is that. The SetConv
+    paper calls the method cost-sensitive and says that it regularises the posterior:
+    ``cost="balanced"``, the default, and ``cost="posterior"`` are two readings of this. Layers,
+    dropout, penalty, learning rate, batches and early stopping are choices made here.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(256, 128)
+        Units of each hidden layer; () is a linear model.
+    cost : {"balanced", "none", "posterior"}, dict or array-like of shape (C,), default="balanced"
+        The weight of each class. "balanced" trains with ``w_c = n / (C n_c)``, "none" with 1.
+        "posterior" trains with 1 and then multiplies the probabilities by ``n / (C n_c)``: the
+        decision, the largest of them, is that of least risk if an error on a class costs so much.
+        A dict gives the weight in the loss by label, an array in the order of the sorted labels.
+    dropout : float, default=0.2
+        Share of hidden units left out at each step.
+    alpha : float, default=1e-4
+        Weight of the squared weights, biases left out.
+    lr : float, default=1e-3
+        Step of Adam.
+    batch_size : int, default=200
+        Rows of a step.
+    max_epochs : int, default=100
+        Passes over the training rows at most.
+    early_stopping : bool, default=True
+        Whether a stratified share of the rows is set aside, training stops when their AUC (the mean
+        of one against the rest) has not risen for ``patience`` epochs, and the best epoch is kept.
+        Of epochs with the same AUC that with the lower weighted loss on these rows is the better.
+    validation_fraction : float, default=0.1
+        Share of the rows of each class set aside for early stopping.
+    patience : int, default=10
+        Epochs without a better one before training stops.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the first weights, batches, dropout and the rows set aside.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The labels, sorted.
+    costs_ : ndarray of shape (C,)
+        The weight of each class in the loss or, for "posterior", in the decision.
+    coefs_ : list of ndarray
+        The weights of each layer.
+    intercepts_ : list of ndarray
+        The biases of each layer.
+    loss_curve_ : list of float
+        The training loss of each epoch.
+    validation_auc_ : list of float
+        The AUC of the rows set aside after each epoch; empty without early stopping.
+    n_epochs_ : int
+        Epochs that were run.
+    scaler_ : StandardScaler
+        The fitted standardisation.
+    fallbacks_ : list of str
+        What could not be done and what was done instead, such as a class with too few rows to set
+        some aside.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names.
+
+    References
+    ----------
+    D. Díaz-Vico, A. R. Figueiras-Vidal and J. R. Dorronsoro. Deep MLPs for imbalanced
+    classification. International Joint Conference on Neural Networks (IJCNN), 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
+    >>> X, y = make_classification(300, weights=[0.9], class_sep=2, random_state=0)
+    >>> clf = CostSensitiveDMLPClassifier(hidden_layer_sizes=(16,), random_state=0).fit(X, y)
+    >>> clf.predict_proba(X).shape
+    (300, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_layer_sizes: tuple[int, ...] = (256, 128),
+        cost: Any = "balanced",
+        dropout: float = 0.2,
+        alpha: float = 1e-4,
+        lr: float = 1e-3,
+        batch_size: int = 200,
+        max_epochs: int = 100,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.cost = cost
+        self.dropout = dropout
+        self.alpha = alpha
+        self.lr = lr
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels of two or more classes.
+
+        Returns
+        -------
+        self : CostSensitiveDMLPClassifier
+            Fitted.
+        """
+        self.fallbacks_ = []
+        self._check_parameters()
+        rows, codes, self.classes_ = check_training_rows(self, X, y)
+        self.costs_ = class_costs(self.cost, codes, self.classes_)
+        random = check_random_state(self.random_state)
+        held_out = self._held_out(codes, random)
+        self.scaler_ = StandardScaler().fit(rows)
+        scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
+        in_loss = np.ones_like(self.costs_) if _is_named(self.cost, "posterior") else self.costs_
+        data = _Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
+        generator = torch.Generator().manual_seed(int(random.randint(np.iinfo(np.int32).max)))
+        self._train(data.part(~held_out), data.part(held_out), generator)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the largest probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Predicted labels.
+        """
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities, under the costs.
+
+        Those of "none" are for the prevalence of the training rows; costs move them towards the
+        classes that cost more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, C)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=FLOATS, reset=False)
+        parts = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+        probabilities = softmax(np.concatenate([self._logits(part) for part in parts]), axis=1)
+        if _is_named(self.cost, "posterior"):
+            return corrected_posterior(probabilities, self.costs_)
+        return np.asarray(probabilities)
+
+    def _logits(self, rows: np.ndarray) -> np.ndarray:
+        # In double precision, so that a row's score does not depend on the rows next to it.
+        inputs = self.scaler_.transform(rows.astype(np.float64))
+        for weights, bias in zip(self.coefs_[:-1], self.intercepts_[:-1], strict=True):
+            inputs = np.maximum(inputs @ weights + bias, 0)
+        return np.asarray(inputs @ self.coefs_[-1] + self.intercepts_[-1])
+
+    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        """Choose the rows for early stopping, the same share of each class."""
+        if not self.early_stopping:
+            return np.zeros(len(codes), dtype=bool)
+        held_out = stratified_share(codes, self.validation_fraction, random)
+        lacking = []
+        for code in np.setdiff1d(codes, codes[held_out]):
+            rows = int((codes == code).sum())
+            lacking.append(f"{self.classes_[code].item()!r} ({rows})")
+        if not lacking:
+            return held_out
+        too_few = (
+            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
+            f"aside for early stopping: class (rows) {', '.join(lacking)}"
+        )
+        if len(self.classes_) - len(lacking) >= 2:
+            self._fall_back(f"{too_few}; the AUC is the mean over the other classes")
+            return held_out
+        self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
+        return np.zeros(len(codes), dtype=bool)
+
+    def _train(self, data: _Data, validation: _Data, generator: torch.Generator) -> None:
+        widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
+        layers = _first_layers(widths, generator)
+        tensors = [tensor for layer in layers for tensor in layer]
+        optimizer = torch.optim.Adam(tensors, lr=self.lr)
+        # The mean weight is then 1, and a batch's mean loss estimates that of all rows.
+        data.weights /= data.weights.mean()
+        self.loss_curve_: list[float] = []
+        self.validation_auc_: list[float] = []
+        best = _Best()
+        for epoch in range(self.max_epochs):
+            self.loss_curve_.append(self._epoch(data, layers, optimizer, generator))
+            if not np.isfinite(self.loss_curve_[-1]):
+                raise DivergedError(
+                    f"the loss of epoch {epoch} is {self.loss_curve_[-1]} with "
+                    f"lr={self.lr!r}: give a smaller one."
+                )
+            if len(validation.rows):
+                auc, loss = _judge(validation, layers)
+                self.validation_auc_.append(auc)
+                best.see((auc, -loss), epoch, layers)
+                if epoch - best.epoch >= self.patience:
+                    break
+        kept = best.layers or layers
+        self.n_epochs_ = len(self.loss_curve_)
+        logger.info("CS-DMLP: %d epochs, loss %.4g", self.n_epochs_, self.loss_curve_[-1])
+        self.coefs_ = [weights.detach().numpy().astype(np.float64) for weights, _ in kept]
+        self.intercepts_ = [bias.detach().numpy().astype(np.float64) for _, bias in kept]
+
+    def _epoch(
+        self,
+        data: _Data,
+        layers: Layers,
+        optimizer: torch.optim.Optimizer,
+        generator: torch.Generator,
+    ) -> float:
+        """Go over the rows once; return the mean loss."""
+        total = 0.0
+        order = torch.randperm(len(data.rows), generator=generator)
+        for places in order.split(self.batch_size):
+            batch = data.part(places)
+            logits = _forward(batch.rows, layers, self.dropout, generator)
+            loss = weighted_cross_entropy(logits, batch.codes, batch.weights)
+            loss = loss + self.alpha * sum(weights.square().sum() for weights, _ in layers)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(places)
+        return total / len(data.rows)
+
+    def _check_parameters(self) -> None:
+        sizes: Any = self.hidden_layer_sizes
+        if not isinstance(sizes, (tuple, list)):
+            raise ParameterError(
+                f"hidden_layer_sizes={sizes!r}: give a tuple of layer widths, () for none."
+            )
+        for size in sizes:
+            check_integer("hidden_layer_sizes", size, least=1)
+        for name in ("batch_size", "max_epochs", "patience"):
+            check_integer(name, getattr(self, name), least=1)
+        for name, below in {"dropout": 1, "alpha": np.inf}.items():
+            value = getattr(self, name)
+            if not (isinstance(value, _NUMBER) and 0 <= value < below):
+                raise ParameterError(f"{name}={value!r}: give a number from 0 to below {below}.")
+        for name, below in {"validation_fraction": 1, "lr": np.inf}.items():
+            value = getattr(self, name)
+            if not (isinstance(value, _NUMBER) and 0 < value < below):
+                raise ParameterError(f"{name}={value!r}: give a number above 0 and below {below}.")
+
+
+@dataclass
+class _Data:
+    """Rows, their codes, and the weight of each in the loss."""
+
+    rows: Tensor
+    codes: Tensor
+    weights: Tensor
+
+    def part(self, which: Any) -> _Data:
+        which = torch.as_tensor(which)
+        return _Data(self.rows[which], self.codes[which], self.weights[which])
+
+
+@dataclass
+class _Best:
+    """The best epoch so far."""
+
+    value: tuple[float, float] = (-np.inf, -np.inf)
+    epoch: int = -1
+    layers: Layers | None = None
+
+    def see(self, value: tuple[float, float], epoch: int, layers: Layers) -> None:
+        if value > self.value:
+            self.value, self.epoch = value, epoch
+            self.layers = [
+                (weights.detach().clone(), bias.detach().clone()) for weights, bias in layers
+            ]
+
+
+def stratified_share(
+    codes: np.ndarray, fraction: float, random: np.random.RandomState
+) -> np.ndarray:
+    """Draw a share of the rows of each class, rounded, as a mask over the rows."""
+    drawn = np.zeros(len(codes), dtype=bool)
+    for code in np.unique(codes):
+        members = random.permutation(np.flatnonzero(codes == code))
+        drawn[members[: int(fraction * len(members) + 0.5)]] = True
+    return drawn
+
+
+def class_costs(cost: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the weight of each class.
+
+    Parameters
+    ----------
+    cost : {"balanced", "none", "posterior"}, dict or array-like of shape (C,)
+        As in `CostSensitiveDMLPClassifier`.
+    codes : ndarray of shape (n,)
+        The class of each row, 0..C-1.
+    classes : ndarray of shape (C,)
+        The labels.
+
+    Returns
+    -------
+    weights : ndarray of shape (C,)
+        Positive numbers.
+    """
+    if isinstance(cost, str):
+        if cost not in ("balanced", "none", "posterior"):
+            raise ParameterError(
+                f'cost={cost!r}: give "balanced", "none", "posterior", or a weight for each class.'
+            )
+        counts = np.bincount(codes, minlength=len(classes))
+        return np.ones(len(classes)) if cost == "none" else len(codes) / (len(classes) * counts)
+    if isinstance(cost, Mapping):
+        missing = [label for label in classes.tolist() if label not in cost]
+        if missing:
+            raise ParameterError(f"cost has no weight for the classes {missing}: add them.")
+        cost = [cost[label] for label in classes.tolist()]
+    try:
+        weights = np.asarray(cost, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"cost={cost!r}: give a number for each class.") from None
+    if weights.shape != classes.shape:
+        raise ParameterError(
+            f"cost has the shape {weights.shape} and there are {len(classes)} classes, "
+            f"{classes.tolist()}: give one weight for each, in this order."
+        )
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ParameterError(f"cost={weights.tolist()}: give positive finite weights.")
+    return weights
+
+
+def corrected_posterior(probabilities: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Return ``p_c w_c / sum_k p_k w_k``, whose largest is the decision of least risk."""
+    weighted = probabilities * costs
+    return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
+
+
+def weighted_cross_entropy(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean over rows of ``-w_i log p_{y_i}(x_i)``."""
+    losses = torch.nn.functional.cross_entropy(logits, codes, reduction="none")
+    return (weights * losses).mean()
+
+
+def _first_layers(widths: tuple[int, ...], generator: torch.Generator) -> Layers:
+    """Draw weights that keep the variance through ReLU (He), with biases of 0."""
+    layers = []
+    for before, after in pairwise(widths):
+        bound = np.sqrt(6 / before)
+        weights = (torch.rand(before, after, generator=generator) * 2 - 1) * bound
+        layers.append((weights.requires_grad_(), torch.zeros(after, requires_grad=True)))
+    return layers
+
+
+def _forward(
+    rows: Tensor, layers: Layers, dropout: float, generator: torch.Generator | None
+) -> Tensor:
+    for weights, bias in layers[:-1]:
+        rows = torch.relu(torch.addmm(bias, rows, weights))
+        if dropout > 0:
+            kept = torch.rand(rows.shape, generator=generator) >= dropout
+            rows = rows * kept / (1 - dropout)
+    weights, bias = layers[-1]
+    return torch.addmm(bias, rows, weights)
+
+
+@torch.no_grad()
+def _judge(data: _Data, layers: Layers) -> tuple[float, float]:
+    """Return the mean AUC of one class against the rest, and the weighted loss."""
+    logits = _forward(data.rows, layers, 0.0, None)
+    loss = weighted_cross_entropy(logits, data.codes, data.weights).item()
+    codes = data.codes.numpy()
+    scores = logits.double().softmax(dim=1).numpy()
+    aucs = [_auc(codes == code, scores[:, code]) for code in np.unique(codes)]
+    return float(np.mean(aucs)), loss
+
+
+def _auc(positive: np.ndarray, scores: np.ndarray) -> float:
+    """Return the AUC by ranks, which is faster than by the curve."""
+    n_positive = int(positive.sum())
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(positive) - n_positive)))
+
+
+def _is_named(cost: Any, name: str) -> bool:
+    return isinstance(cost, str) and cost == name

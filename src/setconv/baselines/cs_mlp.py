@@ -1,0 +1,336 @@
+"""CS-MLP: a perceptron with one hidden layer, one cost parameter, and Levenberg-Marquardt steps."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from setconv.baselines.checking import FLOATS, check_training_rows
+from setconv.baselines.cs_dmlp import stratified_share
+from setconv.baselines.fallbacks import FallbackMixin
+from setconv.baselines.levenberg_marquardt import CHUNK, TanhPerceptron, WeightedErrors, descend
+from setconv.checks import check_integer
+from setconv.errors import ParameterError
+
+__all__ = ["CostSensitiveMLPClassifier"]
+
+logger = logging.getLogger("setconv")
+
+_NUMBER = (int, float, np.number)
+_LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
+
+
+class CostSensitiveMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+    r"""A perceptron with tanh units that weighs the squared errors of the two classes.
+
+    With targets -1 and +1 and errors e, it minimises
+
+    .. math:: J = \lambda \sum_{majority} e^2 + (1 - \lambda) \sum_{minority} e^2
+
+    by the steps ``(lam Z1'Z1 + (1 - lam) Z2'Z2 + mu I)^-1 (lam Z1'e1 + (1 - lam) Z2'e2)``, Z1 and
+    Z2 the derivatives of the outputs for the rows of the majority and the minority. The output,
+    from -1 to 1, is the score; two classes only.
+
+    What is original and what is not. The joint objective with one cost parameter, which the priors
+    set, and the extended Levenberg-Marquardt rule are the paper's. The formulas, tanh at the
+    output, the first ``mu``, ``beta``, ``tol`` and ``max_iter`` come from a public implementation,
+    not from the paper, of which only the abstract could be read. Reconstructed here: all weights
+    move in one step, and a step that raises J is rejected; J is divided by the sum of its weights,
+    so that ``mu`` and ``tol`` mean the same for any number of rows; the number of hidden units;
+    features are standardised, and if there are more than ``n_components``, replaced by so many
+    principal components of variance 1, as the step solves for ``(d + 2) hidden + 1`` unknowns. So
+    is early stopping: the steps drive J to near 0 where rows are few, long after the error on other
+    rows has begun to rise. ``early_stopping=False`` leaves it out.
+
+    Parameters
+    ----------
+    hidden : int, default=10
+        Hidden units.
+    lam : "prior" or float, default="prior"
+        The cost parameter, the weight of an error on the majority; that on the minority has
+        1 - lam. "prior" is the minority's share of the rows, which gives both classes the same
+        weight in all.
+    mu : float, default=0.1
+        The first damping of a step.
+    beta : float, default=10
+        The damping is divided by it after a step that lowers J, multiplied after one that does not.
+    max_iter : int, default=500
+        Steps tried at most.
+    tol : float, default=1e-4
+        Training ends when a step lowers J by less.
+    n_components : int or None, default=50
+        Most features; if there are more they are replaced by principal components. None keeps all,
+        at a cost that grows with the square of their number.
+    early_stopping : bool, default=True
+        Whether a stratified share of the rows is set aside, training stops when J on them has not
+        fallen for ``patience`` accepted steps, and the best step is kept.
+    validation_fraction : float, default=0.2
+        Share of the rows of each class set aside for early stopping.
+    patience : int, default=10
+        Accepted steps without a better one before training stops.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the first weights, the rows set aside, and the principal components.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, sorted; the output is +1 for the second.
+    lam_ : float
+        The cost parameter in use.
+    network_ : TanhPerceptron
+        Gives the output for the parameters and a row.
+    parameters_ : ndarray of shape ((k + 2) * hidden + 1,)
+        Hidden weights, hidden biases, output weights and output bias, k the number of inputs.
+    objective_curve_ : list of float
+        J on the training rows after each accepted step; it only falls.
+    n_iter_ : int
+        Steps tried.
+    scaler_ : StandardScaler
+        The fitted standardisation.
+    pca_ : PCA or None
+        The fitted principal components, where they were needed.
+    fallbacks_ : list of str
+        What could not be done and what was done instead, such as a class with too few rows to set
+        some aside.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names.
+
+    References
+    ----------
+    C. L. Castro and A. P. Braga. Novel cost-sensitive approach to improve the multilayer perceptron
+    performance on imbalanced data. IEEE Transactions on Neural Networks and Learning Systems
+    24(6):888-899, 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
+    >>> X, y = make_classification(300, weights=[0.9], class_sep=2, random_state=0)
+    >>> clf = CostSensitiveMLPClassifier(hidden=3, random_state=0).fit(X, y)
+    >>> clf.decision_function(X).shape
+    (300,)
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 10,
+        lam: Any = "prior",
+        mu: float = 0.1,
+        beta: float = 10,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        n_components: int | None = 50,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        patience: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.hidden = hidden
+        self.lam = lam
+        self.mu = mu
+        self.beta = beta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_components = n_components
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the perceptron.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels of two classes.
+
+        Returns
+        -------
+        self : CostSensitiveMLPClassifier
+            Fitted.
+        """
+        self.fallbacks_ = []
+        self._check_parameters()
+        rows, codes, self.classes_ = check_training_rows(self, X, y, binary=True)
+        random = check_random_state(self.random_state)
+        held_out = self._held_out(codes, random)
+        self._fit_inputs(rows, random)
+        inputs = self._inputs(rows)
+        targets = 2.0 * codes - 1.0
+        self.lam_, weights = cost_weights(self.lam, codes)
+        self.network_ = TanhPerceptron(inputs.shape[1], self.hidden)
+        training, validation = (
+            WeightedErrors(self.network_, inputs[part], targets[part], weights[part])
+            for part in (~held_out, held_out)
+        )
+        self._train(training, validation, self.network_.first_parameters(random))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label of each row by the sign of its score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Predicted labels.
+        """
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(int)])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the output of the perceptron.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+            From -1 to 1, larger for the second class.
+        """
+        check_is_fitted(self)
+        inputs = self._inputs(validate_data(self, X, dtype=FLOATS, reset=False))
+        return self.network_.outputs(self.parameters_, inputs)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give ``(1 + score) / 2`` for the second class, under the cost parameter.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        positive = (1 + self.decision_function(X)) / 2
+        return np.column_stack([1 - positive, positive])
+
+    def _train(
+        self, training: WeightedErrors, validation: WeightedErrors, parameters: np.ndarray
+    ) -> None:
+        steps = descend(
+            training,
+            parameters,
+            damping=self.mu,
+            factor=self.beta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.objective_curve_: list[float] = []
+        self.n_iter_ = 0
+        least, least_at = np.inf, 0
+        for trial in steps:
+            self.n_iter_ += 1
+            if not trial.accepted:
+                continue
+            self.objective_curve_.append(trial.objective)
+            value = trial.objective
+            if len(validation.rows):
+                value = validation.objective(trial.parameters)
+            if value < least:
+                least, least_at, parameters = value, len(self.objective_curve_), trial.parameters
+            if len(self.objective_curve_) - least_at >= self.patience:
+                break
+        self.parameters_ = parameters
+        logger.info("CS-MLP: %d steps tried, J %.4g", self.n_iter_, least)
+
+    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        """Choose the rows for early stopping, the same share of each class."""
+        none = np.zeros(len(codes), dtype=bool)
+        if not self.early_stopping:
+            return none
+        held_out = stratified_share(codes, self.validation_fraction, random)
+        for code in np.setdiff1d(codes, codes[held_out]):
+            rows = int((codes == code).sum())
+            self._fall_back(
+                f"class {self.classes_[code].item()!r} has too few rows ({rows}) to set aside "
+                f"{self.validation_fraction:g} of them; training goes on without early stopping"
+            )
+            return none
+        return held_out
+
+    def _fit_inputs(self, rows: np.ndarray, random: np.random.RandomState) -> None:
+        self.scaler_ = StandardScaler().fit(rows)
+        self.pca_ = None
+        if self.n_components is not None and rows.shape[1] > self.n_components:
+            kept = min(self.n_components, len(rows))
+            self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
+
+    def _inputs(self, rows: np.ndarray) -> np.ndarray:
+        """Return what the perceptron sees, in double precision whatever the rows are."""
+        parts = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+        scaled = (self.scaler_.transform(part.astype(np.float64)) for part in parts)
+        if self.pca_ is None:
+            return np.concatenate(list(scaled))
+        variance = self.pca_.explained_variance_.astype(np.float64)
+        factor = np.zeros_like(variance)
+        np.divide(1, np.sqrt(variance), out=factor, where=variance > _LEAST_VARIANCE * variance[0])
+        return np.concatenate([self.pca_.transform(part) * factor for part in scaled])
+
+    def _check_parameters(self) -> None:
+        for name in ("hidden", "max_iter", "patience"):
+            check_integer(name, getattr(self, name), least=1)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, least=1)
+        above = {"mu": 0, "tol": 0, "beta": 1, "validation_fraction": 0}
+        for name, limit in above.items():
+            value = getattr(self, name)
+            most = 1 if name == "validation_fraction" else np.inf
+            if not (isinstance(value, _NUMBER) and limit < value < most):
+                raise ParameterError(
+                    f"{name}={value!r}: give a number above {limit} and below {most}."
+                )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = tags.classifier_tags or ClassifierTags()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the cost parameter and the weight of each row's squared error.
+
+    Parameters
+    ----------
+    lam : "prior" or float
+        As in `CostSensitiveMLPClassifier`.
+    codes : ndarray of shape (n,)
+        The class of each row, 0 or 1.
+
+    Returns
+    -------
+    lam : float
+        The weight of a row of the majority.
+    weights : ndarray of shape (n,)
+        ``lam`` or ``1 - lam``.
+    """
+    counts = np.bincount(codes, minlength=2)
+    if isinstance(lam, str) and lam == "prior":
+        lam = counts.min() / len(codes)
+    if not (isinstance(lam, _NUMBER) and 0 < lam < 1):
+        raise ParameterError(f'lam={lam!r}: give "prior" or a number between 0 and 1.')
+    return float(lam), np.where(codes == counts.argmax(), lam, 1 - lam)

@@ -1,0 +1,273 @@
+"""CS-DMLP: the weighted loss, the corrected posterior, costs, and early stopping."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.metrics import recall_score, roc_auc_score
+
+from setconv.baselines.cs_dmlp import (
+    CostSensitiveDMLPClassifier,
+    _auc,
+    _forward,
+    class_costs,
+    corrected_posterior,
+    stratified_share,
+)
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.errors import DivergedError, ParameterError
+
+SMALL = {"hidden_layer_sizes": (8,), "max_epochs": 15, "lr": 0.01, "random_state": 0}
+
+
+def rows_of(counts, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(counts)), counts)
+    rng.shuffle(y)
+    return rng.standard_normal((len(y), d)) + 1.5 * y[:, None], y
+
+
+# ------------------------------------------------------------------------------------- the loss
+
+
+@pytest.mark.parametrize(
+    ("cost", "weights"),
+    [("none", [1, 1, 1]), ("balanced", [70 / 150, 70 / 45, 70 / 15]), ([1.0, 5.0, 2.0], [1, 5, 2])],
+)
+def test_the_loss_of_the_first_epoch_equals_the_weighted_formula(cost, weights):
+    X, y = rows_of([50, 15, 5])
+    clf = CostSensitiveDMLPClassifier(
+        hidden_layer_sizes=(6, 5),
+        cost=cost,
+        dropout=0.0,
+        alpha=0.01,
+        lr=1e-12,  # leaves the first weights as they are
+        batch_size=70,
+        max_epochs=1,
+        early_stopping=False,
+        random_state=0,
+    ).fit(X, y)
+    hidden = (X - X.mean(axis=0)) / X.std(axis=0)
+    for matrix, bias in zip(clf.coefs_[:-1], clf.intercepts_[:-1], strict=True):
+        hidden = np.maximum(hidden @ matrix + bias, 0)
+    powers = np.exp(hidden @ clf.coefs_[-1] + clf.intercepts_[-1])
+    chances = (powers / powers.sum(axis=1, keepdims=True))[np.arange(70), y]
+    each = np.array(weights)[y]
+    penalty = 0.01 * sum((matrix**2).sum() for matrix in clf.coefs_)
+    wanted = -(each * np.log(chances)).sum() / each.sum() + penalty
+    assert clf.loss_curve_ == pytest.approx([wanted], rel=1e-5)
+
+
+def test_the_losses_of_batches_add_up_to_the_loss_of_all_rows():
+    X, y = rows_of([60, 10])
+    still = {"lr": 1e-12, "max_epochs": 1, "early_stopping": False, "dropout": 0.0}
+    clf = CostSensitiveDMLPClassifier(**{**SMALL, **still})
+    losses = [clone(clf).set_params(batch_size=size).fit(X, y).loss_curve_[0] for size in (9, 70)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_training_with_weight_3_equals_training_with_every_row_three_times():
+    # Both classes have the same features, so that repeating one leaves the standardisation alone.
+    rng = np.random.default_rng(0)
+    X, alike = rng.standard_normal((12, 4)), {"early_stopping": False, "dropout": 0.0}
+    weighted = CostSensitiveDMLPClassifier(**SMALL, **alike, cost={"a": 1, "b": 3})
+    weighted.fit(np.vstack([X, X]), ["a"] * 12 + ["b"] * 12)
+    repeated = CostSensitiveDMLPClassifier(**SMALL, **alike, cost="none")
+    repeated.fit(np.vstack([X, X, X, X]), ["a"] * 12 + ["b"] * 36)
+    for one, other in zip(weighted.coefs_, repeated.coefs_, strict=True):
+        assert np.allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("dropout", [0.2, 0.5])
+def test_dropout_leaves_out_its_share_and_keeps_the_mean(dropout):
+    generator = torch.Generator().manual_seed(0)
+    layers = [(torch.eye(3), torch.zeros(3)), (torch.eye(3), torch.zeros(3))]
+    outputs = _forward(torch.ones(20_000, 3), layers, dropout, generator)
+    assert outputs.unique().tolist() == pytest.approx([0, 1 / (1 - dropout)])
+    assert outputs.mean().item() == pytest.approx(1, abs=0.02)
+
+
+# ------------------------------------------------------------------------------------ the costs
+
+
+def test_balanced_costs_give_each_class_the_same_weight_in_all():
+    codes = np.repeat([0, 1, 2], [50, 15, 5])
+    costs = class_costs("balanced", codes, np.arange(3))
+    assert np.allclose(costs * [50, 15, 5], 70 / 3)
+
+
+def test_costs_by_label_and_in_order_are_the_same():
+    codes, classes = np.array([0, 1, 1]), np.array(["no", "yes"])
+    assert class_costs({"yes": 3, "no": 2}, codes, classes).tolist() == [2, 3]
+    assert class_costs([2, 3], codes, classes).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        ("equal", "balanced"),
+        ({0: 1.0}, r"no weight for the classes \[1\]"),
+        ([1, 2, 3], "2 classes"),
+        ([1, 0], "positive"),
+        ([1, np.nan], "positive"),
+        (["a", "b"], "a number for each class"),
+        (None, "give one weight for each"),
+    ],
+)
+def test_wrong_costs_are_refused(cost, words):
+    X, y = rows_of([20, 20])
+    with pytest.raises(ParameterError, match=words):
+        CostSensitiveDMLPClassifier(cost=cost).fit(X, y)
+
+
+def test_the_posterior_mode_trains_without_costs_and_corrects_afterwards():
+    X, y = rows_of([120, 30, 10])
+    plain = CostSensitiveDMLPClassifier(**SMALL, cost="none").fit(X, y)
+    corrected = CostSensitiveDMLPClassifier(**SMALL, cost="posterior").fit(X, y)
+    weighted = plain.predict_proba(X) * (160 / (3 * np.array([120, 30, 10])))
+    wanted = weighted / weighted.sum(axis=1, keepdims=True)
+    assert np.allclose(corrected.predict_proba(X), wanted)
+    assert np.array_equal(corrected.predict(X), wanted.argmax(axis=1))
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.1, 50), st.floats(0.1, 50))
+def test_the_corrected_decision_is_the_threshold_of_least_risk(chance, cost_0, cost_1):
+    corrected = corrected_posterior(np.array([[1 - chance, chance]]), np.array([cost_0, cost_1]))
+    threshold = cost_0 / (cost_0 + cost_1)
+    if abs(chance - threshold) > 1e-9:
+        assert (corrected[0, 1] > 0.5) == (chance > threshold)
+
+
+@pytest.mark.parametrize("cost", ["balanced", "posterior"])
+def test_costs_raise_the_recall_of_the_minority(cost):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [570, 30])
+    X = rng.standard_normal((600, 3)) + y[:, None]
+    recalls = [
+        recall_score(y, CostSensitiveDMLPClassifier(**SMALL, cost=one).fit(X, y).predict(X))
+        for one in ("none", cost)
+    ]
+    assert recalls[1] > recalls[0] + 0.2
+
+
+# ------------------------------------------------------------------------------- early stopping
+
+
+def test_the_rows_set_aside_are_a_share_of_each_class():
+    codes = np.repeat([0, 1, 2, 3], [100, 25, 5, 4])
+    drawn = stratified_share(codes, 0.1, np.random.RandomState(0))
+    assert np.bincount(codes[drawn], minlength=4).tolist() == [10, 3, 1, 0]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40))
+def test_the_auc_by_ranks_is_that_of_the_curve(pairs):
+    positive, scores = np.array([one for one, _ in pairs]), np.array([two for _, two in pairs])
+    if 0 < positive.sum() < len(positive):
+        assert _auc(positive, scores) == pytest.approx(roc_auc_score(positive, scores))
+
+
+def test_training_stops_after_patience_and_keeps_the_best_epoch():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 20)), rng.integers(0, 2, 400)  # nothing to learn
+    parameters = {**SMALL, "max_epochs": 100, "patience": 4}
+    clf = CostSensitiveDMLPClassifier(**parameters).fit(X, y)
+    best = int(np.argmax(clf.validation_auc_))
+    assert clf.n_epochs_ == len(clf.validation_auc_) == best + 1 + 4 < 100
+    stopped_there = clone(clf).set_params(max_epochs=best + 1).fit(X, y)
+    assert np.array_equal(stopped_there.predict_proba(X), clf.predict_proba(X))
+
+
+def test_without_early_stopping_all_epochs_are_run():
+    X, y = rows_of([30, 10])
+    clf = CostSensitiveDMLPClassifier(**SMALL, early_stopping=False).fit(X, y)
+    assert clf.n_epochs_ == 15
+    assert clf.validation_auc_ == []
+
+
+def test_a_class_with_too_few_rows_to_set_aside_is_said():
+    X, y = rows_of([60, 40, 1])
+    with pytest.warns(FallbackWarning, match=r"2 \(1\)"):
+        clf = CostSensitiveDMLPClassifier(**SMALL).fit(X, y)
+    assert "mean over the other classes" in clf.fallbacks_[0]
+    assert len(clf.validation_auc_) == clf.n_epochs_
+
+
+def test_two_classes_with_too_few_rows_of_one_are_trained_to_the_end_and_said():
+    X, y = rows_of([500, 1])
+    with pytest.warns(FallbackWarning, match=r"1 \(1\); all 15 epochs"):
+        clf = CostSensitiveDMLPClassifier(**SMALL).fit(X, y)
+    assert clf.n_epochs_ == 15
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+# ------------------------------------------------------------------------------------ the whole
+
+
+def test_learns_three_classes():
+    X, y = rows_of([200, 60, 30])
+    clf = CostSensitiveDMLPClassifier(**{**SMALL, "max_epochs": 40}).fit(X, y)
+    assert roc_auc_score(y, clf.predict_proba(X), multi_class="ovr") > 0.95
+
+
+def test_the_same_seed_gives_the_same_result_and_the_global_generator_is_left_alone():
+    X, y = rows_of([60, 20])
+    before = torch.get_rng_state()
+    results = [
+        CostSensitiveDMLPClassifier(**{**SMALL, "random_state": seed}).fit(X, y).predict_proba(X)
+        for seed in (0, 0, 1)
+    ]
+    assert np.array_equal(results[0], results[1])
+    assert not np.array_equal(results[0], results[2])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_prediction_does_not_depend_on_the_rows_next_to_it():
+    X, y = rows_of([60, 20], d=40)
+    X = X.astype(np.float32)
+    clf = CostSensitiveDMLPClassifier(**SMALL).fit(X, y)
+    alone = np.vstack([clf.predict_proba(row[None]) for row in X])
+    assert np.allclose(alone, clf.predict_proba(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (1, 2), ("no", "yes")])
+def test_names_of_the_classes_change_nothing(labels):
+    X, y = rows_of([60, 20])
+    clf = CostSensitiveDMLPClassifier(**SMALL)
+    wanted, got = clone(clf).fit(X, y), clone(clf).fit(X, np.array(labels)[y])
+    assert np.array_equal(wanted.predict_proba(X), got.predict_proba(X))
+    assert np.array_equal(np.array(labels)[wanted.predict(X)], got.predict(X))
+
+
+def test_constant_features_and_duplicate_rows_work():
+    X, y = np.ones((40, 3)), np.repeat([0, 1], [30, 10])
+    X[:, 0] = y
+    clf = CostSensitiveDMLPClassifier(**{**SMALL, "max_epochs": 40}).fit(X, y)
+    assert np.array_equal(clf.predict(X), y)
+
+
+def test_a_loss_out_of_the_range_of_numbers_is_an_error_that_names_the_step():
+    X, y = rows_of([30, 30])
+    with pytest.raises(DivergedError, match="lr=1e\\+30"):
+        CostSensitiveDMLPClassifier(lr=1e30, early_stopping=False).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"hidden_layer_sizes": 3},
+        {"hidden_layer_sizes": (0,)},
+        {"dropout": 1.0},
+        {"alpha": -1},
+        {"lr": 0},
+        {"batch_size": 0},
+        {"max_epochs": 1.5},
+        {"validation_fraction": 0},
+        {"patience": 0},
+    ],
+)
+def test_wrong_parameters_are_named(wrong):
+    (name,) = wrong
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        CostSensitiveDMLPClassifier(**wrong).fit(np.eye(2), [0, 1])

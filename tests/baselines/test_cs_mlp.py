@@ -1,0 +1,274 @@
+"""CS-MLP: the Jacobian, the weighted normal equations, steps that only lower, and the cost."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import recall_score, roc_auc_score
+
+from setconv.baselines import levenberg_marquardt
+from setconv.baselines.cs_dmlp import stratified_share
+from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier, cost_weights
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.levenberg_marquardt import TanhPerceptron, WeightedErrors, descend
+from setconv.errors import LabelError, ParameterError
+
+SMALL = {"hidden": 3, "random_state": 0}
+
+
+def rows_of(majority, minority, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], [majority, minority])
+    rng.shuffle(y)
+    return rng.standard_normal((len(y), d)) + 1.5 * y[:, None], y
+
+
+def problem(n=60, d=3, hidden=4, seed=0):
+    X, y = rows_of(n - n // 4, n // 4, d, seed)
+    network = TanhPerceptron(d, hidden)
+    errors = WeightedErrors(network, X, 2.0 * y - 1, np.where(y == 1, 0.75, 0.25))
+    return errors, network.first_parameters(np.random.RandomState(seed)), y
+
+
+# --------------------------------------------------------------------------- Levenberg-Marquardt
+
+
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 1000))
+@settings(max_examples=25, deadline=None)
+def test_the_jacobian_equals_autograd(n_inputs, hidden, seed):
+    rng = np.random.default_rng(seed)
+    network = TanhPerceptron(n_inputs, hidden)
+    parameters, rows = rng.standard_normal(network.size), rng.standard_normal((7, n_inputs))
+
+    def outputs(vector):
+        inner = vector[: n_inputs * hidden].reshape(hidden, n_inputs)
+        bias, outer = vector[n_inputs * hidden : -1].reshape(2, hidden)
+        units = torch.tanh(torch.tensor(rows) @ inner.T + bias)
+        return torch.tanh(units @ outer + vector[-1])
+
+    wanted = torch.autograd.functional.jacobian(outputs, torch.tensor(parameters))
+    values, jacobian = network.jacobian(parameters, rows)
+    assert network.size == (n_inputs + 2) * hidden + 1
+    assert np.allclose(jacobian, wanted.numpy(), rtol=0, atol=1e-12)
+    assert np.allclose(values, outputs(torch.tensor(parameters)).numpy(), rtol=0, atol=1e-12)
+    assert np.array_equal(values, network.outputs(parameters, rows))
+
+
+def test_normal_equations_in_chunks_equal_those_of_the_two_classes_at_once(monkeypatch):
+    monkeypatch.setattr(levenberg_marquardt, "CHUNK", 7)
+    errors, parameters, y = problem()
+    outputs, jacobian = errors.network.jacobian(parameters, errors.rows)
+    missing = 2.0 * y - 1 - outputs
+    (major, minor), lam = (y == 0, y == 1), 0.25
+    total = lam * major.sum() + (1 - lam) * minor.sum()
+    curvature = lam * jacobian[major].T @ jacobian[major]
+    curvature += (1 - lam) * jacobian[minor].T @ jacobian[minor]
+    descent = lam * jacobian[major].T @ missing[major]
+    descent += (1 - lam) * jacobian[minor].T @ missing[minor]
+    upper, got = errors.normal_equations(parameters)
+    assert np.allclose(np.triu(upper), np.triu(curvature) / total)
+    assert np.allclose(got, descent / total)
+    objective = lam * (missing[major] ** 2).sum() + (1 - lam) * (missing[minor] ** 2).sum()
+    assert errors.objective(parameters) == pytest.approx(objective / total)
+
+
+def test_the_descent_is_half_the_negative_gradient_of_the_objective_by_finite_differences():
+    errors, parameters, _ = problem()
+    _, descent = errors.normal_equations(parameters)
+    for number, direction in enumerate(np.eye(len(parameters)) * 1e-6):
+        rise = errors.objective(parameters + direction) - errors.objective(parameters - direction)
+        assert descent[number] == pytest.approx(-rise / 2e-6 / 2, abs=1e-7)
+
+
+def test_the_first_step_solves_the_damped_normal_equations():
+    errors, parameters, _ = problem()
+    upper, descent = errors.normal_equations(parameters)
+    curvature = np.triu(upper) + np.triu(upper, 1).T
+    wanted = np.linalg.solve(curvature + 0.1 * np.eye(len(parameters)), descent)
+    settings = {"damping": 0.1, "factor": 10, "max_iter": 5, "tol": 1e-4}
+    trial = next(descend(errors, parameters, **settings))
+    assert trial.accepted
+    assert np.allclose(trial.parameters - parameters, wanted)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_bad_steps_are_rejected_and_the_objective_only_falls(seed):
+    errors, parameters, _ = problem(seed=seed)
+    objective, rejected = errors.objective(parameters), 0
+    steps = descend(errors, parameters, damping=1e-9, factor=10, max_iter=40, tol=1e-12)
+    for trial in steps:
+        if trial.accepted:
+            assert trial.objective < objective
+        else:
+            rejected += 1
+            assert np.array_equal(trial.parameters, parameters)
+            assert trial.objective == objective
+        parameters, objective = trial.parameters, trial.objective
+        assert objective == pytest.approx(errors.objective(parameters))
+    assert rejected > 0
+
+
+def test_too_few_steps_are_said():
+    errors, parameters, _ = problem()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        list(descend(errors, parameters, damping=0.1, factor=10, max_iter=2, tol=1e-12))
+
+
+# ------------------------------------------------------------------------------------- the cost
+
+
+@pytest.mark.parametrize("minority", [0, 1])
+def test_the_prior_gives_both_classes_the_same_weight_in_all(minority):
+    codes = np.where(np.arange(50) < 8, minority, 1 - minority)
+    lam, weights = cost_weights("prior", codes)
+    assert lam == 8 / 50
+    assert np.allclose(weights[codes == minority], 42 / 50)
+    assert weights[codes == 0].sum() == pytest.approx(weights[codes == 1].sum())
+
+
+def test_a_number_is_the_weight_of_the_majority():
+    _, weights = cost_weights(0.3, np.array([0, 1, 1]))
+    assert np.allclose(weights, [0.7, 0.3, 0.3])
+
+
+@pytest.mark.parametrize("lam", [0, 1.0, "half", None])
+def test_a_wrong_cost_is_refused(lam):
+    X, y = rows_of(20, 10)
+    with pytest.raises(ParameterError, match=r"^lam="):
+        CostSensitiveMLPClassifier(lam=lam).fit(X, y)
+
+
+def test_a_smaller_lam_raises_the_recall_of_the_minority():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [570, 30])
+    X = rng.standard_normal((600, 3)) + y[:, None]
+    recalls = [
+        recall_score(y, CostSensitiveMLPClassifier(**SMALL, lam=lam).fit(X, y).predict(X))
+        for lam in (0.5, "prior")
+    ]
+    assert recalls[1] > recalls[0] + 0.2
+
+
+# ------------------------------------------------------------------------------------ the whole
+
+
+@pytest.mark.parametrize("d", [5, 80])
+def test_learns_with_and_without_principal_components(d):
+    X, y = rows_of(300, 40, d)
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X.astype(np.float32), y)
+    assert (clf.pca_ is None) == (d == 5)
+    assert len(clf.parameters_) == (min(d, 50) + 2) * 3 + 1
+    fresh, labels = rows_of(300, 40, d, seed=1)
+    assert roc_auc_score(labels, clf.decision_function(fresh)) > 0.9
+
+
+def test_principal_components_are_standardised_and_those_without_variance_are_0():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 60))  # of rank 3
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X, np.arange(100) % 2)
+    inputs = clf._inputs(X)
+    assert np.allclose(inputs[:, :3].std(axis=0, ddof=1), 1)
+    assert np.all(inputs[:, 3:] == 0)
+
+
+def test_early_stopping_keeps_the_step_with_the_least_error_on_the_rows_set_aside():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 10)), np.arange(300) % 3 // 2  # nothing to learn
+    clf = CostSensitiveMLPClassifier(hidden=5, patience=3, random_state=0).fit(X, y)
+    random = np.random.RandomState(0)
+    aside = stratified_share(y, 0.2, random)
+    inputs = (X - X.mean(axis=0)) / X.std(axis=0)
+    targets, weights = 2.0 * y - 1, np.where(y == 1, 2 / 3, 1 / 3)
+    training = WeightedErrors(clf.network_, inputs[~aside], targets[~aside], weights[~aside])
+    start = clf.network_.first_parameters(random)
+    steps = descend(training, start, damping=0.1, factor=10, max_iter=500, tol=1e-4)
+    path = [trial.parameters for trial in steps if trial.accepted]
+    missing = [targets[aside] - clf.network_.outputs(one, inputs[aside]) for one in path]
+    errors = [(weights[aside] * one**2).sum() for one in missing]
+    best = next(k for k in range(len(path)) if errors[k] < min(errors[k + 1 : k + 4]))
+    assert len(clf.objective_curve_) == best + 1 + 3 < len(path)
+    assert np.allclose(clf.parameters_, path[best])
+
+
+def test_a_class_with_too_few_rows_to_set_aside_is_said():
+    X, y = rows_of(500, 1)
+    with pytest.warns(FallbackWarning, match=r"class 1 has too few rows \(1\)"):
+        clf = CostSensitiveMLPClassifier(**SMALL).fit(X, y)
+    assert len(clf.fallbacks_) == 1
+    assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_the_same_seed_gives_the_same_result_and_another_gives_another():
+    X, y = rows_of(80, 20)
+    results = [
+        CostSensitiveMLPClassifier(hidden=3, random_state=seed).fit(X, y).decision_function(X)
+        for seed in (0, 0, 1)
+    ]
+    assert np.array_equal(results[0], results[1])
+    assert not np.array_equal(results[0], results[2])
+
+
+def test_a_prediction_does_not_depend_on_the_rows_next_to_it():
+    X, y = rows_of(60, 20, d=80)
+    X = X.astype(np.float32)
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X, y)
+    alone = np.concatenate([clf.decision_function(row[None]) for row in X])
+    assert np.allclose(alone, clf.decision_function(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (1, 2), ("no", "yes")])
+def test_names_of_the_classes_change_nothing(labels):
+    X, y = rows_of(60, 20)
+    clf = CostSensitiveMLPClassifier(**SMALL)
+    wanted, got = clone(clf).fit(X, y), clone(clf).fit(X, np.array(labels)[y])
+    assert np.array_equal(wanted.decision_function(X), got.decision_function(X))
+    assert np.array_equal(np.array(labels)[wanted.predict(X)], got.predict(X))
+
+
+def test_probabilities_follow_from_the_score():
+    X, y = rows_of(60, 20)
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X, y)
+    assert np.allclose(clf.predict_proba(X)[:, 1], (clf.decision_function(X) + 1) / 2)
+
+
+@pytest.mark.parametrize("d", [3, 60])
+def test_constant_features_and_duplicate_rows_work(d):
+    X, y = np.ones((60, d)), np.repeat([0, 1], [50, 10])
+    X[:, 0] = y
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X, y)
+    assert np.array_equal(clf.predict(X), y)
+
+
+def test_fewer_rows_than_components_work():
+    X, y = rows_of(20, 10, d=100)
+    clf = CostSensitiveMLPClassifier(**SMALL).fit(X, y)
+    assert clf.pca_.n_components_ == 30
+    assert roc_auc_score(y, clf.decision_function(X)) > 0.9
+
+
+def test_three_classes_are_refused_and_the_wrapper_is_named():
+    with pytest.raises(LabelError, match="OneVsRestClassifier"):
+        CostSensitiveMLPClassifier().fit(np.eye(3), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"hidden": 0},
+        {"mu": 0},
+        {"beta": 1},
+        {"max_iter": 0},
+        {"tol": -1},
+        {"n_components": 0},
+        {"validation_fraction": 1.0},
+        {"patience": 0},
+    ],
+)
+def test_wrong_parameters_are_named(wrong):
+    (name,) = wrong
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        CostSensitiveMLPClassifier(**wrong).fit(np.eye(2), [0, 1])

@@ -1,0 +1,376 @@
+"""EUS: the fitness against brute force, the operators and the search of CHC, the sampler."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from setconv.baselines.eus import EvolutionaryUnderSampler
+from setconv.baselines.eus_fitness import Fitness, NearestChosen, windows
+from setconv.baselines.eus_search import CHC, biased_hux, diverge, hamming
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.resampled import ResampledClassifier
+from setconv.errors import LabelError, ParameterError
+
+SHORT = {"max_evaluations": 600, "random_state": 0}
+
+
+def two_clouds(n_majority=120, n_minority=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_majority + n_minority, 3))
+    y = np.repeat([0, 1], [n_majority, n_minority])
+    X[y == 1] += 1
+    order = rng.permutation(len(y))
+    return X[order], y[order]
+
+
+def slow_nearest(X, chosen, row):
+    """The nearest other chosen row, or None, by looking at each in turn."""
+    best, shortest = None, np.inf
+    for other in np.flatnonzero(chosen):
+        distance = np.sum((X[row] - X[other]) ** 2)
+        if other != row and distance < shortest:
+            best, shortest = other, distance
+    return best
+
+
+def slow_fitness(X, reduced, chosen, rows, measure, penalty, target):
+    right = {True: [], False: []}
+    for row in rows:
+        nearest = slow_nearest(X, chosen, row)
+        right[reduced[row]].append(nearest is not None and reduced[nearest] == reduced[row])
+    tnr, tpr = np.mean(right[True]), np.mean(right[False])
+    value = np.sqrt(tpr * tnr) if measure == "gmean" else (1 + tpr - (1 - tnr)) / 2
+    wanted = target * np.sum(chosen & ~reduced) / np.sum(~reduced)
+    return value - penalty * abs(1 - np.sum(chosen & reduced) / wanted)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    length=st.integers(1, 30),
+    density=st.sampled_from([0.05, 0.3, 0.9]),
+    measure=st.sampled_from(["gmean", "auc"]),
+    kind=st.sampled_from(["majority", "global"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_fitness_is_that_of_brute_force_leave_one_out(seed, length, density, measure, kind):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((24, 2)) + 100
+    reduced = np.arange(24) % 4 > 0
+    genes = np.flatnonzero(reduced) if kind == "majority" else np.arange(24)
+    chromosomes = rng.random((5, len(genes))) < density
+    chosen = np.ones((5, 24), dtype=bool)
+    chosen[:, genes] = chromosomes
+    chosen[:, 0] = True  # some minority row, for the balance term to have a ratio
+    chromosomes = chosen[:, genes]
+    rows = rng.permutation(24)[:15]
+    rows = np.union1d(rows, [0, 1])
+    fitness = Fitness(NearestChosen(X, length), reduced, genes, 9, measure, 0.3)
+    slow = [slow_fitness(X, reduced, one, rows, measure, 0.3, 9) for one in chosen]
+    assert np.allclose(fitness(chromosomes, rows), slow)
+
+
+# Majority at 0, 1, 2 and 20, minority at 10 and 11.5.
+LINE = np.array([[0], [1], [2], [20], [10], [11.5]])
+IS_MAJORITY = np.array([True, True, True, True, False, False])
+
+
+@pytest.mark.parametrize(
+    ("bits", "measure", "expected"),
+    [
+        # 0 -> 10 and 20 -> 11.5 are wrong, 1 -> 0 and 2 -> 0 right; as many as the minority
+        ([1, 0, 0, 1], "gmean", np.sqrt(0.5)),
+        ([1, 0, 0, 1], "auc", 0.75),
+        # only 20 -> 11.5 is wrong; twice as many as the minority
+        ([1, 1, 1, 1], "gmean", np.sqrt(0.75) - 0.2),
+        ([1, 1, 1, 1], "auc", 0.875 - 0.2),
+        # no majority row: all are called minority, and beta is 0
+        ([0, 0, 0, 0], "gmean", 0 - 0.2),
+        ([0, 0, 0, 0], "auc", 0.5 - 0.2),
+    ],
+)
+def test_fitness_on_a_line_worked_by_hand(bits, measure, expected):
+    fitness = Fitness(NearestChosen(LINE, 2), IS_MAJORITY, np.arange(4), 2, measure, 0.2)
+    assert fitness(np.array([bits], dtype=bool), np.arange(6)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("length", [1, 5])
+def test_a_choice_of_nothing_or_of_one_row_is_wrong_everywhere(length):
+    fitness = Fitness(NearestChosen(LINE, length), IS_MAJORITY, np.arange(6), 2, "gmean", 0.2)
+    nothing, one_minority_row = np.zeros((2, 6), dtype=bool)
+    one_minority_row[4] = True
+    assert fitness(np.array([nothing, one_minority_row]), np.arange(6)) == pytest.approx(-0.2)
+    nearest = fitness.nearest(np.array([one_minority_row]), np.arange(6))
+    assert nearest.tolist() == [[4, 4, 4, 4, -1, 4]]
+
+
+def test_duplicates_are_neighbours_of_each_other_but_no_row_is_its_own():
+    X = np.array([[1.0], [1.0], [5.0], [5.0]])
+    nearest = NearestChosen(X, 1)
+    assert nearest(np.ones((1, 4), dtype=bool), np.arange(4)).tolist() == [[1, 0, 3, 2]]
+    assert nearest(np.array([[True, False, True, False]]), np.arange(4)).tolist() == [[2, 0, 0, 2]]
+
+
+def test_windows_are_disjoint_strata_as_large_as_the_minority_and_all_of_it():
+    reduced = np.arange(103) % 10 > 0  # 92 and 11
+    parts = windows(reduced, np.random.RandomState(0))
+    assert len(parts) == 8
+    strata = [part[reduced[part]] for part in parts]
+    assert sorted(np.concatenate(strata)) == np.flatnonzero(reduced).tolist()
+    assert {len(stratum) for stratum in strata} == {11, 12}
+    for part in parts:
+        assert sorted(part[~reduced[part]]) == np.flatnonzero(~reduced).tolist()
+
+
+def test_there_is_one_window_where_the_classes_are_nearly_as_large():
+    (part,) = windows(np.arange(30) < 17, np.random.RandomState(0))
+    assert sorted(part) == list(range(30))
+
+
+def test_crossover_changes_differing_bits_only_with_the_stated_probabilities():
+    first = np.tile([True, True, False, False], (30_000, 1))
+    second = np.tile([True, False, True, False], (30_000, 1))
+    children = biased_hux(first, second, np.random.RandomState(0))
+    means = children.reshape(2, -1, 4).mean(axis=1)
+    # A 1 stays with probability 1/2; a 0 becomes 1 with probability 1/2 * 1/4.
+    expected = [[1, 0.5, 0.125, 0], [1, 0.125, 0.5, 0]]
+    assert np.allclose(means, expected, atol=0.01)
+    assert np.array_equal(means[:, [0, 3]], [[1, 0], [1, 0]])
+
+
+def test_crossover_switches_a_bit_on_only_where_the_other_parent_loses_it():
+    parents = np.random.default_rng(0).random((2, 50, 40)) < 0.5
+    first, second = biased_hux(*parents, np.random.RandomState(0)).reshape(2, 50, 40)
+    gained = (first & ~parents[0], second & ~parents[1])
+    lost = (parents[0] & ~first, parents[1] & ~second)
+    assert gained[0].any()
+    assert not (gained[0] & ~lost[1]).any()
+    assert not (gained[1] & ~lost[0]).any()
+
+
+def test_a_restart_redraws_about_a_third_of_the_bits_of_the_best():
+    made = diverge(np.array([True, False]), 30_000, np.random.RandomState(0))
+    assert np.allclose(made.mean(axis=0), [0.65 + 0.35 * 0.25, 0.35 * 0.25], atol=0.01)
+
+
+def test_hamming_counts_differing_bits():
+    bits = np.random.default_rng(0).random((6, 50)) < 0.5
+    counted = [[int(np.sum(a != b)) for b in bits] for a in bits]
+    assert hamming(bits).tolist() == counted
+
+
+def agreement(wanted):
+    return lambda chromosomes, _generation: (chromosomes == wanted).mean(axis=1)
+
+
+def test_the_best_fitness_never_falls_and_the_search_finds_what_is_wanted():
+    wanted = np.arange(40) % 5 == 0
+    search = CHC(agreement(wanted), 40, 20, np.random.RandomState(0))
+    best = search.run(3000)
+    history = search.history
+    assert np.all(np.diff(history["best"]) >= 0)
+    assert history["restarts"][-1] > 0
+    assert np.array_equal(best, wanted)
+    assert 3000 <= history["evaluations"][-1] < 3000 + 20
+    assert history["evaluations"][0] == 20
+
+
+def test_no_children_until_the_threshold_lies_below_half_the_distance_of_the_parents():
+    search = CHC(agreement(True), 60, 2, np.random.RandomState(3))
+    half = int(hamming(search.population)[0, 1]) // 2
+    assert half <= 60 // 4
+    evaluations = search_evaluations(search, 4)
+    waiting = 60 // 4 - half + 1
+    assert evaluations[: waiting + 2] == [2] * (waiting + 1) + [4]
+
+
+def search_evaluations(search, limit):
+    search.run(limit)
+    return search.history["evaluations"].tolist()
+
+
+def test_a_worse_child_takes_no_place_and_one_as_good_does():
+    for gain, survives in [(-1.0, False), (0.0, True)]:
+        search = CHC(
+            lambda bits, generation, gain=gain: np.full(len(bits), gain * generation),
+            60,
+            2,
+            np.random.RandomState(0),
+        )
+        before = search.population
+        search.threshold = 1
+        search.run(3)
+        assert search.threshold == (1 if survives else int(0.35 * 0.65 * 60))
+        assert np.array_equal(before[0], search.population[0]) is not survives
+
+
+def test_the_rows_kept_are_balanced_and_all_of_the_minority_stays():
+    X, y = two_clouds()
+    sampler = EvolutionaryUnderSampler(random_state=0)
+    X_kept, y_kept = sampler.fit_resample(X, y)
+    majority, minority = np.bincount(y_kept)
+    assert minority == 20
+    assert abs(majority - 20) <= 1
+    assert np.array_equal(X_kept, X[sampler.sample_indices_])
+    assert np.array_equal(y_kept, y[sampler.sample_indices_])
+
+
+def test_the_search_beats_chance_and_reports_the_fitness_of_what_it_kept():
+    X, y = two_clouds()
+    sampler = EvolutionaryUnderSampler(windowing=False, **SHORT)
+    sampler.fit_resample(X, y)
+    chosen = np.isin(np.arange(len(y)), sampler.sample_indices_)
+    slow = slow_fitness(X, y == 0, chosen, range(len(y)), "gmean", 0.2, 20)
+    assert sampler.fitness_ == pytest.approx(slow)
+    assert sampler.history_["best"][-1] == pytest.approx(slow)
+    assert np.all(np.diff(sampler.history_["best"]) >= 0)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        some = rng.choice(np.flatnonzero(y == 0), 20, replace=False)
+        at_random = np.isin(np.arange(len(y)), some) | (y == 1)
+        at_random = slow_fitness(X, y == 0, at_random, range(len(y)), "gmean", 0.2, 20)
+        assert sampler.fitness_ > at_random
+
+
+def test_without_the_balance_term_the_search_decides_how_many_rows_stay():
+    X, y = two_clouds()
+    free = EvolutionaryUnderSampler(balance=False, windowing=False, **SHORT)
+    free.fit_resample(X, y)
+    chosen = np.isin(np.arange(len(y)), free.sample_indices_)
+    slow = slow_fitness(X, y == 0, chosen, range(len(y)), "gmean", 0, 20)
+    assert free.fitness_ == pytest.approx(slow)
+
+
+def test_global_selection_leaves_out_minority_rows_too():
+    X, y = two_clouds()
+    sampler = EvolutionaryUnderSampler(selection="global", **SHORT)
+    _, y_kept = sampler.fit_resample(X, y)
+    majority, minority = np.bincount(y_kept)
+    assert 0 < minority < 20
+    assert abs(majority - minority) <= 2
+
+
+def test_the_strategy_gives_the_number_that_the_balance_term_pulls_towards():
+    X, y = two_clouds()
+    for strategy, wanted in [(0.5, 40), ({0: 30}, 30), ("majority", 20)]:
+        sampler = EvolutionaryUnderSampler(penalty=5, sampling_strategy=strategy, **SHORT)
+        _, y_kept = sampler.fit_resample(X, y)
+        assert abs(np.sum(y_kept == 0) - wanted) <= 1
+
+
+def test_the_length_of_the_lists_does_not_change_the_result():
+    X, y = two_clouds()
+    kept = []
+    for length in (1, 7, 300):
+        sampler = EvolutionaryUnderSampler(n_neighbors_cache=length, **SHORT)
+        sampler.fit_resample(X, y)
+        kept.append(sampler.sample_indices_.tolist())
+    assert kept[0] == kept[1] == kept[2]
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (1, 2), (2, 1), ("no", "yes"), (True, False)])
+def test_the_rows_kept_do_not_depend_on_what_the_classes_are_called(labels):
+    X, y = two_clouds(60, 15)
+    plain = EvolutionaryUnderSampler(**SHORT)
+    plain.fit_resample(X, y)
+    named = EvolutionaryUnderSampler(**SHORT)
+    _, y_kept = named.fit_resample(X, np.array(labels)[y])
+    assert np.array_equal(plain.sample_indices_, named.sample_indices_)
+    assert set(y_kept.tolist()) == set(labels)
+
+
+def test_the_same_seed_keeps_the_same_rows_and_another_seed_others():
+    X, y = two_clouds()
+    kept = []
+    for seed in (0, 0, 1):
+        sampler = EvolutionaryUnderSampler(max_evaluations=300, random_state=seed)
+        sampler.fit_resample(X, y)
+        kept.append(sampler.sample_indices_.tolist())
+    assert kept[0] == kept[1] != kept[2]
+
+
+def test_sparse_and_single_precision_rows_work_and_stay_so():
+    X, y = two_clouds(60, 15)
+    dense = EvolutionaryUnderSampler(**SHORT)
+    dense.fit_resample(X, y)
+    thin = EvolutionaryUnderSampler(**SHORT)
+    X_kept, _ = thin.fit_resample(sparse.csr_matrix(X), y)
+    assert sparse.issparse(X_kept)
+    assert np.array_equal(dense.sample_indices_, thin.sample_indices_)
+    X_kept, _ = EvolutionaryUnderSampler(**SHORT).fit_resample(X.astype(np.float32), y)
+    assert X_kept.dtype == np.float32
+
+
+def test_whole_numbers_work_as_rows():
+    X, y = two_clouds(60, 15)
+    X = np.round(3 * X).astype(int)
+    X_kept, _ = EvolutionaryUnderSampler(**SHORT).fit_resample(X, y)
+    assert X_kept.dtype == X.dtype
+
+
+@pytest.mark.parametrize("rows", ["duplicates", "constant"])
+def test_duplicate_rows_and_constant_features_work(rows):
+    X, y = two_clouds(60, 15)
+    X = np.repeat(X[::5], 5, axis=0) if rows == "duplicates" else np.ones_like(X)
+    _, y_kept = EvolutionaryUnderSampler(**SHORT).fit_resample(X, y)
+    assert np.sum(y_kept == 1) == 15
+    assert 0 < np.sum(y_kept == 0) < 60
+
+
+def test_an_imbalance_ratio_of_500_works():
+    X, y = two_clouds(1000, 2)
+    _, y_kept = EvolutionaryUnderSampler(max_evaluations=3000, random_state=0).fit_resample(X, y)
+    majority, minority = np.bincount(y_kept)
+    assert minority == 2
+    assert majority < 100
+
+
+def test_a_class_with_one_row_is_an_error_that_names_it():
+    X, y = two_clouds(30, 1)
+    with pytest.raises(LabelError, match=r"class 'rare' has 1 row; leave-one-out"):
+        EvolutionaryUnderSampler().fit_resample(X, np.array(["common", "rare"])[y])
+
+
+def test_three_classes_are_an_error_that_names_the_wrapper():
+    X, y = two_clouds()
+    with pytest.raises(LabelError, match="OneVsRestClassifier"):
+        EvolutionaryUnderSampler().fit_resample(X, np.arange(len(y)) % 3)
+    with pytest.raises(LabelError, match="OneVsRestClassifier"):
+        ResampledClassifier(EvolutionaryUnderSampler()).fit(X, np.arange(len(y)) % 3)
+
+
+def test_balanced_classes_are_warned_of_and_stay_as_they_were():
+    X, y = two_clouds(20, 20)
+    sampler = EvolutionaryUnderSampler(**SHORT)
+    with pytest.warns(FallbackWarning, match="as they were"):
+        X_kept, _ = sampler.fit_resample(X, y)
+    assert len(X_kept) == 40
+    assert len(sampler.fallbacks_) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"selection": "some"}, "selection is 'some'"),
+        ({"measure": "f1"}, "measure is 'f1'"),
+        ({"population": 1}, "population is 1"),
+        ({"max_evaluations": 0}, "max_evaluations is 0"),
+        ({"n_neighbors_cache": 2.5}, "n_neighbors_cache is 2.5"),
+        ({"penalty": -1}, "penalty is -1"),
+        ({"penalty": np.nan}, "penalty is nan"),
+        ({"sampling_strategy": {0: 0}}, "to one row at least"),
+        ({"sampling_strategy": {0: 10, 1: 10}}, "must reduce one class"),
+    ],
+)
+def test_parameters_that_cannot_work_are_named(parameters, message):
+    X, y = two_clouds(30, 15)
+    with pytest.raises(ParameterError, match=message):
+        EvolutionaryUnderSampler(**parameters).fit_resample(X, y)
+
+
+def test_an_odd_population_works():
+    X, y = two_clouds(40, 10)
+    sampler = EvolutionaryUnderSampler(population=3, max_evaluations=100, random_state=0)
+    sampler.fit_resample(X, y)
+    assert sampler.history_["evaluations"][-1] >= 100

@@ -1,0 +1,286 @@
+"""IHT: hardness by hand, the rows kept, exact counts, and classes too small for the folds."""
+
+import numpy as np
+import pytest
+from imblearn.under_sampling import InstanceHardnessThreshold
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.iht import InstanceHardnessSampler
+from setconv.errors import ParameterError
+
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+
+
+class ReadsProbability(ClassifierMixin, BaseEstimator):
+    """Finds the probability of the second class in a feature: hardness is known without folds."""
+
+    def __init__(self, feature=0):
+        self.feature = feature
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, self.feature], X[:, self.feature]])
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class KnowsItsTrainingRows(ReadsProbability):
+    """Is certain of the label of a row it was trained on, and certain of another else."""
+
+    def fit(self, X, y):
+        self.seen_ = {tuple(row): label for row, label in zip(X.tolist(), y, strict=True)}
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        known = [self.seen_.get(tuple(row), -1) for row in X.tolist()]
+        return (np.array(known)[:, None] == self.classes_).astype(float)
+
+
+# Three rows of class 1, five of class 0; each feature is a probability of class 1.
+P = np.array(
+    [
+        *([0.9, 0.1], [0.2, 0.8], [0.6, 0.6]),
+        *([0.1, 0.5], [0.8, 0.2], [0.4, 0.2], [0.3, 0.3], [0.7, 0.9]),
+    ]
+)
+LABELS = np.repeat([1, 0], [3, 5])
+
+
+def rows_and_labels(n=300, **parameters):
+    return make_classification(n, weights=[0.85], flip_y=0.05, random_state=0, **parameters)
+
+
+@SILENT
+def test_hardness_is_one_minus_the_probability_of_the_own_class():
+    sampler = InstanceHardnessSampler(ReadsProbability(), cv=2, random_state=0)
+    sampler.fit_resample(P, LABELS)
+    assert np.allclose(sampler.instance_hardness_, [0.1, 0.8, 0.4, 0.1, 0.8, 0.4, 0.3, 0.7])
+    # The three easiest of class 0 are rows 3, 6 and 5.
+    assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
+
+
+@SILENT
+def test_the_hardness_of_several_classifiers_is_averaged():
+    both = [ReadsProbability(0), ReadsProbability(1)]
+    sampler = InstanceHardnessSampler(both, cv=2, random_state=0)
+    sampler.fit_resample(P, LABELS)
+    expected = [0.5, 0.5, 0.4, 0.3, 0.5, 0.3, 0.3, 0.8]
+    assert np.allclose(sampler.instance_hardness_, expected)
+    assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
+
+
+@SILENT
+def test_the_indicator_counts_wrong_predictions():
+    both = [ReadsProbability(0), ReadsProbability(1)]
+    sampler = InstanceHardnessSampler(both, cv=2, hardness="indicator", random_state=0)
+    sampler.fit_resample(P, LABELS)
+    # argmax takes class 0 at p = 0.5.
+    assert sampler.instance_hardness_.tolist() == [0.5, 0.5, 0, 0, 0.5, 0, 0, 1]
+
+
+@SILENT
+def test_no_classifier_has_seen_the_row_that_it_judges():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [20, 7])
+    sampler = InstanceHardnessSampler(KnowsItsTrainingRows(), random_state=0)
+    sampler.fit_resample(rng.standard_normal((27, 3)), y)
+    assert (sampler.instance_hardness_ == 1).all()
+
+
+def test_a_threshold_leaves_out_just_the_harder_rows_and_never_those_of_the_smallest_class():
+    sampler = InstanceHardnessSampler(
+        ReadsProbability(), cv=2, mode="threshold", threshold=0.4, random_state=0
+    )
+    rows, labels = sampler.fit_resample(P, LABELS)
+    assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
+    assert np.array_equal(rows, P[sampler.sample_indices_])
+    assert np.array_equal(labels, LABELS[sampler.sample_indices_])
+    assert sampler.fallbacks_ == []
+
+
+def test_a_class_that_a_threshold_would_empty_is_balanced_instead_and_says_so():
+    sampler = InstanceHardnessSampler(
+        ReadsProbability(), cv=2, mode="threshold", threshold=0.05, random_state=0
+    )
+    with pytest.warns(FallbackWarning, match="every row of class 0 is harder than 0.05"):
+        sampler.fit_resample(P, LABELS)
+    assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
+    assert len(sampler.fallbacks_) == 1
+
+
+def test_a_threshold_that_leaves_nothing_out_says_so():
+    sampler = InstanceHardnessSampler(ReadsProbability(), cv=2, mode="threshold", threshold=0.9)
+    with pytest.warns(FallbackWarning, match="no row .* is harder than 0.9"):
+        rows, _ = sampler.fit_resample(P, LABELS)
+    assert len(rows) == len(P)
+
+
+@pytest.mark.parametrize(
+    "names", [(-1, 1), (1, 2), ("often", "rare"), ("rare", "often"), (True, False)]
+)
+def test_the_kept_rows_are_the_same_for_all_names_of_the_classes(names):
+    X, y = rows_and_labels()
+    expected = InstanceHardnessSampler(random_state=0)
+    expected.fit_resample(X, y)
+    sampler = InstanceHardnessSampler(random_state=0)
+    _, labels = sampler.fit_resample(X, np.array(names)[y])
+    assert np.array_equal(sampler.sample_indices_, expected.sample_indices_)
+    assert np.array_equal(labels, np.array(names)[y][sampler.sample_indices_])
+    assert np.allclose(sampler.instance_hardness_, expected.instance_hardness_, atol=1e-4)
+
+
+def test_where_no_rows_tie_the_result_is_that_of_imbalanced_learn():
+    X, y = rows_and_labels(n_features=3, n_informative=3, n_redundant=0)
+    ours = InstanceHardnessSampler(estimator=GaussianNB(), random_state=0)
+    ours.fit_resample(X, y)
+    theirs = InstanceHardnessThreshold(estimator=GaussianNB(), random_state=0)
+    theirs.fit_resample(X, y)
+    assert np.array_equal(ours.sample_indices_, np.sort(theirs.sample_indices_))
+
+
+def test_counts_are_exact_where_every_row_ties_and_the_seed_breaks_the_tie():
+    X, y = rows_and_labels()
+    X[:, 0] = 0.5
+    kept = []
+    for seed in (0, 0, 1):
+        sampler = InstanceHardnessSampler(ReadsProbability(), random_state=seed)
+        _, labels = sampler.fit_resample(X, y)
+        assert (sampler.instance_hardness_ == 0.5).all()
+        assert np.bincount(labels).tolist() == [(y == 1).sum()] * 2
+        kept.append(sampler.sample_indices_.tolist())
+    assert kept[0] == kept[1] != kept[2]
+
+
+def test_probabilities_that_are_all_0_or_1_do_not_spoil_the_counts():
+    X, y = rows_and_labels()
+    sampler = InstanceHardnessSampler(DecisionTreeClassifier(), random_state=0)
+    _, labels = sampler.fit_resample(X, y)
+    assert set(sampler.instance_hardness_) == {0.0, 1.0}
+    assert np.bincount(labels).tolist() == [(y == 1).sum()] * 2
+
+
+def test_every_class_is_cut_to_the_smallest_or_to_what_is_asked():
+    X, y = make_classification(
+        300, n_classes=3, n_informative=4, weights=[0.6, 0.3], flip_y=0, random_state=0
+    )
+    smallest = np.bincount(y).min()
+    _, labels = InstanceHardnessSampler(random_state=0).fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [smallest] * 3
+    asked = InstanceHardnessSampler(sampling_strategy={0: 70}, random_state=0)
+    _, labels = asked.fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [70, *np.bincount(y)[1:]]
+
+
+def test_the_easiest_rows_are_kept():
+    X, y = rows_and_labels()
+    sampler = InstanceHardnessSampler(random_state=0)
+    sampler.fit_resample(X, y)
+    often = np.flatnonzero(y == 0)
+    left_out = np.setdiff1d(often, sampler.sample_indices_)
+    hardness = sampler.instance_hardness_
+    kept = np.intersect1d(often, sampler.sample_indices_)
+    assert hardness[kept].max() <= hardness[left_out].min()
+    assert np.isin(np.flatnonzero(y == 1), sampler.sample_indices_).all()
+
+
+def test_a_class_with_fewer_rows_than_folds_reduces_the_folds_and_says_so():
+    X, y = rows_and_labels()
+    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3]])
+    sampler = InstanceHardnessSampler(random_state=0)
+    with pytest.warns(FallbackWarning, match="class 1 has 3 rows: .* 3 folds instead of 5"):
+        _, labels = sampler.fit_resample(X[keep], y[keep])
+    assert sampler.n_folds_ == 3
+    assert np.bincount(labels).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("hardness", ["probability", "indicator"])
+def test_the_row_of_a_class_of_one_is_kept_and_the_hardness_of_the_others_is_defined(hardness):
+    X, y = rows_and_labels()
+    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]])
+    labels = np.array(["often", "rare"])[y[keep]]
+    sampler = InstanceHardnessSampler(hardness=hardness, random_state=0)
+    with pytest.warns(FallbackWarning, match="'rare'"):
+        _, kept = sampler.fit_resample(X[keep], labels)
+    assert sorted(kept) == ["often", "rare"]
+    assert np.isnan(sampler.instance_hardness_).tolist() == (labels == "rare").tolist()
+    assert sampler.n_folds_ == 5
+
+
+def test_a_class_of_one_among_several_is_kept():
+    X, y = make_classification(120, n_classes=3, n_informative=4, random_state=0)
+    y[y == 2] = 0
+    y[0] = 2
+    sampler = InstanceHardnessSampler(sampling_strategy={0: 50}, random_state=0)
+    with pytest.warns(FallbackWarning, match="classes with 1 row"):
+        _, labels = sampler.fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [50, (y == 1).sum(), 1]
+
+
+def test_classes_of_equal_size_are_left_as_they_are_and_that_is_said():
+    X, y = rows_and_labels()
+    sampler = InstanceHardnessSampler(random_state=0)
+    sampler.fit_resample(X, y)
+    keep = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:20]])
+    with pytest.warns(FallbackWarning, match="as they were"):
+        sampler.fit_resample(X[keep], y[keep])
+    assert sampler.sample_indices_.tolist() == list(range(40))
+    assert np.isnan(sampler.instance_hardness_).all()
+    assert sampler.n_folds_ == 0
+
+
+@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_rows_keep_the_rows_that_dense_ones_keep(storage):
+    X, y = rows_and_labels()
+    X[np.abs(X) < 0.3] = 0
+    expected, _ = InstanceHardnessSampler(random_state=0).fit_resample(X, y)
+    rows, _ = InstanceHardnessSampler(random_state=0).fit_resample(storage(X), y)
+    assert sparse.issparse(rows)
+    assert np.array_equal(rows.toarray(), expected)
+
+
+def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3006, 3))
+    X[:, 1] = 7.0
+    y = np.repeat([-1, 1], [3000, 6])
+    X[:1500] = X[0]
+    X[y == 1] += 3
+    sampler = InstanceHardnessSampler(random_state=0)
+    _, labels = sampler.fit_resample(X, y)
+    assert (labels == -1).sum() == (labels == 1).sum() == 6
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"cv": 1}, "cv=1"),
+        ({"cv": 2.5}, "cv=2.5"),
+        ({"mode": "half"}, "mode='half'"),
+        ({"hardness": "score"}, "hardness='score'"),
+        ({"threshold": 1.5}, "threshold=1.5"),
+        ({"threshold": "high"}, "threshold='high'"),
+        ({"estimator": []}, "estimator="),
+        ({"estimator": "forest"}, "estimator='forest'"),
+        ({"estimator": [LogisticRegression(), RidgeClassifier()]}, "predict_proba"),
+    ],
+)
+def test_a_wrong_parameter_is_named_at_the_fit(parameters, named):
+    with pytest.raises(ParameterError, match=named):
+        InstanceHardnessSampler(**parameters).fit_resample(*rows_and_labels())
+
+
+def test_a_classifier_without_probabilities_is_judged_by_its_predictions():
+    sampler = InstanceHardnessSampler(RidgeClassifier(), hardness="indicator", random_state=0)
+    sampler.fit_resample(*rows_and_labels())
+    assert set(sampler.instance_hardness_) == {0.0, 1.0}

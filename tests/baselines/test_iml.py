@@ -1,0 +1,249 @@
+"""IML: the chain of metrics, class-balanced neighbourhoods, the stopping rule and the vote."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.iml import IMLClassifier, matching_ratios
+from setconv.baselines.lmnn import LMNN
+from setconv.errors import LabelError, ParameterError
+
+QUICK = {"metric": LMNN(max_iter=5), "max_iter": 4, "random_state": 0}
+
+
+class Same(TransformerMixin, BaseEstimator):
+    """A metric that changes nothing."""
+
+    def fit(self, X, y):  # noqa: ARG002
+        return self
+
+    def transform(self, X):
+        return X
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, codes = make_classification(
+        240, 10, n_informative=5, n_classes=3, weights=[0.7, 0.2], random_state=0
+    )
+    return X[:160], np.array(["a", "b", "c"])[codes[:160]], X[160:]
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, y, _ = data
+    return IMLClassifier(n_per_class=4, match_threshold=0.8, **QUICK).fit(X, y)
+
+
+def standardised(clf, X):
+    """By hand: what the principal components of standardised rows are."""
+    return ((X - clf.scaler_.mean_) / clf.scaler_.scale_ - clf.pca_.mean_) @ clf.pca_.components_.T
+
+
+def brute_neighbourhood(clf, X, y, query):
+    """The algorithm for one query, by sets and composed matrices L_i = A_i L_(i-1)."""
+    L = np.eye(clf.pca_.n_components_)
+    rows, z = standardised(clf, X), standardised(clf, query[None])
+    before, ratio, iteration = None, np.nan, 0
+    for metric in clf.metrics_:
+        L, iteration = metric.components_ @ L, iteration + 1
+        distances = ((rows @ L.T - z @ L.T) ** 2).sum(axis=1)
+        selected = []
+        for label in np.unique(y):
+            members = np.flatnonzero(y == label)
+            selected += members[np.argsort(distances[members])[:4]].tolist()
+        if before is not None:
+            ratio = len(set(selected) & before) / len(set(selected) | before)
+            if ratio >= clf.match_threshold:
+                break
+        before = set(selected)
+    return selected, distances[selected], iteration, ratio
+
+
+def test_neighbourhoods_and_the_stopping_rule_are_those_of_the_steps_by_hand(data, fitted):
+    X, y, queries = data
+    found = fitted.neighbourhoods(queries)
+    for place, query in enumerate(queries):
+        rows, distances, iteration, ratio = brute_neighbourhood(fitted, X, y, query)
+        assert found.rows[place].tolist() == rows
+        assert found.distances[place] == pytest.approx(distances, rel=1e-5)
+        assert found.iterations[place] == iteration
+        assert found.ratios[place] == pytest.approx(ratio)
+    # All ways to end are there: at once, later, and not at all.
+    assert set(found.iterations) == {2, 3, 4}
+    assert (found.ratios[found.iterations < 4] >= 0.8).all()
+    assert (found.ratios < 0.8).any()
+
+
+def test_a_threshold_of_0_stops_at_the_second_iteration(data):
+    X, y, queries = data
+    found = IMLClassifier(match_threshold=0, **QUICK).fit(X, y).neighbourhoods(queries)
+    assert (found.iterations == 2).all()
+
+
+def test_the_first_iteration_never_stops_and_has_no_ratio(data):
+    X, y, queries = data
+    found = IMLClassifier(max_iter=1, metric=Same()).fit(X, y).neighbourhoods(queries)
+    assert (found.iterations == 1).all()
+    assert np.isnan(found.ratios).all()
+
+
+def test_a_metric_that_changes_nothing_matches_wholly_at_the_second_iteration(data):
+    X, y, queries = data
+    clf = IMLClassifier(metric=Same(), match_threshold=1).fit(X, y)
+    found = clf.neighbourhoods(queries)
+    assert (found.iterations == 2).all()
+    assert (found.ratios == 1).all()
+
+
+def test_equal_rows_do_not_unsettle_a_selection():
+    X = np.repeat(np.random.default_rng(0).standard_normal((6, 3)), 20, axis=0)
+    clf = IMLClassifier(metric=LMNN(max_iter=1, push=0.0), max_iter=2)
+    with pytest.warns(FallbackWarning, match="equal rows"):
+        clf.fit(X, np.arange(120) % 2)
+    assert (clf.neighbourhoods(X).ratios == 1).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*[st.sets(st.integers(0, 9), min_size=4, max_size=4)] * 2),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_the_matching_ratio_is_jaccards(sets):
+    ratios = matching_ratios(*(np.array([list(pair[i]) for pair in sets]) for i in (0, 1)))
+    assert ratios == pytest.approx([len(a & b) / len(a | b) for a, b in sets])
+
+
+def test_each_metric_is_learned_on_what_the_one_before_gives(fitted):
+    mapped = fitted.rows_
+    for metric in fitted.metrics_:
+        alone = LMNN(max_iter=5, random_state=metric.random_state).fit(mapped, fitted.codes_)
+        assert np.array_equal(alone.components_, metric.components_)
+        mapped = metric.transform(mapped)
+
+
+def test_the_vote_is_the_mean_weight_of_each_class_with_widths_from_within_the_class():
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [14.0]])
+    clf = IMLClassifier(metric=Same(), n_per_class=2, max_iter=1)
+    clf.fit(X, [0, 0, 0, 1, 1])
+    unit = X.var()  # standardised squared distances are squared distances over this
+    # Of each row of class 0 the two others: 1, 4 | 1, 1 | 1, 4; of class 1 the one other: 16.
+    assert clf.widths_[0] * unit == pytest.approx([2, 16])
+    found = clf.neighbourhoods([[5.0]])
+    assert found.rows.tolist() == [[2, 1, 3, 4]]
+    weights = np.exp([-9 / 2, -16 / 2]), np.exp([-25 / 16, -81 / 16])
+    scores = np.array([part.mean() for part in weights])
+    assert clf.predict_proba([[5.0]])[0] == pytest.approx(scores / scores.sum(), rel=1e-5)
+
+
+def test_a_class_with_more_rows_does_not_win_by_being_denser():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1050, 5)), np.arange(1050) < 50
+    clf = IMLClassifier(metric=Same(), max_iter=1).fit(X, y)
+    assert 0.3 < clf.predict(rng.standard_normal((400, 5))).mean() < 0.7
+
+
+def test_predictions_do_not_depend_on_the_batch(data, fitted):
+    _, _, queries = data
+    for rows in (queries[:40], queries[:40].astype(np.float32)):
+        together = fitted.predict_proba(rows)
+        alone = np.vstack([fitted.predict_proba(row[None]) for row in rows])
+        assert together == pytest.approx(alone, abs=1e-9)
+        assert fitted.predict_proba(rows[::-1])[::-1] == pytest.approx(together, abs=1e-9)
+
+
+def test_probabilities_have_no_ties_and_agree_with_predictions(data, fitted):
+    probabilities = fitted.predict_proba(data[2])
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert len(np.unique(probabilities[:, 0])) == len(data[2])
+    chosen = fitted.classes_[probabilities.argmax(axis=1)]
+    assert np.array_equal(fitted.predict(data[2]), chosen)
+
+
+def test_far_queries_get_probabilities_too(data, fitted):
+    assert np.isfinite(fitted.predict_proba(1e4 * data[2])).all()
+
+
+def test_a_local_classifier_is_fitted_on_the_selected_rows_in_the_querys_metric(data):
+    X, y, queries = data
+    clf = IMLClassifier(local=LogisticRegression(), n_per_class=4, **QUICK).fit(X, y)
+    found = clf.neighbourhoods(queries[:10])
+    probabilities = clf.predict_proba(queries[:10])
+    for place in range(10):
+        mapped, query = standardised(clf, X), standardised(clf, queries[place : place + 1])
+        for metric in clf.metrics_[: found.iterations[place]]:
+            mapped, query = mapped @ metric.components_.T, query @ metric.components_.T
+        rows = found.rows[place]
+        expected = LogisticRegression().fit(mapped[rows], y[rows]).predict_proba(query)[0]
+        assert probabilities[place] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_same_seed_gives_the_same_and_labels_may_have_any_name():
+    X, y = make_classification(300, 6, weights=[0.8], random_state=0)
+    results = []
+    for labels in (y, y, 2 * y - 1, y + 1, np.array(["a", "b"])[y]):
+        metric = LMNN(max_iter=4, max_rows=80)
+        clf = IMLClassifier(metric=metric, max_iter=2, random_state=0).fit(X, labels)
+        results.append(clf.predict_proba(X))
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
+def test_the_number_of_rows_may_differ_by_class(data):
+    X, y, queries = data
+    clf = IMLClassifier(n_per_class={"a": 5, "b": 3, "c": 2}, **QUICK).fit(X, y)
+    labels = y[clf.neighbourhoods(queries).rows]
+    assert (labels == np.repeat(["a", "b", "c"], [5, 3, 2])).all()
+
+
+def test_features_are_reduced_to_the_number_of_components(data):
+    clf = IMLClassifier(n_components=3, **QUICK).fit(*data[:2])
+    assert clf.rows_.shape == (160, 3)
+
+
+def test_a_class_of_one_row_works_at_a_ratio_of_500_and_says_what_was_done():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((501, 4)), np.where(np.arange(501) == 3, "rare", "common")
+    X[3] += 6
+    with pytest.warns(FallbackWarning, match="rows of class 'rare': 1, fewer than the 10"):
+        clf = IMLClassifier(**QUICK).fit(X, y)
+    assert clf.n_per_class_.tolist() == [10, 1]
+    assert clf.predict(X[3:4] + 0.1).tolist() == ["rare"]
+    assert len(clf.fallbacks_) == 1
+
+
+def test_constant_features_and_equal_rows_work():
+    X = np.column_stack([np.repeat([0.0, 1.0], 20), np.ones(40)])
+    with pytest.warns(FallbackWarning, match="equal rows"):
+        clf = IMLClassifier(**QUICK).fit(X, np.repeat([0, 1], 20))
+    assert clf.score(X, np.repeat([0, 1], 20)) == 1
+    assert clf.fallbacks_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_per_class": 0}, "n_per_class=0"),
+        ({"n_per_class": {"a": 3}}, r"n_per_class has no number for \['b', 'c'\]"),
+        ({"match_threshold": 80}, "match_threshold=80: give a ratio from 0 to 1"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"n_components": 0}, "n_components=0"),
+        ({"local": LinearSVC()}, "it has no predict_proba"),
+    ],
+)
+def test_a_wrong_parameter_is_named(data, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        IMLClassifier(**parameters).fit(*data[:2])
+
+
+def test_a_single_class_is_refused(data):
+    with pytest.raises(LabelError, match="at least two classes"):
+        IMLClassifier().fit(data[0], np.zeros(160))

@@ -1,0 +1,242 @@
+"""KMeans-SMOTE: which clusters are kept, their weights and counts, and where new rows lie."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import nnls
+from scipy.spatial.distance import pdist
+from sklearn.datasets import make_blobs
+
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.kmeans_smote import KMeansSMOTESampler, shares, sparsity_weights
+from setconv.errors import ParameterError
+
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+
+
+def three_places(seed=0):
+    """Class 1 has 8 close rows at one place, 6 wide ones at another, 3 among 60 of class 0."""
+    rng = np.random.default_rng(seed)
+    close = rng.normal([0, 0], 0.3, (8, 2))
+    wide = rng.normal([20, 0], 1.5, (6, 2))
+    drowned = rng.normal([0, 20], 1, (3, 2))
+    often = rng.normal([0, 20], 1, (60, 2))
+    return np.vstack([close, wide, drowned, often]), np.repeat([1, 0], [17, 60])
+
+
+def distance_to_hull(point, corners):
+    """Distance to the nearest convex combination, by least squares with a heavy sum constraint."""
+    heavy = 1e4
+    left = np.vstack([corners.T, np.full(len(corners), heavy)])
+    return nnls(left, np.append(point, heavy))[1]
+
+
+def sampled(X, y, **parameters):
+    parameters = {"n_clusters": 3, "random_state": 0, **parameters}
+    sampler = KMeansSMOTESampler(**parameters)
+    return sampler, *sampler.fit_resample(X, y)
+
+
+def test_the_measure_of_the_hull_can_tell_outside_from_inside():
+    corners = np.array([[0.0, 0], [1, 0], [0, 1]])
+    assert distance_to_hull(np.array([0.2, 0.3]), corners) < 1e-6
+    assert distance_to_hull(np.array([0.6, 0.6]), corners) > 0.05
+
+
+def test_only_clusters_that_the_class_dominates_are_kept():
+    X, y = three_places()
+    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=1.0)
+    found = sampler.clusterings_[1]
+    at = [found.clusters[0], found.clusters[8], found.clusters[14]]
+    assert np.allclose(found.imbalance_ratios[at], [1 / 9, 1 / 7, 61 / 4])
+    assert (found.counts[at] > 0).tolist() == [True, True, False]
+    assert np.isnan(found.mean_distances[at]).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3.5, "n_features"])
+def test_weights_are_the_sparsities_over_their_sum(exponent):
+    X, y = three_places()
+    sampler, *_ = sampled(X, y, density_exponent=exponent)
+    found = sampler.clusterings_[1]
+    power = 2 if exponent == "n_features" else exponent
+    sparsity = [pdist(X[:8]).mean() ** power / 8, pdist(X[8:14]).mean() ** power / 6]
+    weights = found.weights[[found.clusters[0], found.clusters[8]]]
+    assert np.allclose(weights, sparsity / np.sum(sparsity))
+    assert np.isclose(found.weights.sum(), 1)
+
+
+@SILENT
+@pytest.mark.parametrize("seed", range(5))
+def test_new_rows_lie_in_the_convex_hull_of_their_clusters_rows_and_counts_balance(seed):
+    X, y = make_blobs([150, 30, 20], cluster_std=4, random_state=seed)
+    sampler, rows, labels = sampled(X, y, n_clusters=8)
+    assert np.bincount(labels).tolist() == [150, 150, 150]
+    start = len(X)
+    for label, missing in ((1, 120), (2, 130)):
+        found = sampler.clusterings_[label]
+        if found.counts.any():
+            assert found.counts.sum() == missing
+            of_cluster = np.repeat(np.arange(8), found.counts)
+            for row, cluster in zip(rows[start : start + missing], of_cluster, strict=True):
+                own = X[(found.clusters == cluster) & (y == label)]
+                assert distance_to_hull(row, own) < 1e-6
+        start += missing
+    assert any(found.counts.any() for found in sampler.clusterings_.values())
+
+
+def test_the_automatic_threshold_is_the_ratio_of_the_set():
+    X, y = three_places()
+    automatic, *_ = sampled(X, y, imbalance_ratio_threshold="auto")
+    by_hand, *_ = sampled(X, y, imbalance_ratio_threshold=60 / 17)
+    assert np.array_equal(automatic.clusterings_[1].counts, by_hand.clusterings_[1].counts)
+    assert (automatic.clusterings_[1].counts > 0).sum() == 2
+
+
+def test_an_infinite_threshold_keeps_every_cluster_with_two_rows_of_the_class():
+    X, y = three_places()
+    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
+    assert (sampler.clusterings_[1].counts > 0).all()
+    y[14:16] = 0
+    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
+    assert (sampler.clusterings_[1].counts > 0).sum() == 2
+
+
+def test_all_other_classes_together_are_the_majority():
+    X, y = three_places()
+    y[14:45] = 2
+    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
+    found = sampler.clusterings_[1]
+    assert np.isclose(found.imbalance_ratios[found.clusters[20]], 64)
+    found = sampler.clusterings_[2]
+    assert np.isclose(found.imbalance_ratios[found.clusters[20]], 33 / 32)
+
+
+def test_without_a_cluster_to_keep_smote_is_used_and_that_is_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((110, 2)), np.repeat([0, 1], [100, 10])
+    sampler = KMeansSMOTESampler(n_clusters=2, imbalance_ratio_threshold=1, random_state=0)
+    with pytest.warns(FallbackWarning, match=r"no cluster .* class 1 .* below 1: SMOTE"):
+        rows, labels = sampler.fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [100, 100]
+    assert not sampler.clusterings_[1].counts.any()
+    assert all(distance_to_hull(row, X[y == 1]) < 1e-6 for row in rows[110:])
+
+
+def test_a_cluster_with_fewer_rows_than_neighbours_uses_those_it_has():
+    X, y = three_places()
+    sampler, rows, _ = sampled(X, y, k_neighbors=500)
+    assert len(rows) == 120
+    assert sampler.fallbacks_ == []
+
+
+@SILENT
+def test_a_class_of_one_row_is_duplicated_and_says_so():
+    X, y = three_places()
+    labels = np.where(y == 0, "often", "rare")[16:]
+    sampler = KMeansSMOTESampler(n_clusters=3, random_state=0)
+    with pytest.warns(FallbackWarning, match="'rare' has 1 row"):
+        rows, _ = sampler.fit_resample(X[16:], labels)
+    assert (rows[61:] == X[16]).all()
+    assert len(sampler.fallbacks_) == 2
+
+
+def test_more_clusters_than_rows_are_said():
+    X, y = three_places()
+    sampler = KMeansSMOTESampler(n_clusters=500, random_state=0)
+    with pytest.warns(FallbackWarning, match="77 rows make 77 clusters, not 500"):
+        _, labels = sampler.fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [60, 60]
+
+
+def test_no_power_overflows_in_a_thousand_features():
+    X, y = make_blobs([60, 12, 12], 1000, random_state=0)
+    y = np.minimum(y, 1)
+    sampler, rows, _ = sampled(X * 1e3, y, density_exponent="n_features")
+    weights = sampler.clusterings_[1].weights
+    assert np.isfinite(weights).all()
+    assert np.isclose(weights.sum(), 1)
+    assert np.isfinite(rows).all()
+
+
+@SILENT
+def test_clusters_of_equal_rows_have_no_weight_unless_all_are_so():
+    assert sparsity_weights(np.array([0.0, 2.0]), np.array([3, 4]), 2).tolist() == [0, 1]
+    only = sparsity_weights(np.array([0.0, 0.0]), np.array([2, 6]), 2)
+    assert np.allclose(only, [0.75, 0.25])
+    X, y = three_places()
+    X[:14] = X[0]
+    _, rows, labels = sampled(X, y)
+    assert np.bincount(labels).tolist() == [60, 60]
+    assert np.isfinite(rows).all()
+
+
+def test_the_rest_goes_to_the_largest_remainders():
+    # 10 x (.33, .42, .25) is 3.3, 4.2, 2.5: the one left goes to the last.
+    assert shares(10, np.array([0.33, 0.42, 0.25])).tolist() == [3, 4, 3]
+    assert shares(5, np.zeros(3)).tolist() == [0, 0, 0]
+
+
+@given(st.integers(1, 100_000), st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@settings(max_examples=200)
+def test_shares_add_up_and_are_less_than_one_off(count, raw):
+    weights = np.array(raw) + 1e-9
+    weights /= weights.sum()
+    counts = shares(count, weights)
+    assert counts.sum() == count
+    assert (np.abs(counts - count * weights) < 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("names", [(-1, 1), (1, 2), ("often", "rare")])
+def test_the_names_of_the_classes_do_not_matter(names):
+    X, y = three_places()
+    _, expected, _ = sampled(X, y)
+    sampler, rows, _ = sampled(X, np.array(names)[y])
+    assert np.array_equal(rows, expected)
+    assert list(sampler.clusterings_) == [names[1]]
+
+
+@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(storage):
+    X, y = three_places()
+    _, expected, _ = sampled(X, y)
+    _, rows, _ = sampled(storage(X), y)
+    assert rows.format == storage(X).format
+    assert np.allclose(rows.toarray(), expected)
+
+
+def test_one_seed_gives_one_result_and_another_gives_another():
+    X, y = three_places()
+    first, again, other = (sampled(X, y, random_state=seed)[1] for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@SILENT
+def test_an_imbalance_ratio_of_500_and_constant_features_work():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3006, 3)), np.repeat([0, 1], [3000, 6])
+    X[:, 1] = 7.0
+    _, rows, labels = sampled(X, y)
+    assert np.bincount(labels).tolist() == [3000, 3000]
+    assert (rows[:, 1] == 7).all()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_clusters": 0},
+        {"k_neighbors": 0},
+        {"imbalance_ratio_threshold": 0},
+        {"imbalance_ratio_threshold": "none"},
+        {"imbalance_ratio_threshold": np.nan},
+        {"density_exponent": -1},
+        {"density_exponent": np.inf},
+        {"density_exponent": "auto"},
+    ],
+)
+def test_a_wrong_parameter_is_named_at_the_fit(parameters):
+    (name,) = parameters
+    with pytest.raises(ParameterError, match=f"{name}="):
+        sampled(*three_places(), **parameters)

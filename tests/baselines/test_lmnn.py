@@ -1,0 +1,275 @@
+"""LMNN: objective, gradient, target neighbours, impostors and the subset it learns from."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.lmnn import LMNN, balanced_subset
+from setconv.baselines.lmnn_objective import (
+    laplacian_product,
+    lmnn_objective,
+    nearest_others,
+    nearest_rows,
+    target_pairs,
+    with_impostors,
+)
+from setconv.errors import LabelError, ParameterError
+
+K = 2
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [12, 7, 2])
+    return rng.standard_normal((21, 4)) + 0.7 * codes[:, None], codes
+
+
+def squared(a, b):
+    return float(((a - b) ** 2).sum())
+
+
+def brute_targets(X, codes):
+    """The K nearest others of the same class, by a sort for each row."""
+    found = []
+    for i in range(len(X)):
+        others = [j for j in range(len(X)) if codes[j] == codes[i] and j != i]
+        found += [(i, j) for j in sorted(others, key=lambda j: squared(X[i], X[j]))[:K]]
+    return found
+
+
+def brute_objective(L, X, codes, push):
+    """The definition, triplet by triplet, over all rows of other classes."""
+    targets = brute_targets(X, codes)
+    Z = X @ L.T
+    pull = sum(squared(Z[i], Z[j]) for i, j in targets)
+    hinges = (
+        max(0.0, 1 + squared(Z[i], Z[j]) - squared(Z[i], Z[other]))
+        for i, j in targets
+        for other in np.flatnonzero(codes != codes[i])
+    )
+    return ((1 - push) * pull + push * sum(hinges)) / len(targets)
+
+
+def test_the_objective_is_the_sum_of_pulls_and_hinges_over_all_triplets(rows):
+    X, codes = rows
+    L = np.random.default_rng(1).standard_normal((3, 4)) / 2
+    triplets = with_impostors(X @ L.T, codes, target_pairs(X, codes, K), len(X))
+    value, _ = lmnn_objective(L, X, triplets, 0.3)
+    assert value == pytest.approx(brute_objective(L, X, codes, 0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("push", [0.0, 0.4, 1.0])
+def test_the_gradient_equals_finite_differences(rows, push):
+    X, codes = rows
+    L = np.random.default_rng(2).standard_normal((3, 4)) / 2
+    triplets = with_impostors(X @ L.T, codes, target_pairs(X, codes, K), len(X))
+    assert len(triplets.target) > 20
+
+    def value(flat):
+        return lmnn_objective(flat.reshape(L.shape), X, triplets, push)[0]
+
+    _, gradient = lmnn_objective(L, X, triplets, push)
+    assert gradient.ravel() == pytest.approx(approx_fprime(L.ravel(), value, 1e-7), abs=1e-5)
+
+
+def test_the_laplacian_product_is_the_weighted_sum_of_differences(rows):
+    X, _ = rows
+    rng = np.random.default_rng(3)
+    pairs, weights = rng.integers(0, len(X), (40, 2)), rng.standard_normal(40)
+    expected = np.zeros_like(X)
+    for (a, b), weight in zip(pairs, weights, strict=True):
+        expected[a] += weight * (X[a] - X[b])
+        expected[b] += weight * (X[b] - X[a])
+    assert laplacian_product(weights, pairs, X) == pytest.approx(expected)
+
+
+def test_target_neighbours_are_the_nearest_of_the_class_as_many_as_there_are(rows):
+    X, codes = rows
+    pairs = {tuple(pair) for pair in target_pairs(X, codes, K).tolist()}
+    assert pairs == set(brute_targets(X, codes))
+    assert {(19, 20), (20, 19)} <= pairs
+
+
+def test_a_row_is_never_its_own_neighbour_even_among_equal_rows():
+    nearest, distances = nearest_others(np.ones((6, 2)), np.arange(6), 2)
+    assert all(i not in line for i, line in enumerate(nearest))
+    assert (distances == 0).all()
+
+
+def test_a_triplet_is_a_target_pair_with_any_row_of_another_class(rows):
+    X, codes = rows
+    targets = target_pairs(X, codes, K)
+    triplets = with_impostors(X, codes, targets, len(X))
+    found = [
+        (*triplets.pairs[t].tolist(), int(triplets.pairs[i, 1]))
+        for t, i in zip(triplets.target, triplets.impostor, strict=True)
+    ]
+    expected = {
+        (int(i), int(j), int(other))
+        for i, j in targets
+        for other in np.flatnonzero(codes != codes[i])
+    }
+    assert len(found) == len(expected)
+    assert set(found) == expected
+    assert np.array_equal(triplets.pairs[triplets.impostor, 0], triplets.pairs[triplets.target, 0])
+
+
+def test_of_many_rows_of_other_classes_the_nearest_are_possible_impostors():
+    X = np.array([[0.0], [0.1], [0.5], [0.6], [0.7], [9.0]])
+    codes = np.array([0, 0, 1, 1, 1, 1])
+    triplets = with_impostors(X, codes, np.array([[0, 1], [1, 0]]), 2)
+    impostors = triplets.pairs[triplets.n_targets :].tolist()
+    assert sorted(impostors) == [[0, 2], [0, 3], [1, 2], [1, 3]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.tuples(*[st.integers(-2, 2)] * 2), min_size=n, max_size=n),
+            st.lists(st.tuples(*[st.integers(-2, 2)] * 2), min_size=1, max_size=6),
+            st.integers(1, n),
+        )
+    )
+)
+def test_nearest_rows_come_in_order_and_the_first_of_equals_wins(drawn):
+    rows, queries, count = (np.array(part, dtype=float) for part in drawn)
+    nearest, distances = nearest_rows(queries + 0.1, rows + 0.1, int(count))
+    exact = ((queries[:, None] - rows) ** 2).sum(axis=2)
+    expected = np.argsort(exact, axis=1, kind="stable")[:, : int(count)]
+    assert np.array_equal(nearest, expected)
+    assert distances == pytest.approx(np.take_along_axis(exact, expected, axis=1), abs=1e-5)
+
+
+def test_the_objective_falls_between_refreshes():
+    X, y = make_classification(200, 8, n_informative=4, weights=[0.8], random_state=0)
+    lmnn = LMNN(impostor_refresh=4, max_iter=20).fit(X, y)
+    assert len(lmnn.objectives_) >= 2
+    assert sum(len(values) - 1 for values in lmnn.objectives_) == lmnn.n_iter_ <= 20
+    for values in lmnn.objectives_:
+        assert len(values) <= 5
+        assert (np.diff(values) <= 0).all()
+    assert lmnn.objectives_[-1][-1] < 0.9 * lmnn.objectives_[0][0]
+
+
+def test_distances_are_rescaled_so_the_unit_of_the_features_does_not_matter():
+    X, y = make_classification(120, 6, random_state=0)
+    small, large = LMNN().fit(X, y), LMNN().fit(1000 * X, y)
+    assert 1000 * large.components_ == pytest.approx(small.components_, rel=1e-4, abs=1e-5)
+
+
+def test_the_first_metric_has_unit_mean_distance_to_target_neighbours():
+    X, y = make_classification(120, 6, random_state=0)
+    lmnn = LMNN(push=0.0, max_iter=1).fit(X, y)
+    # With no push the objective is that mean.
+    assert lmnn.objectives_[0][0] == pytest.approx(1)
+
+
+def test_it_finds_the_features_that_matter():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 2
+    X = np.column_stack([y + 0.3 * rng.standard_normal(240), 3 * rng.standard_normal((240, 6))])
+    nearest = KNeighborsClassifier(3)
+    before = cross_val_score(nearest, X, y, cv=3).mean()
+    after = cross_val_score(make_pipeline(LMNN(), nearest), X, y, cv=3).mean()
+    assert before < 0.7
+    assert after > 0.85
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.integers(5, 60))
+def test_the_subset_has_an_equal_share_of_each_class_or_all_of_it(counts, max_rows):
+    codes = np.repeat(np.arange(len(counts)), counts)
+    kept = balanced_subset(codes, max_rows, np.random.RandomState(0))
+    assert len(np.unique(kept)) == len(kept) == min(max_rows, len(codes))
+    sizes = np.bincount(codes[kept], minlength=len(counts))
+    share = max_rows // len(counts)
+    assert all(size >= min(count, share) for size, count in zip(sizes, counts, strict=True))
+
+
+def test_every_row_of_a_rare_class_is_learned_from():
+    X, y = make_classification(400, 5, weights=[0.95], random_state=0)
+    lmnn = LMNN(max_rows=100, random_state=0).fit(X, y)
+    assert len(lmnn.row_indices_) == 100
+    assert set(np.flatnonzero(y == 1)) <= set(lmnn.row_indices_)
+
+
+def test_the_same_seed_gives_the_same_map_and_labels_may_have_any_name():
+    X, y = make_classification(300, 5, weights=[0.8], random_state=0)
+    maps = [
+        LMNN(max_rows=80, random_state=0).fit(X, labels).components_
+        for labels in (y, y, 2 * y - 1, y + 1, np.array(["a", "b"])[y])
+    ]
+    assert all(np.array_equal(maps[0], other) for other in maps[1:])
+    other_seed = LMNN(max_rows=80, random_state=1).fit(X, y).components_
+    assert not np.array_equal(maps[0], other_seed)
+
+
+def test_fewer_components_start_from_the_principal_axes():
+    X, y = make_classification(100, 6, random_state=0)
+    lmnn = LMNN(n_components=2).fit(X, y)
+    assert lmnn.components_.shape == (2, 6)
+    assert lmnn.transform(X) == pytest.approx(X @ lmnn.components_.T)
+    assert list(lmnn.get_feature_names_out()) == ["lmnn0", "lmnn1"]
+
+
+def test_single_precision_stays_single():
+    X, y = make_classification(100, 6, random_state=0)
+    lmnn = LMNN().fit(X.astype(np.float32), y)
+    assert lmnn.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_a_class_of_one_row_only_pushes():
+    X, _ = make_classification(60, 4, random_state=0)
+    lmnn = LMNN().fit(X, np.arange(60) == 7)
+    assert lmnn.n_iter_ > 0
+    assert lmnn.fallbacks_ == []
+    assert np.isfinite(lmnn.components_).all()
+
+
+def test_classes_of_one_row_each_leave_the_first_metric_and_say_so():
+    with pytest.warns(FallbackWarning, match="no class has two rows"):
+        lmnn = LMNN().fit(np.eye(3), ["a", "b", "c"])
+    assert np.array_equal(lmnn.components_, np.eye(3))
+    assert len(lmnn.fallbacks_) == 1
+
+
+def test_equal_rows_keep_their_unit_and_say_so():
+    with pytest.warns(FallbackWarning, match="all target neighbours are equal rows"):
+        lmnn = LMNN().fit(np.repeat([[0.0, 1.0], [1.0, 1.0]], 5, axis=0), np.repeat([0, 1], 5))
+    assert np.isfinite(lmnn.components_).all()
+
+
+def test_more_components_than_rows_are_cut_and_it_says_so():
+    X, y = np.random.default_rng(0).standard_normal((4, 6)), [0, 0, 1, 1]
+    with pytest.warns(FallbackWarning, match="4 rows have at most 4 principal axes"):
+        lmnn = LMNN(n_components=5).fit(X, y)
+    assert lmnn.transform(X).shape == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors=0"),
+        ({"max_iter": 1.5}, r"max_iter=1\.5"),
+        ({"max_rows": 1}, "max_rows=1"),
+        ({"push": 1.2}, r"push=1\.2: give a share from 0 to 1"),
+        ({"n_components": 9}, "the rows have 4 features; give at most 4"),
+    ],
+)
+def test_a_wrong_parameter_is_named(rows, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        LMNN(**parameters).fit(*rows)
+
+
+def test_a_single_class_is_refused(rows):
+    with pytest.raises(LabelError, match="at least two classes"):
+        LMNN().fit(rows[0], np.zeros(21))

@@ -1,0 +1,322 @@
+"""MWMOTE: sets, weights and clusters worked by hand and by brute force, and where new rows lie."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import cdist, pdist
+from sklearn.datasets import make_blobs
+
+from setconv.baselines import neighbours
+from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.mwmote import MWMOTESampler
+from setconv.errors import ParameterError
+
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+
+# One feature. Class 1: a = 0, b = 1, c = 2 and, among rows of class 0, the noise n = 100.
+TOY = np.array([[0.0], [1], [2], [100], [5], [7], [98], [103], [200], [201]])
+TOY_LABELS = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+TOY_PARAMETERS = {"k1": 2, "k2": 2, "k3": 2, "cf_threshold": 0.3, "cmax": 2, "random_state": 0}
+
+
+def blobs(seed=0, rare=20, features=2):
+    X, y = make_blobs([80, rare], features, cluster_std=4, random_state=seed)
+    return X, y
+
+
+def found_in(X, y, **parameters):
+    sampler = MWMOTESampler(**{"random_state": 0, **parameters})
+    rows, labels = sampler.fit_resample(X, y)
+    return sampler.minorities_[y.max()], rows, labels
+
+
+def test_sets_weights_and_clusters_of_a_toy_are_those_worked_by_hand():
+    found, rows, labels = found_in(TOY, TOY_LABELS, **TOY_PARAMETERS)
+    assert found.members.tolist() == [0, 1, 2, 3]
+    assert found.filtered.tolist() == [0, 1, 2]  # n's two nearest are 98 and 103
+    assert found.borderline.tolist() == [4, 5]  # 5 and 7 are nearest to all of a, b, c
+    assert found.informative.tolist() == [1, 2]  # b and c are nearest to both
+    # C: of 5, min(1/3, .3)/.3*2 = 2 to c and 5/3 to b; of 7, 4/3 to c and 10/9 to b.
+    # D: of both, 6/11 to c and 5/11 to b. Weights: c 12/11 + 8/11, b 25/33 + 50/99.
+    assert np.allclose(found.weights, [125 / 99, 20 / 11])
+    assert np.allclose(found.probabilities, [25 / 61, 36 / 61])
+    # Nearest in S_minf is 1 away for all: T_h = 3. {a, b, c} join at 1 and 1.5, n at about 99.
+    assert found.cluster_threshold == 3
+    assert found.clusters[0] == found.clusters[1] == found.clusters[2] != found.clusters[3]
+    assert np.bincount(labels).tolist() == [6, 6]
+    assert ((rows[10:] >= 0) & (rows[10:] <= 2)).all()
+
+
+def brute_force_weights(X, y, k1, k2, k3, cf_threshold, cmax, unit):
+    """Steps 1 to 5, pair by pair."""
+    distances = cdist(X, X)
+    own, others = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    nearest = {i: [j for j in np.argsort(distances[i]) if j != i] for i in range(len(X))}
+    filtered = [i for i in own if any(y[j] == 1 for j in nearest[i][:k1])]
+    border = {j for i in filtered for j in sorted(others, key=lambda m: distances[i, m])[:k2]}
+    of_border = {j: sorted(own, key=lambda m: distances[j, m])[:k3] for j in border}
+    informative = sorted({i for near in of_border.values() for i in near})
+
+    def closeness(j, i):
+        return min(unit / distances[j, i], cf_threshold) / cf_threshold * cmax
+
+    weights = dict.fromkeys(informative, 0.0)
+    for j, near in of_border.items():
+        total = sum(closeness(j, q) for q in informative)
+        for i in near:
+            weights[i] += closeness(j, i) * closeness(j, i) / total
+    return filtered, sorted(border), weights
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k3", [4, "half"])
+def test_weights_are_those_of_the_steps_done_pair_by_pair(seed, k3):
+    X, y = blobs(seed)
+    found, *_ = found_in(X, y, k3=k3, cf_threshold=0.7)
+    number = 10 if k3 == "half" else k3
+    filtered, border, weights = brute_force_weights(X, y, 5, 3, number, 0.7, 2, unit=2)
+    assert found.filtered.tolist() == filtered
+    assert found.borderline.tolist() == border
+    assert found.informative.tolist() == list(weights)
+    assert np.allclose(found.weights, list(weights.values()))
+    assert np.allclose(found.probabilities, found.weights / sum(weights.values()))
+
+
+def test_the_mean_normalisation_divides_by_the_mean_distance_of_the_pairs_weighed():
+    X, y = blobs()
+    found, *_ = found_in(X, y, normalise="mean")
+    distances = np.sort(cdist(X[found.borderline], X[y == 1]), axis=1)[:, :10]
+    *_, weights = brute_force_weights(X, y, 5, 3, 10, 5, 2, unit=distances.mean())
+    assert np.allclose(found.weights, list(weights.values()))
+
+
+def test_clusters_are_those_of_average_linkage_up_to_the_threshold():
+    X, y = blobs(rare=40)
+    found, *_ = found_in(X, y, cp=1.5)
+    near = cdist(X[found.filtered], X[found.filtered])
+    np.fill_diagonal(near, np.inf)
+    assert np.isclose(found.cluster_threshold, 1.5 * near.min(axis=1).mean())
+    tree = linkage(pdist(X[y == 1]), "average")
+    expected = fcluster(tree, found.cluster_threshold, "distance")
+    together = expected[:, None] == expected
+    assert np.array_equal(found.clusters[:, None] == found.clusters, together)
+    assert 1 < len(set(found.clusters)) < 40
+
+
+def test_new_rows_lie_between_an_informative_row_and_one_of_its_cluster():
+    X, y = blobs(rare=40)
+    found, rows, labels = found_in(X, y, cp=1.5, k3=3)
+    assert np.bincount(labels).tolist() == [80, 80]
+    cluster = dict(zip(found.members.tolist(), found.clusters.tolist(), strict=True))
+    pairs = [
+        (i, j)
+        for i in found.informative.tolist()
+        for j in found.members.tolist()
+        if cluster[i] == cluster[j]
+    ]
+    starts, ends = X[[i for i, _ in pairs]], X[[j for _, j in pairs]]
+    way = ends - starts
+    for row in rows[120:]:
+        step = ((row - starts) * way).sum(axis=1) / np.maximum((way**2).sum(axis=1), 1e-300)
+        gap = starts + np.clip(step, 0, 1)[:, None] * way - row
+        assert np.linalg.norm(gap, axis=1).min() < 1e-9
+
+
+def test_rows_are_drawn_by_their_weights_and_partners_evenly():
+    y = TOY_LABELS
+    parameters = {**TOY_PARAMETERS, "sampling_strategy": {1: 40_004, 0: 6}}
+    # Clusters of one row: each new row is a copy of the row drawn.
+    with pytest.warns(FallbackWarning, match="new rows are copies"):
+        _, rows, _ = found_in(TOY, y, **parameters, cp=0.5)
+    new = rows[10:, 0]
+    assert set(new) == {1.0, 2.0}
+    assert abs((new == 2).mean() - 36 / 61) < 0.02
+    # The cluster is {0, 1, 2}: from c = 2, a third of the partners is c itself.
+    _, rows, _ = found_in(TOY, y, **parameters)
+    assert abs((rows[10:, 0] == 2).mean() - 36 / 61 / 3) < 0.02
+    # From b a third of the partners, a, lies below 1.
+    below = 25 / 61 / 3 + 36 / 61 / 3 / 2
+    assert abs((rows[10:, 0] < 1).mean() - below) < 0.02
+
+
+@SILENT
+def test_a_row_at_distance_zero_has_the_largest_closeness():
+    X = TOY.copy()
+    X[4] = 2.0
+    found, rows, _ = found_in(X, TOY_LABELS, **{**TOY_PARAMETERS, "k2": 1, "k3": 1})
+    assert found.borderline.tolist() == [4]
+    assert found.informative.tolist() == [2]
+    assert found.weights.tolist() == [2.0]
+    assert np.isfinite(rows).all()
+
+
+def test_a_closeness_that_cannot_tell_rows_apart_is_said_and_the_mean_mends_it():
+    X, y = make_blobs([60, 12], 400, cluster_std=1, center_box=(0, 1), random_state=0)
+    sampler = MWMOTESampler(random_state=0)
+    with pytest.warns(FallbackWarning, match="closeness factor is at its maximum"):
+        sampler.fit_resample(X, y)
+    sampler = MWMOTESampler(normalise="mean", random_state=0)
+    sampler.fit_resample(X, y)
+    assert sampler.fallbacks_ == []
+    assert len(set(sampler.minorities_[1].weights)) > 6
+
+
+def test_blocks_of_distances_do_not_change_the_result(monkeypatch):
+    X, y = blobs(rare=40)
+    whole, rows, _ = found_in(X, y)
+    monkeypatch.setattr(neighbours, "BLOCK_MEGABYTES", 0.002)
+    assert len(list(neighbours.distance_blocks(X))) > 10
+    parts, same, _ = found_in(X, y)
+    assert np.allclose(parts.weights, whole.weights)
+    assert np.array_equal(parts.clusters, whole.clusters)
+    assert np.allclose(same, rows)
+
+
+def test_a_class_too_large_to_cluster_is_clustered_by_a_part_and_that_is_said():
+    rng = np.random.default_rng(0)
+    places = np.repeat([[0.0, 0], [50, 50]], 30, axis=0)
+    rare = places + rng.standard_normal((60, 2))
+    often = rng.normal([25, 25], 5, (100, 2))
+    X, y = np.vstack([often, rare]), np.repeat([0, 1], [100, 60])
+    sampler = MWMOTESampler(max_clustered=20, cp=10, random_state=0)
+    with pytest.warns(FallbackWarning, match="class 1 has 60 rows, more than max_clustered: 20 of"):
+        sampler.fit_resample(X, y)
+    clusters = sampler.minorities_[1].clusters
+    assert len(set(clusters[:30])) == len(set(clusters[30:])) == 1
+    assert clusters[0] != clusters[-1]
+
+
+@SILENT
+def test_a_class_that_is_all_noise_is_left_to_smote_and_that_is_said():
+    often = np.arange(60.0)[:, None]
+    rare = np.array([[10.5], [30.5], [50.5]])
+    sampler = MWMOTESampler(random_state=0)
+    with pytest.warns(FallbackWarning, match="class 1: 0 of 3 rows .* SMOTE over the whole"):
+        _, labels = sampler.fit_resample(np.vstack([often, rare]), np.repeat([0, 1], [60, 3]))
+    assert np.bincount(labels).tolist() == [60, 60]
+    assert sampler.minorities_ == {}
+
+
+@SILENT
+def test_a_class_of_one_row_is_duplicated_and_says_so():
+    X, y = blobs(rare=1)
+    sampler = MWMOTESampler(random_state=0)
+    with pytest.warns(FallbackWarning, match="'rare' has 1 row"):
+        rows, _ = sampler.fit_resample(X, np.where(y == 1, "rare", "often"))
+    assert (rows[81:] == X[y == 1]).all()
+
+
+@SILENT
+def test_fewer_rows_than_neighbours_are_all_used_and_that_is_said():
+    X = np.array([[0.0], [1], [2], [3], [4]])
+    y = np.array([1, 1, 0, 0, 0])
+    sampler = MWMOTESampler(k1=50, k2=60, k3=70, random_state=0)
+    _, labels = sampler.fit_resample(X, y)
+    assert np.bincount(labels).tolist() == [3, 3]
+    text = " ".join(sampler.fallbacks_)
+    assert "k1 is 50, but there are 4" in text
+    assert "k2 is 60, but there are 3" in text
+    assert "k3 is 70, but there are 2" in text
+
+
+def test_all_other_classes_together_are_the_majority():
+    X, y = blobs(rare=20)
+    three = y.copy()
+    three[(y == 0) & (X[:, 0] > np.median(X[y == 0, 0]))] = 2
+    expected, *_ = found_in(X, y)
+    sampler = MWMOTESampler(random_state=0)
+    _, labels = sampler.fit_resample(X, three)
+    assert len(set(np.bincount(labels))) == 1
+    found = sampler.minorities_[1]
+    assert np.array_equal(found.borderline, expected.borderline)
+    assert np.array_equal(found.weights, expected.weights)
+    others = np.setdiff1d(np.flatnonzero(y == 0), found.borderline)
+    assert {0, 2} == set(three[found.borderline]) == set(three[others])
+
+
+@pytest.mark.parametrize("names", [(-1, 1), (1, 2), ("often", "rare")])
+def test_the_names_of_the_classes_do_not_matter(names):
+    X, y = blobs()
+    _, expected, _ = found_in(X, y)
+    sampler = MWMOTESampler(random_state=0)
+    rows, labels = sampler.fit_resample(X, np.array(names)[y])
+    assert np.array_equal(rows, expected)
+    assert (labels == names[1]).sum() == 80
+
+
+@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(storage):
+    X, y = blobs(features=4)
+    X[X < 0] = 0
+    _, expected, _ = found_in(X, y)
+    _, rows, _ = found_in(storage(X), y)
+    assert rows.format == storage(X).format
+    assert np.allclose(rows.toarray(), expected)
+
+
+def test_one_seed_gives_one_result_and_another_gives_another():
+    X, y = blobs()
+    first, again, other = (found_in(X, y, random_state=seed)[1] for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_precision_of_the_rows_is_kept(dtype):
+    X, y = blobs()
+    _, rows, _ = found_in(X.astype(dtype), y)
+    assert rows.dtype == dtype
+
+
+@SILENT
+def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3006, 3)), np.repeat([0, 1], [3000, 6])
+    X[:, 1] = 7.0
+    X[-6:] = X[-1]
+    for normalise in ("features", "mean"):
+        _, rows, labels = found_in(X, y, normalise=normalise)
+        assert np.bincount(labels).tolist() == [3000, 3000]
+        assert np.allclose(rows[3006:], X[-1])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"k1": 0},
+        {"k2": 1.5},
+        {"k3": "third"},
+        {"k3": 0},
+        {"cp": 0},
+        {"cf_threshold": np.inf},
+        {"cmax": "two"},
+        {"normalise": "median"},
+        {"max_clustered": 1},
+    ],
+)
+def test_a_wrong_parameter_is_named_at_the_fit(parameters):
+    (name,) = parameters
+    with pytest.raises(ParameterError, match=f"{name}="):
+        found_in(*blobs(), **parameters)
+
+
+def test_a_row_is_never_its_own_neighbour_among_copies_of_it():
+    rows = np.vstack([np.zeros((6, 2)), np.ones((3, 2)), [[5.0, 5]]])
+    of = np.arange(10)
+    found = neighbours.nearest_others(rows, of, 3)
+    assert not (found == of[:, None]).any()
+    distances = cdist(rows, rows)
+    np.fill_diagonal(distances, np.inf)
+    reached = np.sort(np.take_along_axis(distances, found, axis=1), axis=1)
+    assert np.allclose(reached, np.sort(distances, axis=1)[:, :3])
+
+
+def test_distances_in_blocks_are_those_of_scipy(monkeypatch):
+    monkeypatch.setattr(neighbours, "BLOCK_MEGABYTES", 0.002)
+    rows = np.random.default_rng(0).standard_normal((90, 4))
+    assert np.allclose(neighbours.condensed_distances(rows), pdist(rows))
+    assert np.isclose(neighbours.mean_distance(rows), pdist(rows).mean())
+    near = cdist(rows, rows)
+    np.fill_diagonal(near, np.inf)
+    assert np.allclose(neighbours.nearest_distances(rows), near.min(axis=1))
