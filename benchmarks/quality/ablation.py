@@ -99,6 +99,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     "input dropout off": {"input_dropout": 0.0},
     "dropout off": {"dropout": 0.0},
     "encoder off": {"encoder": ()},
+    "linear part off": {"linear_share": 0.0},
     "one member, natural threshold": {"n_members": 1},
 }
 ALL = (DEFAULTS, *REPLACED, *CHANGED)

@@ -8,15 +8,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import recall_score, roc_auc_score
 
-from setconv.baselines.cs_dmlp import (
-    CostSensitiveDMLPClassifier,
-    _auc,
-    _forward,
-    class_costs,
-    corrected_posterior,
-    stratified_share,
-)
-from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines import CostSensitiveDMLPClassifier, FallbackWarning
+from setconv.baselines.costs import class_costs, corrected_posterior, stratified_share
+from setconv.baselines.mlp import _auc, forward
 from setconv.errors import DivergedError, ParameterError
 
 SMALL = {"hidden_layer_sizes": (8,), "max_epochs": 15, "lr": 0.01, "random_state": 0}
@@ -84,7 +78,7 @@ def test_training_with_weight_3_equals_training_with_every_row_three_times():
 def test_dropout_leaves_out_its_share_and_keeps_the_mean(dropout):
     generator = torch.Generator().manual_seed(0)
     layers = [(torch.eye(3), torch.zeros(3)), (torch.eye(3), torch.zeros(3))]
-    outputs = _forward(torch.ones(20_000, 3), layers, dropout, generator)
+    outputs = forward(torch.ones(20_000, 3), layers, dropout, generator)
     assert outputs.unique().tolist() == pytest.approx([0, 1 / (1 - dropout)])
     assert outputs.mean().item() == pytest.approx(1, abs=0.02)
 

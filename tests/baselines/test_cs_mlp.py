@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import recall_score, roc_auc_score
 
 from setconv.baselines import levenberg_marquardt
-from setconv.baselines.cs_dmlp import stratified_share
+from setconv.baselines.costs import stratified_share
 from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier, cost_weights
 from setconv.baselines.fallbacks import FallbackWarning
 from setconv.baselines.levenberg_marquardt import TanhPerceptron, WeightedErrors, descend

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import torch
 from scipy.special import softmax
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
 from setconv.baselines.checking import FLOATS, check_training_rows
+from setconv.baselines.costs import class_costs, corrected_posterior, stratified_share
 from setconv.baselines.fallbacks import FallbackMixin
+from setconv.baselines.mlp import (
+    Best,
+    Data,
+    Layers,
+    first_layers,
+    forward,
+    judge,
+    weighted_cross_entropy,
+)
 from setconv.checks import check_integer
 from setconv.errors import DivergedError, ParameterError
 
@@ -29,7 +34,6 @@ logger = logging.getLogger("setconv")
 
 _CHUNK = 4096
 _NUMBER = (int, float, np.number)
-Layers = list[tuple[Tensor, Tensor]]
 
 
 class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
@@ -172,7 +176,7 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
         self.scaler_ = StandardScaler().fit(rows)
         scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
         in_loss = np.ones_like(self.costs_) if _is_named(self.cost, "posterior") else self.costs_
-        data = _Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
+        data = Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
         generator = torch.Generator().manual_seed(int(random.randint(np.iinfo(np.int32).max)))
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
@@ -245,16 +249,16 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
         self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
         return np.zeros(len(codes), dtype=bool)
 
-    def _train(self, data: _Data, validation: _Data, generator: torch.Generator) -> None:
+    def _train(self, data: Data, validation: Data, generator: torch.Generator) -> None:
         widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
-        layers = _first_layers(widths, generator)
+        layers = first_layers(widths, generator)
         tensors = [tensor for layer in layers for tensor in layer]
         optimizer = torch.optim.Adam(tensors, lr=self.lr)
         # The mean weight is then 1, and a batch's mean loss estimates that of all rows.
         data.weights /= data.weights.mean()
         self.loss_curve_: list[float] = []
         self.validation_auc_: list[float] = []
-        best = _Best()
+        best = Best()
         for epoch in range(self.max_epochs):
             self.loss_curve_.append(self._epoch(data, layers, optimizer, generator))
             if not np.isfinite(self.loss_curve_[-1]):
@@ -263,7 +267,7 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
                     f"lr={self.lr!r}: give a smaller one."
                 )
             if len(validation.rows):
-                auc, loss = _judge(validation, layers)
+                auc, loss = judge(validation, layers)
                 self.validation_auc_.append(auc)
                 best.see((auc, -loss), epoch, layers)
                 if epoch - best.epoch >= self.patience:
@@ -276,7 +280,7 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
 
     def _epoch(
         self,
-        data: _Data,
+        data: Data,
         layers: Layers,
         optimizer: torch.optim.Optimizer,
         generator: torch.Generator,
@@ -286,7 +290,7 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
         order = torch.randperm(len(data.rows), generator=generator)
         for places in order.split(self.batch_size):
             batch = data.part(places)
-            logits = _forward(batch.rows, layers, self.dropout, generator)
+            logits = forward(batch.rows, layers, self.dropout, generator)
             loss = weighted_cross_entropy(logits, batch.codes, batch.weights)
             loss = loss + self.alpha * sum(weights.square().sum() for weights, _ in layers)
             optimizer.zero_grad()
@@ -313,141 +317,6 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
             value = getattr(self, name)
             if not (isinstance(value, _NUMBER) and 0 < value < below):
                 raise ParameterError(f"{name}={value!r}: give a number above 0 and below {below}.")
-
-
-@dataclass
-class _Data:
-    """Rows, their codes, and the weight of each in the loss."""
-
-    rows: Tensor
-    codes: Tensor
-    weights: Tensor
-
-    def part(self, which: Any) -> _Data:
-        which = torch.as_tensor(which)
-        return _Data(self.rows[which], self.codes[which], self.weights[which])
-
-
-@dataclass
-class _Best:
-    """The best epoch so far."""
-
-    value: tuple[float, float] = (-np.inf, -np.inf)
-    epoch: int = -1
-    layers: Layers | None = None
-
-    def see(self, value: tuple[float, float], epoch: int, layers: Layers) -> None:
-        if value > self.value:
-            self.value, self.epoch = value, epoch
-            self.layers = [
-                (weights.detach().clone(), bias.detach().clone()) for weights, bias in layers
-            ]
-
-
-def stratified_share(
-    codes: np.ndarray, fraction: float, random: np.random.RandomState
-) -> np.ndarray:
-    """Draw a share of the rows of each class, rounded, as a mask over the rows."""
-    drawn = np.zeros(len(codes), dtype=bool)
-    for code in np.unique(codes):
-        members = random.permutation(np.flatnonzero(codes == code))
-        drawn[members[: int(fraction * len(members) + 0.5)]] = True
-    return drawn
-
-
-def class_costs(cost: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the weight of each class.
-
-    Parameters
-    ----------
-    cost : {"balanced", "none", "posterior"}, dict or array-like of shape (C,)
-        As in `CostSensitiveDMLPClassifier`.
-    codes : ndarray of shape (n,)
-        The class of each row, 0..C-1.
-    classes : ndarray of shape (C,)
-        The labels.
-
-    Returns
-    -------
-    weights : ndarray of shape (C,)
-        Positive numbers.
-    """
-    if isinstance(cost, str):
-        if cost not in ("balanced", "none", "posterior"):
-            raise ParameterError(
-                f'cost={cost!r}: give "balanced", "none", "posterior", or a weight for each class.'
-            )
-        counts = np.bincount(codes, minlength=len(classes))
-        return np.ones(len(classes)) if cost == "none" else len(codes) / (len(classes) * counts)
-    if isinstance(cost, Mapping):
-        missing = [label for label in classes.tolist() if label not in cost]
-        if missing:
-            raise ParameterError(f"cost has no weight for the classes {missing}: add them.")
-        cost = [cost[label] for label in classes.tolist()]
-    try:
-        weights = np.asarray(cost, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"cost={cost!r}: give a number for each class.") from None
-    if weights.shape != classes.shape:
-        raise ParameterError(
-            f"cost has the shape {weights.shape} and there are {len(classes)} classes, "
-            f"{classes.tolist()}: give one weight for each, in this order."
-        )
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ParameterError(f"cost={weights.tolist()}: give positive finite weights.")
-    return weights
-
-
-def corrected_posterior(probabilities: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return ``p_c w_c / sum_k p_k w_k``, whose largest is the decision of least risk."""
-    weighted = probabilities * costs
-    return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
-
-
-def weighted_cross_entropy(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean over rows of ``-w_i log p_{y_i}(x_i)``."""
-    losses = torch.nn.functional.cross_entropy(logits, codes, reduction="none")
-    return (weights * losses).mean()
-
-
-def _first_layers(widths: tuple[int, ...], generator: torch.Generator) -> Layers:
-    """Draw weights that keep the variance through ReLU (He), with biases of 0."""
-    layers = []
-    for before, after in pairwise(widths):
-        bound = np.sqrt(6 / before)
-        weights = (torch.rand(before, after, generator=generator) * 2 - 1) * bound
-        layers.append((weights.requires_grad_(), torch.zeros(after, requires_grad=True)))
-    return layers
-
-
-def _forward(
-    rows: Tensor, layers: Layers, dropout: float, generator: torch.Generator | None
-) -> Tensor:
-    for weights, bias in layers[:-1]:
-        rows = torch.relu(torch.addmm(bias, rows, weights))
-        if dropout > 0:
-            kept = torch.rand(rows.shape, generator=generator) >= dropout
-            rows = rows * kept / (1 - dropout)
-    weights, bias = layers[-1]
-    return torch.addmm(bias, rows, weights)
-
-
-@torch.no_grad()
-def _judge(data: _Data, layers: Layers) -> tuple[float, float]:
-    """Return the mean AUC of one class against the rest, and the weighted loss."""
-    logits = _forward(data.rows, layers, 0.0, None)
-    loss = weighted_cross_entropy(logits, data.codes, data.weights).item()
-    codes = data.codes.numpy()
-    scores = logits.double().softmax(dim=1).numpy()
-    aucs = [_auc(codes == code, scores[:, code]) for code in np.unique(codes)]
-    return float(np.mean(aucs)), loss
-
-
-def _auc(positive: np.ndarray, scores: np.ndarray) -> float:
-    """Return the AUC by ranks, which is faster than by the curve."""
-    n_positive = int(positive.sum())
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(positive) - n_positive)))
 
 
 def _is_named(cost: Any, name: str) -> bool:

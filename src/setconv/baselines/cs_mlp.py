@@ -13,7 +13,7 @@ from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import FLOATS, check_training_rows
-from setconv.baselines.cs_dmlp import stratified_share
+from setconv.baselines.costs import stratified_share
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.levenberg_marquardt import CHUNK, TanhPerceptron, WeightedErrors, descend
 from setconv.checks import check_integer
