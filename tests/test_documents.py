@@ -12,7 +12,7 @@ def python_blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/user-guide.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/user-guide.md", "docs/baselines.md"])
 def test_the_python_in_a_document_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / name)
