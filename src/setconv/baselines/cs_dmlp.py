@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import FLOATS, check_training_rows
 from setconv.baselines.costs import class_costs, corrected_posterior, stratified_share
+from setconv.baselines.deciding import ArgmaxMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.mlp import (
     Best,
@@ -36,7 +37,7 @@ _CHUNK = 4096
 _NUMBER = (int, float, np.number)
 
 
-class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
 
     With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and
@@ -180,22 +181,6 @@ class CostSensitiveDMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator)
         generator = torch.Generator().manual_seed(int(random.randint(np.iinfo(np.int32).max)))
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class with the largest probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities, under the costs.

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import FLOATS, check_training_rows
 from setconv.baselines.costs import stratified_share
+from setconv.baselines.deciding import BinaryOnlyMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.levenberg_marquardt import CHUNK, TanhPerceptron, WeightedErrors, descend
 from setconv.checks import check_integer
@@ -27,7 +28,7 @@ _NUMBER = (int, float, np.number)
 _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 
 
-class CostSensitiveMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     r"""A perceptron with tanh units that weighs the squared errors of the two classes.
 
     With targets -1 and +1 and errors e, it minimises
@@ -303,12 +304,6 @@ class CostSensitiveMLPClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
                 raise ParameterError(
                     f"{name}={value!r}: give a number above {limit} and below {most}."
                 )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = tags.classifier_tags or ClassifierTags()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import ClassifierTags, Tags
 
 from setconv.baselines.checking import require_rows
+from setconv.baselines.deciding import BinaryOnlyMixin
 from setconv.baselines.eus_fitness import Fitness, NearestChosen, windows
 from setconv.baselines.eus_search import CHC
 from setconv.baselines.sampling import Rows, UnderSampler
@@ -17,7 +17,7 @@ from setconv.errors import LabelError, ParameterError
 __all__ = ["EvolutionaryUnderSampler"]
 
 
-class EvolutionaryUnderSampler(UnderSampler):
+class EvolutionaryUnderSampler(BinaryOnlyMixin, UnderSampler):
     """Evolutionary under-sampling (EUS) of García and Herrera, for two classes.
 
     A genetic algorithm (CHC) chooses which rows to keep. A chromosome has one bit for each row of
@@ -213,9 +213,3 @@ class EvolutionaryUnderSampler(UnderSampler):
         penalty: Any = self.penalty
         if not isinstance(penalty, Real) or not 0 <= float(penalty) < np.inf:
             raise ParameterError(f"penalty is {penalty!r}; give a number from 0 on.")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.sampler_tags.sample_indices = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags

@@ -11,10 +11,11 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import FLOATS, check_training_rows, require_rows
+from setconv.baselines.deciding import ArgmaxMixin, BinaryOnlyMixin
 from setconv.baselines.eus import EvolutionaryUnderSampler
 from setconv.baselines.fallbacks import FallbackMixin, FallbackWarning
 from setconv.baselines.seeding import cloned
@@ -26,7 +27,9 @@ PARTITION_ROWS = 1_000  # what 'auto' aims at
 PARTITION_MINORITY_ROWS = 30  # and the least of the rarer class that it accepts for it
 
 
-class EUSEnsembleClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+class EUSEnsembleClassifier(
+    ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator
+):
     """Partitioned evolutionary under-sampling (EUS) of Triguero et al., for two classes.
 
     The rows are dealt into partitions with the same share of each class. In each, EUS chooses rows
@@ -179,22 +182,6 @@ class EUSEnsembleClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
             total[:, estimator.classes_] += estimator.predict_proba(rows)
         return total / len(self.estimators_)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the label of each row, the one with the larger probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
-
     def _number(self, codes: np.ndarray) -> int:
         counts = np.bincount(codes)
         fewest, most = int(counts.min()), int(counts.max())
@@ -215,11 +202,6 @@ class EUSEnsembleClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
                 f"and {most} of the other; {possible} were made"
             )
         return min(number, possible)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _automatic_number(fewest: int, most: int, *, broadcast: bool) -> int:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import check_training_rows
+from setconv.baselines.deciding import ArgmaxMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.lmnn import LMNN
 from setconv.baselines.lmnn_objective import nearest_others, nearest_rows
@@ -45,7 +46,7 @@ class Neighbourhoods(NamedTuple):
     ratios: np.ndarray
 
 
-class IMLClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
+class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
@@ -221,22 +222,6 @@ class IMLClassifier(FallbackMixin, ClassifierMixin, BaseEstimator):
         queries = self._components(X)
         found = self._select(queries)
         return self._vote(found) if self.local_ is None else self._local_scores(queries, found)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the label of each row, the one of the highest probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        chosen = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
         check_integer("max_iter", self.max_iter, least=1)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.checking import FLOATS, check_class_number, check_training_rows
+from setconv.baselines.deciding import ArgmaxMixin, BinaryOnlyMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.online_members import (
     ClonedMembers,
@@ -34,7 +35,7 @@ _CHUNK = 2048
 _NUMBER = (int, float, np.number)
 
 
-class OnlineBagging(FallbackMixin, ClassifierMixin, BaseEstimator):
+class OnlineBagging(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     """One or both of the ensembles, learning row by row."""
 
     _ensembles: ClassVar[tuple[str, ...]]
@@ -115,22 +116,6 @@ class OnlineBagging(FallbackMixin, ClassifierMixin, BaseEstimator):
             self._begin(announced, rows.shape[1])
         self._learn(rows, codes, np.arange(len(rows)))
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class with the larger mean probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Average the members' probabilities, then weigh the ensembles by ``weights_``.
@@ -253,12 +238,6 @@ class OnlineBagging(FallbackMixin, ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f'base={self.base!r}: give "mlp", "logistic", or a classifier with partial_fit.'
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = tags.classifier_tags or ClassifierTags()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
