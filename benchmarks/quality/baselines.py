@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.splits import seed_of, split
@@ -40,6 +41,9 @@ ALL_ROWS = 10**9
 VARIANTS = {
     "CS-DMLP, no cost": partial(CostSensitiveDMLPClassifier, cost="none"),
     "EUS, a tree a partition": EUSEnsembleClassifier,
+    "EUS, logistic a partition": partial(
+        EUSEnsembleClassifier, estimator=LogisticRegression(max_iter=1000)
+    ),
     "CS-MLP, to the end": partial(CostSensitiveMLPClassifier, early_stopping=False),
 }
 
