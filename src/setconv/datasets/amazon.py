@@ -1,0 +1,170 @@
+"""Amazon reviews: good against bad ones, from the files of McAuley's group, of any size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from setconv.checks import check_choice, check_integer
+from setconv.datasets.amazon_reviews import NEGATIVE, NEUTRAL, POSITIVE, Review, parse_review
+from setconv.datasets.dataset import Dataset
+from setconv.datasets.lines import numbered_lines
+from setconv.datasets.problems import ProblemLog, Problems
+from setconv.datasets.quotas import proportional_quotas
+from setconv.datasets.reservoir import Reservoir
+from setconv.errors import DataError
+from setconv.records.sources import ByteSource, open_source
+
+ADDRESS = "http://jmcauley.ucsd.edu/data/amazon/"
+LICENCE = "Collected by J. McAuley's group; for research use, with a citation of their papers."
+
+_STEP = 4096
+_NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNORECASE)
+
+
+def load_amazon(
+    path: str | Path,
+    *,
+    size: int | None = None,
+    seed: int = 0,
+    summary: bool = False,
+    group: Literal["asin", "reviewer"] | None = None,
+    progress: bool = False,
+) -> Dataset:
+    """Read the reviews of one category: rating above 3 against rating below 3.
+
+    Reviews with exactly 3 stars are left out, as in the paper. Lines that are no review, or have
+    no rating or no text, are left out and counted in ``problems``. The majority class,
+    "positive", is what the paper's Table 2 has under "Negative".
+
+    With ``size`` the file is gone through twice: first to choose lines, then to take them. The
+    memory is that of the chosen reviews, whatever the size of the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of McAuley's group, plain or with gzip: one review a line, as JSON or, in the older
+        files, as a Python literal. Those of 2014, 2018 and 2023 are known.
+    size : int or None, default=None
+        So many reviews, drawn uniformly in each class; the classes keep their shares. None: all.
+    seed : int, default=0
+        Which ones are drawn.
+    summary : bool, default=False
+        Whether the title of a review is put before its text.
+    group : {"asin", "reviewer"} or None, default=None
+        What ``groups`` are: the product, or who wrote it.
+    progress : bool, default=False
+        Whether a bar is shown.
+
+    Returns
+    -------
+    Dataset
+        ``ids`` are the numbers of the lines.
+    """
+    if size is not None:
+        check_integer("size", size, least=2)
+    check_integer("seed", seed, least=0)
+    if group is not None:
+        check_choice("group", group, ["asin", "reviewer"])
+    source = open_source(path)
+    file = _File(source, summary, progress)
+    try:
+        reviews = file.all() if size is None else file.sampled(size, seed)
+    finally:
+        source.close()
+    groups = [one.product if group == "asin" else one.reviewer for one in reviews.values()]
+    found = _NAME.fullmatch(Path(path).name)
+    return Dataset(
+        name=f"Amazon {found[1].replace('_', ' ') if found else path}",
+        texts=[one.text for one in reviews.values()],
+        features=None,
+        labels=np.array([one.label for one in reviews.values()]),
+        ids=[str(line) for line in reviews],
+        groups=None if group is None else np.array(groups),
+        provenance=_provenance(source.name, file.n_neutral, size, seed),
+        licence=LICENCE,
+        problems=file.problems,
+    )
+
+
+class _File:
+    """The reviews of a file by the numbers of their lines."""
+
+    def __init__(self, source: ByteSource, summary: bool, progress: bool) -> None:
+        self.n_neutral = 0
+        self.problems = Problems()
+        self._source = source
+        self._summary = summary
+        self._progress = progress
+
+    def all(self) -> dict[int, Review]:
+        return dict(self._usable("reading"))
+
+    def sampled(self, size: int, seed: int) -> dict[int, Review]:
+        self._source.keep()  # a pipe can be read only once
+        random = Random(seed)
+        classes = {POSITIVE: Reservoir(size, random), NEGATIVE: Reservoir(size, random)}
+        for number, review in self._usable("choosing"):
+            classes[review.label].offer(number)
+        present = [one for one in classes.values() if one.seen]
+        quotas = proportional_quotas(np.array([one.seen for one in present]), size)
+        chosen = {
+            line
+            for reservoir, quota in zip(present, quotas.tolist(), strict=True)
+            for line in reservoir.draw(quota)
+        }
+        self._source.rewind()
+        return self._taken(chosen)
+
+    def _taken(self, chosen: set[int]) -> dict[int, Review]:
+        taken = {}
+        for number, line in self._lines("reading"):
+            if number in chosen:
+                review = parse_review(line, self._summary)
+                if isinstance(review, Review):
+                    taken[number] = review
+        if len(taken) < len(chosen):
+            raise DataError(f"{self._source.name} has changed while it was read. Read it again.")
+        return taken
+
+    def _usable(self, doing: str) -> Iterator[tuple[int, Review]]:
+        """Iterate over reviews that are good or bad; the others are counted."""
+        problems, n_usable = ProblemLog(), 0
+        file = Path(self._source.name).name
+        for number, line in self._lines(doing):
+            review = parse_review(line, self._summary)
+            if isinstance(review, str):
+                problems.add(review, file, number)
+            elif review.label == NEUTRAL:
+                self.n_neutral += 1
+            else:
+                n_usable += 1
+                yield number, review
+        self.problems = problems.close(file)
+        if not n_usable:
+            raise DataError(
+                f"{self._source.name}: no usable review (problems: {self.problems}; with 3 stars: "
+                f"{self.n_neutral}). Each line must be one object with overall and reviewText."
+            )
+
+    def _lines(self, doing: str) -> Iterator[tuple[int, bytes]]:
+        total = self._source.size
+        with tqdm(
+            total=total, unit="B", unit_scale=True, desc=doing, disable=not self._progress
+        ) as bar:
+            for number, line in numbered_lines(self._source):
+                yield number, line
+                if number % _STEP == 0 and total:
+                    bar.update(int((self._source.progress() or 0) * total) - bar.n)
+            bar.update((total or bar.n) - bar.n)
+
+
+def _provenance(name: str, n_neutral: int, size: int | None, seed: int) -> str:
+    said = f"Amazon reviews ({ADDRESS}), {Path(name).name}. {n_neutral:,} with 3 stars left out."
+    return said if size is None else f"{said} {size:,} drawn, uniformly in each class, seed {seed}."

@@ -1,0 +1,216 @@
+"""What every loader returns: rows with their labels, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setconv.datasets.problems import Problems
+from setconv.datasets.quotas import proportional_quotas
+from setconv.errors import DataError, LabelError, ParameterError
+from setconv.records.names import count_of, did_you_mean, listed
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set: texts or features, labels, and where they come from.
+
+    Attributes
+    ----------
+    name : str
+    texts : list of str or None
+        Exactly one of ``texts`` and ``features`` is given.
+    features : ndarray of shape (n_rows, n_features) or None
+    labels : ndarray of shape (n_rows,)
+        Strings or ints, as published.
+    ids : list of str or None
+        What the owners call the rows.
+    groups : ndarray of shape (n_rows,) or None
+        Rows that belong together, such as tweets of one city or copies of one tweet.
+    feature_names : list of str or None
+    provenance : str
+        The files, and what was chosen from them.
+    licence : str
+        What the owners allow.
+    problems : Problems
+        Lines that could not be used as they are.
+    """
+
+    name: str
+    texts: list[str] | None
+    features: Array | None
+    labels: Array
+    ids: list[str] | None = None
+    groups: Array | None = None
+    feature_names: list[str] | None = None
+    provenance: str = ""
+    licence: str = ""
+    problems: Problems = field(default_factory=Problems)
+
+    def __post_init__(self) -> None:
+        if (self.texts is None) == (self.features is None):
+            raise DataError(f"{self.name}: give either texts or features.")
+        if self.n_rows == 0:
+            raise DataError(f"{self.name} has no rows.")
+        for what in ("texts", "features", "ids", "groups"):
+            value = getattr(self, what)
+            if value is not None and len(value) != self.n_rows:
+                raise DataError(
+                    f"{self.name}: {len(value)} {what} for {self.n_rows} labels. "
+                    "Give one for each row."
+                )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.labels)
+
+    @property
+    def classes(self) -> Array:
+        """The labels that occur, sorted."""
+        return np.unique(self.labels)
+
+    @property
+    def class_counts(self) -> dict[Any, int]:
+        """Rows of each class, in the order of ``classes``."""
+        classes, counts = np.unique(self.labels, return_counts=True)
+        return dict(zip(classes.tolist(), counts.tolist(), strict=True))
+
+    @property
+    def imbalance_ratio(self) -> float:
+        """Rows of the largest class over rows of the smallest."""
+        counts = self.class_counts.values()
+        return max(counts) / min(counts)
+
+    def distribution(self) -> str:
+        """Return the classes with their rows and shares as a small table, the largest first."""
+        counts = sorted(self.class_counts.items(), key=lambda one: -one[1])
+        lines = [("class", "rows", "share")]
+        lines += [(str(one), f"{n:,}", f"{n / self.n_rows:.1%}") for one, n in counts]
+        label, rows, share = (max(map(len, column)) for column in zip(*lines, strict=True))
+        table = [f"{a:<{label}}  {b:>{rows}}  {c:>{share}}" for a, b, c in lines]
+        return "\n".join([str(self), *table])
+
+    def take(self, rows: ArrayLike) -> Dataset:
+        """Return the chosen rows: row numbers, in their order, or a mask."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool:
+            if chosen.shape != (self.n_rows,):
+                raise ParameterError(
+                    f"A mask of shape {chosen.shape} for {self.n_rows} rows. Give one for each row."
+                )
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(np.int64)
+        return replace(
+            self,
+            texts=None if self.texts is None else [self.texts[row] for row in chosen],
+            features=None if self.features is None else self.features[chosen],
+            labels=self.labels[chosen],
+            ids=None if self.ids is None else [self.ids[row] for row in chosen],
+            groups=None if self.groups is None else self.groups[chosen],
+        )
+
+    def binary(self, positive: Any, name: str | None = None) -> Dataset:
+        """Return the same rows with two classes: ``positive`` against the rest.
+
+        Parameters
+        ----------
+        positive : label, or sequence of labels
+            One class, or several that become one.
+        name : str or None, default=None
+            Name of the new data set; None makes it from the class.
+
+        Returns
+        -------
+        Dataset
+            Its labels are strings: "crash" and "not crash", or "crash+fire" and "not crash+fire".
+        """
+        wanted = self._known_classes(positive)
+        label = "+".join(map(str, wanted))
+        inside = np.isin(self.labels, np.asarray(wanted))
+        if inside.all():
+            raise LabelError(
+                f"{self.name}: {label} is all there is; nothing is left to be the other class. "
+                f"The classes are {self._listed_classes()}."
+            )
+        return replace(
+            self,
+            name=name or f"{self.name}: {label}",
+            labels=np.where(inside, label, f"not {label}"),
+            provenance=f"{self.provenance} {label} against the rest.".strip(),
+        )
+
+    def subsample(self, size: int, seed: int = 0) -> Dataset:
+        """Return so many rows drawn uniformly in each class; the classes keep their shares."""
+        _, codes, counts = self._coded()
+        return self._drawn(codes, proportional_quotas(counts, size), seed)
+
+    def with_imbalance(self, ratio: float, seed: int = 0) -> Dataset:
+        """Return rows whose largest class is ``ratio`` times the smallest, as near as rows allow.
+
+        If the ratio is to grow, rows of the smallest class are left out; if it is to fall, rows
+        of all classes that are too large. Nothing is repeated.
+
+        Parameters
+        ----------
+        ratio : float
+            At least 1.
+        seed : int, default=0
+            Which rows stay.
+        """
+        classes, codes, counts = self._coded()
+        if len(classes) < 2:
+            raise LabelError(f"{self.name} has a single class, {classes[0]}: there is no ratio.")
+        largest, smallest = int(counts.max()), int(counts.min())
+        if not 1 <= ratio <= largest:
+            raise ParameterError(
+                f"ratio={ratio!r}: give a number from 1 to {largest}, the rows of the largest "
+                f"class of {self.name}."
+            )
+        quotas = counts.copy()
+        if ratio > largest / smallest:
+            quotas[np.argmin(counts)] = round(largest / ratio)
+        else:
+            quotas = np.minimum(counts, round(smallest * ratio))
+        return self._drawn(codes, quotas, seed)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {count_of(self.n_rows, 'row')}, "
+            f"{count_of(len(self.classes), 'class', 'classes')}, IR {self.imbalance_ratio:.2f}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self}>"
+
+    def _known_classes(self, positive: Any) -> list[Any]:
+        several = isinstance(positive, Sequence | np.ndarray) and not isinstance(positive, str)
+        wanted = list(dict.fromkeys(positive)) if several else [positive]
+        known = self.classes.tolist()
+        for one in wanted or [None]:
+            if one not in known:
+                raise LabelError(
+                    f"{self.name} has no class {one!r}.{did_you_mean(str(one), map(str, known))} "
+                    f"The classes are {self._listed_classes()}."
+                )
+        return wanted
+
+    def _listed_classes(self) -> str:
+        return listed([str(one) for one in self.classes])
+
+    def _coded(self) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+        return np.unique(self.labels, return_inverse=True, return_counts=True)
+
+    def _drawn(self, codes: NDArray[np.int64], quotas: NDArray[np.int64], seed: int) -> Dataset:
+        random = np.random.default_rng(seed)
+        chosen = [
+            random.choice(np.flatnonzero(codes == code), size=quota, replace=False)
+            for code, quota in enumerate(quotas)
+        ]
+        return self.take(np.sort(np.concatenate(chosen)))

@@ -1,0 +1,240 @@
+"""Amazon reviews as McAuley's group publishes them: JSON or Python literals, plain or gzip."""
+
+import gzip
+import json
+import logging
+import tracemalloc
+from collections import Counter
+
+import pytest
+
+from setconv.datasets import amazon
+from setconv.datasets.amazon import load_amazon
+from setconv.datasets.lines import numbered_lines
+from setconv.errors import DataError, ParameterError
+from setconv.records.sources import open_source
+
+
+def review(number, stars, **changes):
+    """A review with the keys of the files of 2014."""
+    return {
+        "reviewerID": f"A{number % 3}",
+        "asin": f"000{number % 5}",
+        "reviewerName": 'J. "Mac" O\'Neil',
+        "helpful": [0, 2],
+        "reviewText": f"It's text {number}\nwith a caf\u00e9",
+        "overall": float(stars),
+        "summary": f"title {number}",
+        "unixReviewTime": 1252800000,
+        "reviewTime": "09 13, 2009",
+        **changes,
+    }
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(*lines, name="reviews_Books_5.json"):
+        path = tmp_path / name
+        raw = [line if isinstance(line, bytes) else line.encode() for line in lines]
+        data = b"".join(line + b"\n" for line in raw)
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+def many(good, bad, neutral=0):
+    """Lines of so many reviews, mixed."""
+    stars = [5] * good + [1] * bad + [3] * neutral
+    order = sorted(range(len(stars)), key=lambda number: number * 7919 % 104729)
+    return [json.dumps(review(number, stars[number])) for number in order]
+
+
+@pytest.mark.parametrize("form", [json.dumps, repr])
+@pytest.mark.parametrize("name", ["reviews_Books_5.json", "reviews_Books_5.json.gz"])
+def test_strict_json_and_python_literals_are_read_plain_or_compressed(make, form, name):
+    path = make(
+        *(form(review(number, stars)) for number, stars in enumerate([5, 1, 4, 2])), name=name
+    )
+    dataset = load_amazon(path)
+    assert dataset.name == "Amazon Books"
+    assert dataset.labels.tolist() == ["positive", "negative", "positive", "negative"]
+    assert dataset.texts[1] == "It's text 1\nwith a café"
+    assert dataset.ids == ["1", "2", "3", "4"]
+    assert dataset.groups is None
+    assert "research" in dataset.licence
+    assert not dataset.problems
+
+
+def test_both_forms_may_stand_in_one_file(make):
+    path = make(json.dumps(review(0, 5)), repr(review(1, 1)))
+    assert load_amazon(path).n_rows == 2
+
+
+def test_three_stars_are_left_out_and_their_number_is_told(make):
+    dataset = load_amazon(make(*(json.dumps(review(one, one)) for one in (1, 2, 3, 4, 5))))
+    assert dataset.class_counts == {"negative": 2, "positive": 2}
+    assert "1 with 3 stars left out" in dataset.provenance
+    assert not dataset.problems
+
+
+def test_the_keys_of_2023_are_known_too(make):
+    one = {"rating": 5.0, "title": "top", "text": "good", "asin": "B1", "user_id": "U1"}
+    dataset = load_amazon(make(json.dumps(one)), group="reviewer", summary=True)
+    assert dataset.texts == ["top\ngood"]
+    assert dataset.groups.tolist() == ["U1"]
+
+
+def test_groups_are_products_or_reviewers(make):
+    path = make(*many(6, 3))
+    assert set(load_amazon(path, group="asin").groups) == {f"000{one}" for one in range(5)}
+    assert set(load_amazon(path, group="reviewer", size=6).groups) <= {"A0", "A1", "A2"}
+
+
+def test_the_title_comes_before_the_text_if_it_is_wanted(make):
+    path = make(json.dumps(review(1, 5)), json.dumps(review(2, 1, reviewText="")))
+    assert load_amazon(path, summary=True).texts == [
+        "title 1\nIt's text 1\nwith a café",
+        "title 2",
+    ]
+
+
+def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
+    lines = [
+        json.dumps(review(0, 5)),
+        "",
+        json.dumps(review(1, 5))[:40],
+        "__import__('os').getcwd()",
+        "[1, 2]",
+        b'{"overall": 5.0, "reviewText": "caf\xe9"}',
+        json.dumps(review(2, 5, overall="many")),
+        json.dumps(review(2, 5, overall=None)),
+        json.dumps(review(2, 9)),
+        json.dumps(review(2, 5, overall=True)),
+        json.dumps(review(2, 5, overall=10**400)),
+        '{"overall": NaN, "reviewText": "x"}',
+        json.dumps(review(3, 5, reviewText=" ")),
+        json.dumps(review(4, 5, reviewText=None)),
+        "[" * 100_000,
+        json.dumps(review(5, 2)),
+    ]
+    path = make(*lines)
+    for size in (None, 2):
+        with caplog.at_level(logging.WARNING, "setconv"):
+            dataset = load_amazon(path, size=size)
+        assert dataset.ids == ["1", "16"]
+        assert {one.kind: one.count for one in dataset.problems.kinds} == {
+            "no rating from 1 to 5: left out": 6,
+            "neither JSON nor a Python literal of an object: left out": 4,
+            "no text: left out": 2,
+            "not UTF-8: left out": 1,
+        }
+        assert dataset.problems.kinds[1].first[0] == "reviews_Books_5.json, line 3"
+        assert "13 problems" in caplog.text
+
+
+def test_a_sample_keeps_the_ratio_and_is_a_function_of_its_seed(make):
+    path = make(*many(900, 100, neutral=50))
+    dataset = load_amazon(path, size=200, seed=3)
+    assert dataset.class_counts == {"negative": 20, "positive": 180}
+    assert len(set(dataset.ids)) == 200
+    assert dataset.ids == load_amazon(path, size=200, seed=3).ids
+    assert dataset.ids != load_amazon(path, size=200, seed=4).ids
+    everything = load_amazon(path)
+    by_line = dict(zip(everything.ids, everything.texts, strict=True))
+    assert dataset.texts == [by_line[line] for line in dataset.ids]
+
+
+def test_every_review_of_a_class_has_the_same_chance(make):
+    path = make(*many(40, 20))
+    drawn = Counter(one for seed in range(300) for one in load_amazon(path, size=30, seed=seed).ids)
+    assert len(drawn) == 60
+    assert all(100 < times < 200 for times in drawn.values())
+
+
+def test_a_sample_of_all_reviews_is_all_reviews(make):
+    path = make(*many(30, 7))
+    assert load_amazon(path, size=37).ids == load_amazon(path).ids
+
+
+def test_a_sample_larger_than_the_file_is_refused_with_what_there_is(make):
+    with pytest.raises(ParameterError, match=r"size=38: give 2 .* to 37"):
+        load_amazon(make(*many(30, 7)), size=38)
+
+
+def test_memory_does_not_grow_with_the_file(make, monkeypatch):
+    monkeypatch.setattr("setconv.datasets.lines.BLOCK", 1 << 14)
+    lines = [json.dumps(review(number, 5 if number % 9 else 1)) for number in range(1000)]
+
+    def peak(times):
+        path = make(*lines * times, name=f"{times}.json.gz")
+        tracemalloc.start()
+        load_amazon(path, size=50)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(1)  # what is made once and stays
+    assert peak(10) < 1.2 * peak(2)
+
+
+def test_lines_are_whole_whatever_the_blocks_are(make, monkeypatch):
+    path = make(*many(5, 5))
+    whole = load_amazon(path).texts
+    monkeypatch.setattr("setconv.datasets.lines.BLOCK", 7)
+    assert load_amazon(path).texts == whole
+
+
+def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(make, monkeypatch):
+    monkeypatch.setattr("setconv.datasets.lines.LONGEST", 100)
+    monkeypatch.setattr("setconv.datasets.lines.BLOCK", 64)
+    with pytest.raises(DataError, match="no line end"):
+        list(numbered_lines(open_source(make("x" * 500))))
+
+
+def test_a_file_that_is_cut_off_is_refused(make):
+    path = make(*many(300, 100), name="cut.json.gz")
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match="cut off"):
+        load_amazon(path)
+
+
+@pytest.mark.parametrize("lines", [(), ("[",), (json.dumps(review(0, 3)),)])
+def test_a_file_without_a_usable_review_is_refused(make, lines):
+    with pytest.raises(DataError, match="no usable review"):
+        load_amazon(make(*lines), size=5)
+
+
+def test_a_file_that_changes_between_the_passes_is_noticed(make, monkeypatch):
+    path = make(*many(30, 10))
+    quotas = amazon.proportional_quotas
+
+    def meddle(*args):
+        path.write_text("")
+        return quotas(*args)
+
+    monkeypatch.setattr(amazon, "proportional_quotas", meddle)
+    with pytest.raises(DataError, match="has changed"):
+        load_amazon(path, size=5)
+
+
+def test_a_bar_is_shown_only_if_it_is_wanted(make, capsys):
+    path = make(*many(6, 3))
+    load_amazon(path, size=3)
+    assert not capsys.readouterr().err
+    load_amazon(path, size=3, progress=True)
+    shown = capsys.readouterr().err
+    assert "choosing: 100%" in shown
+    assert "reading: 100%" in shown
+
+
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}, {"group": "author"}])
+def test_a_wrong_parameter_is_refused(make, wrong):
+    with pytest.raises(ParameterError, match="give"):
+        load_amazon(make(*many(2, 2)), **wrong)
+
+
+def test_a_missing_file_is_named_with_a_near_one(make):
+    path = make(*many(1, 1))
+    with pytest.raises(DataError, match=r"Did you mean 'reviews_Books_5\.json'"):
+        load_amazon(path.with_name("reviews_Book_5.json"))

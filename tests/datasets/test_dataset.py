@@ -1,0 +1,213 @@
+"""The object that every loader returns: its rows, its classes, and smaller sets made of it."""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setconv.datasets.dataset import Dataset
+from setconv.datasets.distribution import distribution_table
+from setconv.datasets.problems import SHOWN, ProblemLog, Problems
+from setconv.datasets.quotas import proportional_quotas
+from setconv.errors import DataError, LabelError, ParameterError
+
+
+def made(*counts, **given):
+    """A data set with so many rows of the classes a, b, c ...; its texts are its row numbers."""
+    labels = np.repeat(list("abcdef"[: len(counts)]), counts)
+    rows = [str(row) for row in range(len(labels))]
+    return Dataset(**{"name": "toy", "texts": rows, "features": None, "labels": labels, **given})
+
+
+def test_classes_counts_and_ratio_are_those_of_the_labels():
+    dataset = made(12, 3)
+    assert dataset.n_rows == 15
+    assert dataset.classes.tolist() == ["a", "b"]
+    assert dataset.class_counts == {"a": 12, "b": 3}
+    assert dataset.imbalance_ratio == 4
+
+
+def test_the_distribution_is_a_table_with_the_largest_class_first():
+    assert made(7, 1234).distribution().splitlines() == [
+        "toy: 1241 rows, 2 classes, IR 176.29",
+        "class   rows  share",
+        "b      1,234  99.4%",
+        "a          7   0.6%",
+    ]
+
+
+def test_several_data_sets_stand_in_one_table_as_in_the_paper():
+    table = distribution_table([made(72039, 7389, name="Books"), made(390, 204, 153, name="City")])
+    assert table.splitlines() == [
+        "data set       a      b    c    IR",
+        "Books     72,039  7,389    -  9.75",
+        "City         390    204  153  2.55",
+    ]
+
+
+def test_a_table_of_no_data_sets_is_refused():
+    with pytest.raises(ParameterError, match="at least one"):
+        distribution_table([])
+
+
+def test_it_shows_itself_on_one_line():
+    assert repr(made(1, 2)) == "<Dataset toy: 3 rows, 2 classes, IR 2.00>"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"texts": None}, "either texts or features"),
+        ({"features": np.ones((3, 1))}, "either texts or features"),
+        ({"ids": ["1"]}, "1 ids for 3 labels"),
+        ({"groups": np.arange(4)}, "4 groups for 3 labels"),
+        ({"labels": np.array([])}, "no rows"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(change, message):
+    with pytest.raises(DataError, match=message):
+        made(1, 2, **change)
+
+
+def test_rows_are_taken_with_all_that_belongs_to_them():
+    dataset = made(2, 2, ids=list("wxyz"), groups=np.array([5, 6, 7, 8]))
+    for rows in ([3, 0], np.array([True, False, False, True])):
+        taken = dataset.take(rows)
+        order = np.argsort(taken.ids)
+        assert [taken.texts[row] for row in order] == ["0", "3"]
+        assert taken.labels[order].tolist() == ["a", "b"]
+        assert taken.groups[order].tolist() == [5, 8]
+        assert sorted(taken.ids) == ["w", "z"]
+
+
+def test_features_are_taken_by_row():
+    dataset = made(1, 2, texts=None, features=np.arange(6).reshape(3, 2), feature_names=["p", "q"])
+    assert dataset.take([2, 1]).features.tolist() == [[4, 5], [2, 3]]
+    assert dataset.take([2]).feature_names == ["p", "q"]
+
+
+def test_a_mask_of_another_length_is_refused():
+    with pytest.raises(ParameterError, match="one for each row"):
+        made(1, 2).take([True, False])
+
+
+def test_one_class_or_several_against_the_rest():
+    dataset = made(3, 2, 1)
+    assert dataset.binary("c").class_counts == {"c": 1, "not c": 5}
+    assert dataset.binary(["b", "c"]).class_counts == {"b+c": 3, "not b+c": 3}
+    assert dataset.binary("c").name == "toy: c"
+    assert dataset.binary("c", name="rare").name == "rare"
+
+
+def test_a_class_of_numbers_is_given_as_a_number():
+    dataset = made(3, 2, labels=np.array([0, 0, 1, 2, 2]))
+    assert dataset.binary(np.int64(1)).class_counts == {"1": 1, "not 1": 4}
+
+
+def test_an_unknown_class_is_refused_with_a_near_one():
+    dataset = made(1, 1, labels=np.array(["crash", "fire"]))
+    with pytest.raises(LabelError, match="Did you mean 'crash'"):
+        dataset.binary("crush")
+    with pytest.raises(LabelError, match="nothing is left"):
+        dataset.binary(["crash", "fire"])
+    with pytest.raises(LabelError, match="classes are 'crash', 'fire'"):
+        dataset.binary([])
+
+
+@given(
+    st.lists(st.integers(1, 300), min_size=1, max_size=6),
+    st.integers(0, 3),
+    st.floats(0, 1),
+)
+def test_a_subsample_keeps_the_shares_as_far_as_whole_rows_can(counts, seed, share):
+    dataset = made(*counts)
+    size = max(len(counts), round(share * dataset.n_rows))
+    drawn = dataset.subsample(size, seed)
+    assert drawn.n_rows == size
+    assert len(set(drawn.texts)) == size
+    assert drawn.labels.tolist() == [dataset.labels[int(row)] for row in drawn.texts]
+    assert len(drawn.classes) == len(counts)
+    exact = np.array(counts) / sum(counts) * size
+    if (exact >= 1).all():
+        assert np.abs(np.array(list(drawn.class_counts.values())) - exact).max() < 1
+
+
+def test_every_row_of_a_class_has_the_same_chance_to_be_drawn():
+    dataset = made(10, 30)
+    drawn = np.zeros(40)
+    for seed in range(400):
+        drawn[[int(row) for row in dataset.subsample(20, seed).texts]] += 1
+    assert np.abs(drawn / 400 - 0.5).max() < 0.12
+
+
+def test_a_draw_is_a_function_of_its_seed():
+    dataset = made(50, 10)
+    assert dataset.subsample(12, 1).texts == dataset.subsample(12, 1).texts
+    assert dataset.subsample(12, 1).texts != dataset.subsample(12, 2).texts
+
+
+@pytest.mark.parametrize("size", [1, 16, 0, 2.5, True])
+def test_a_size_that_cannot_be_drawn_is_refused(size):
+    with pytest.raises(ParameterError, match="size="):
+        made(12, 3).subsample(size)
+
+
+def test_all_rows_are_the_quotas_of_the_full_size():
+    counts = np.array([7, 1, 90])
+    assert proportional_quotas(counts, 98).tolist() == [7, 1, 90]
+
+
+@given(
+    st.lists(st.integers(2, 300), min_size=2, max_size=5),
+    st.floats(1, 300),
+)
+def test_a_ratio_is_reached_by_leaving_rows_out(counts, ratio):
+    dataset = made(*counts)
+    if ratio > max(counts):
+        with pytest.raises(ParameterError, match="rows of the largest"):
+            dataset.with_imbalance(ratio)
+        return
+    changed = dataset.with_imbalance(ratio)
+    new = np.array(list(changed.class_counts.values()))
+    assert (new <= counts).all()
+    assert len(set(changed.texts)) == changed.n_rows
+    # Whole rows: the ratio is that of some size within half a row of the class that was cut.
+    if ratio > dataset.imbalance_ratio:
+        assert abs(new.min() - new.max() / ratio) <= 0.5
+    else:
+        assert abs(new.max() - new.min() * ratio) <= 0.5
+
+
+@pytest.mark.parametrize("ratio", [0.5, float("nan"), -3])
+def test_a_ratio_below_one_is_refused(ratio):
+    with pytest.raises(ParameterError, match="ratio="):
+        made(4, 2).with_imbalance(ratio)
+
+
+def test_a_single_class_has_no_ratio():
+    with pytest.raises(LabelError, match="single class"):
+        made(4).with_imbalance(2)
+
+
+def test_problems_are_counted_by_kind_and_the_first_are_named(caplog):
+    log = ProblemLog()
+    for line in range(1, 21):
+        log.add("no text: left out", "a.tsv", line)
+    log.add("no id: left out", "b.tsv", 3, "row")
+    with caplog.at_level(logging.WARNING, "setconv"):
+        problems = log.close("toy")
+    assert problems
+    assert problems.count == 21
+    assert [one.count for one in problems.kinds] == [20, 1]
+    assert len(problems.kinds[0].first) == SHOWN
+    assert str(problems).startswith("20 x no text: left out (a.tsv, line 1; a.tsv, line 2;")
+    assert str(problems).endswith("1 x no id: left out (b.tsv, row 3)")
+    assert "toy: 21 problems" in caplog.text
+
+
+def test_no_problems_are_false_and_not_warned_of(caplog):
+    assert not ProblemLog().close("toy")
+    assert str(Problems()) == "none"
+    assert not caplog.records

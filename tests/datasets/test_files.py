@@ -1,0 +1,293 @@
+"""Any file with named columns, and any folder of texts, as a data set."""
+
+import csv
+import gzip
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_files
+
+from setconv.datasets.files import load_file
+from setconv.datasets.folders import load_folder
+from setconv.errors import DataError, LabelError, ParameterError
+
+TEXTS = [f"the parcel number {i} came, late and wet" for i in range(30)]
+LABELS = ["good"] * 24 + ["bad"] * 6
+
+
+def write(path, columns):
+    """Write columns in the format that the name stands for."""
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    kind = path.name.split(".")[1]
+    if kind == "parquet":
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(columns), sink)
+        content = sink.getvalue().to_pybytes()
+    elif kind == "jsonl":
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    else:
+        plain = path.with_name("plain")
+        with plain.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, delimiter="\t" if kind == "tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+        content = plain.read_bytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+# ------------------------------------------------------------------------------------------ texts
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_each_format_gives_the_same_data_set(tmp_path, kind, packed):
+    path = write(tmp_path / f"parcels.{kind}{packed}", {"text": TEXTS, "label": LABELS})
+    found = load_file(path)
+    assert found.name == "parcels"
+    assert found.texts == TEXTS
+    assert found.labels.tolist() == LABELS
+    assert found.class_counts == {"bad": 6, "good": 24}
+    assert str(path) in found.provenance
+    assert (found.features, found.ids, found.groups, bool(found.problems)) == (None,) * 3 + (False,)
+
+
+def test_given_columns_are_taken_as_they_are(tmp_path):
+    columns = {"no": [f"p{i}" for i in range(30)], "depot": list("ABC") * 10}
+    columns |= {"a": LABELS[::-1], "b": TEXTS, "text": TEXTS[::-1], "label": LABELS}
+    path = write(tmp_path / "parcels.csv", columns)
+    found = load_file(path, "b", "a", group="depot", id="no", name="late parcels", licence="CC0")
+    assert (found.name, found.licence) == ("late parcels", "CC0")
+    assert found.texts == TEXTS
+    assert found.labels.tolist() == LABELS[::-1]
+    assert found.ids == columns["no"]
+    assert found.groups.tolist() == columns["depot"]
+
+
+def test_several_possible_columns_are_listed_with_the_parameter_that_chooses(tmp_path):
+    path = write(tmp_path / "two.csv", {"one": TEXTS, "two": TEXTS[::-1], "label": LABELS})
+    with pytest.raises(
+        DataError, match=r"'one' \(such as .*'two' \(.*Give one with text="
+    ) as caught:
+        load_file(path)
+    assert "--" not in str(caught.value)
+    path = write(tmp_path / "labels.csv", {"text": TEXTS, "mood": LABELS, "depot": list("AB") * 15})
+    with pytest.raises(DataError, match=r"'mood' .*'depot' .*label="):
+        load_file(path)
+    assert load_file(path, group="depot").labels.tolist() == LABELS
+
+
+@pytest.mark.parametrize("parameter", ["text", "label", "group", "id"])
+def test_a_missing_column_is_told_its_neighbour(tmp_path, parameter):
+    path = write(tmp_path / "parcels.csv", {"text": TEXTS, "label": LABELS, "depot": LABELS})
+    with pytest.raises(DataError, match=rf"no column 'depott'. Did you mean 'depot'.*{parameter}="):
+        load_file(path, **{"label": "label", parameter: "depott"})
+
+
+def test_rows_without_a_label_or_a_text_are_left_out_and_counted(tmp_path, caplog):
+    texts = ["", *TEXTS[1:4], "  ", *TEXTS[5:]]
+    labels = [*LABELS[:2], "", *LABELS[3:]]
+    path = write(tmp_path / "parcels.csv", {"text": texts, "label": labels})
+    found = load_file(path)
+    assert found.n_rows == 27
+    assert found.texts[:2] == [TEXTS[1], TEXTS[3]]
+    kinds = {one.kind: (one.count, one.first) for one in found.problems.kinds}
+    assert kinds == {
+        "no text: left out": (2, ("parcels.csv, row 1", "parcels.csv, row 5")),
+        "no label: left out": (1, ("parcels.csv, row 3",)),
+    }
+    assert "3 problems" in caplog.text
+
+
+def test_a_file_of_which_nothing_can_be_used_is_refused(tmp_path):
+    path = write(tmp_path / "parcels.csv", {"text": [""] * 3, "label": ["a", "b", "a"]})
+    with pytest.raises(DataError, match=r"None of the 3 rows of parcels.csv can be used"):
+        load_file(path, "text")
+
+
+def test_an_empty_group_is_an_error_with_its_row_in_the_file(tmp_path):
+    groups = ["A"] * 30
+    groups[4] = ""
+    columns = {"text": ["", *TEXTS[1:]], "label": LABELS, "depot": groups}
+    path = write(tmp_path / "parcels.csv", columns)
+    with pytest.raises(DataError, match=r"parcels.csv, row 5: the column 'depot' is empty"):
+        load_file(path, group="depot")
+
+
+def test_a_malformed_line_is_an_error_with_its_number(tmp_path):
+    path = tmp_path / "parcels.csv"
+    path.write_text("text,label\nfine,a\nnot, so, fine\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"parcels.csv, line 3: 3 fields"):
+        load_file(path)
+    path = tmp_path / "parcels.jsonl"
+    path.write_text('{"text": "fine", "label": 1}\n{"text": \n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"parcels.jsonl, line 2: not valid JSON"):
+        load_file(path)
+
+
+def test_an_empty_and_a_missing_file_are_said(tmp_path):
+    (tmp_path / "parcels.csv").touch()
+    with pytest.raises(DataError, match="is empty"):
+        load_file(tmp_path / "parcels.csv")
+    with pytest.raises(DataError, match=r"no file .*parcel.csv. Did you mean 'parcels.csv'"):
+        load_file(tmp_path / "parcel.csv")
+
+
+def test_another_encoding_and_an_unknown_extension_can_be_told(tmp_path):
+    path = tmp_path / "parcels.data"
+    path.write_bytes("text,label\nspät und naß,a\nrecht pünktlich,b\n".encode("latin-1"))
+    found = load_file(path, "text", "label", format="csv", encoding="latin-1")
+    assert found.texts == ["spät und naß", "recht pünktlich"]
+
+
+def test_numbers_are_no_texts(tmp_path):
+    path = write(tmp_path / "parcels.jsonl", {"weight": list(range(30)), "label": LABELS})
+    with pytest.raises(DataError, match=r"'weight' holds int64, not texts"):
+        load_file(path, text="weight")
+
+
+# --------------------------------------------------------------------------------------- features
+
+
+def table():
+    return {
+        "id": list(range(100, 130)),
+        "weight": [round(0.5 * i, 1) for i in range(30)],
+        "depot": list("AB") * 15,
+        "gone": [""] * 5 + ["1.5"] * 12 + ["2.5"] * 13,
+        "late": [0] * 24 + [1] * 6,
+    }
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_file_without_texts_is_one_of_features(tmp_path, kind):
+    found = load_file(write(tmp_path / f"parcels.{kind}", table()), label="late")
+    assert found.texts is None
+    assert found.features.dtype == np.float32
+    assert found.features.shape == (30, len(found.feature_names))
+    assert "id" not in found.feature_names
+    assert found.features[:, found.feature_names.index("weight")].tolist() == table()["weight"]
+    assert {"depot=A", "depot=B"} & set(found.feature_names)
+    assert np.isfinite(found.features).all()
+    assert found.labels.tolist() == table()["late"]
+
+
+def test_chosen_features_are_the_only_ones(tmp_path):
+    path = write(tmp_path / "parcels.csv", table() | {"text": TEXTS})
+    found = load_file(path, label="late", features=["weight"], id="id", group="depot")
+    assert found.feature_names == ["weight"]
+    assert found.ids == [str(one) for one in table()["id"]]
+    assert found.groups.tolist() == table()["depot"]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"features": ["wait"]}, DataError, r"no column 'wait'. Did you mean 'weight'.*features="),
+        ({"features": "weight"}, ParameterError, "give a list"),
+        ({"features": ["weight"], "text": "depot"}, ParameterError, "one or the other"),
+        ({"features": ["late"]}, ParameterError, "'late' cannot hold the labels"),
+        ({"features": []}, DataError, "No column is left for features"),
+    ],
+)
+def test_features_that_cannot_be_are_refused(tmp_path, given, error, message):
+    path = write(tmp_path / "parcels.csv", table())
+    with pytest.raises(error, match=message):
+        load_file(path, label="late", **given)
+
+
+# ---------------------------------------------------------------------------------------- folders
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, texts in (("ham", ["hello there", "grüße"]), ("spam", ["buy now"])):
+        (tmp_path / name).mkdir()
+        for number, text in enumerate(texts):
+            (tmp_path / name / f"{number}.txt").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_each_folder_is_a_class_and_each_file_a_text(folder):
+    found = load_folder(folder)
+    assert found.texts == ["hello there", "grüße", "buy now"]
+    assert found.labels.tolist() == ["ham", "ham", "spam"]
+    assert found.ids == ["ham/0.txt", "ham/1.txt", "spam/0.txt"]
+    assert found.name == folder.name
+    assert not found.problems
+
+
+texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(
+    lambda text: text.strip() and text[0] != "\ufeff"
+)
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(classes=st.lists(st.lists(texts, min_size=1, max_size=4), min_size=2, max_size=4))
+def test_a_folder_is_read_as_scikit_learn_reads_it(tmp_path_factory, classes):
+    folder = tmp_path_factory.mktemp("texts")
+    for label, inside in enumerate(classes):
+        (folder / f"class {label}").mkdir()
+        for number, text in enumerate(inside):
+            (folder / f"class {label}" / f"{number}.txt").write_bytes(text.encode())
+    found = load_folder(folder)
+    expected = load_files(folder, encoding="utf-8", shuffle=False)
+    assert found.texts == expected.data
+    assert found.labels.tolist() == [expected.target_names[one] for one in expected.target]
+
+
+def test_what_is_no_text_of_a_class_is_left_out_and_counted(folder, caplog):
+    (folder / "README").write_text("about")
+    (folder / ".DS_Store").write_bytes(b"\xff")
+    (folder / "ham" / ".hidden").write_bytes(b"\xff")
+    (folder / "ham" / "more").mkdir()
+    (folder / "spam" / "empty.txt").touch()
+    found = load_folder(folder)
+    assert found.n_rows == 3
+    assert {(one.kind, one.first) for one in found.problems.kinds} == {
+        ("a file beside the classes: left out", ("README",)),
+        ("a folder within a class: left out", ("ham/more",)),
+        ("no text: left out", ("spam/empty.txt",)),
+    }
+    assert "3 problems" in caplog.text
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(folder):
+    (folder / "spam" / "0.txt").write_bytes(b"\xef\xbb\xbfbuy now")
+    assert load_folder(folder).texts[-1] == "buy now"
+
+
+def test_a_file_in_another_encoding_is_named_with_the_byte(folder):
+    (folder / "spam" / "1.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(DataError, match=r"spam.1.txt is not utf-8: byte 4 .*encoding="):
+        load_folder(folder)
+    assert load_folder(folder, encoding="cp1252").texts[-1] == "café"
+    with pytest.raises(ParameterError, match="'utf-9' is unknown"):
+        load_folder(folder, encoding="utf-9")
+
+
+def test_a_folder_without_two_classes_is_refused(folder):
+    with pytest.raises(LabelError, match="no class with texts"):
+        load_folder(folder / "ham")
+    (folder / "spam" / "0.txt").unlink()
+    with pytest.raises(LabelError, match="only the class 'ham'"):
+        load_folder(folder)
+    with pytest.raises(DataError, match="is no folder"):
+        load_folder(folder / "nowhere")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_a_file_without_permission_is_named(folder):
+    (folder / "spam" / "0.txt").chmod(0)
+    with pytest.raises(DataError, match=r"0.txt cannot be read: Permission denied"):
+        load_folder(folder)

@@ -1,0 +1,171 @@
+"""Incident tweets of ten cities: files by city, columns by name, two tasks."""
+
+import gzip
+import json
+import logging
+
+import pytest
+
+from setconv.datasets.irt import ADDRESS, load_irt
+from setconv.datasets.irt_files import CITIES, city_named
+from setconv.errors import DataError, ParameterError
+
+FOUR = [("car on its roof", "Crash"), ("house burns", "fire"), ("shots", "SHOOTING"), ("hi", "No")]
+TWO = [("smoke over town", "yes"), ("nice coffee", "no"), ("good morning", "no")]
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(name, rows, columns=("text", "label")):
+        path = tmp_path / "irt" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mark = "\t" if ".tsv" in name else ","
+        if ".jsonl" in name:
+            lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+        else:
+            lines = [mark.join(map(str, row)) for row in [columns, *rows]]
+        data = "".join(f"{line}\n" for line in lines).encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return tmp_path / "irt"
+
+    return write
+
+
+def test_binary_and_four_class_are_read_from_one_file_of_four_classes(make):
+    folder = make("boston.csv", FOUR)
+    four = load_irt(folder, city="Boston", task="four_class")
+    assert four.labels.tolist() == ["crash", "fire", "shooting", "no"]
+    assert four.texts[0] == "car on its roof"
+    assert four.groups is None
+    assert four.ids is None
+    assert not four.problems
+    two = load_irt(folder, city="Boston")
+    assert two.labels.tolist() == ["yes", "yes", "yes", "no"]
+    assert ADDRESS in two.provenance
+    assert "on request" in two.licence
+
+
+def test_a_city_with_a_file_for_each_task_gives_each_its_own_rows(make):
+    make("two_classes/memphis.csv", TWO)
+    folder = make("four_classes/memphis.csv", FOUR)
+    assert load_irt(folder, city="Memphis").class_counts == {"no": 2, "yes": 1}
+    assert load_irt(folder, city="Memphis", task="four_class").n_rows == 4
+
+
+def test_a_file_with_only_the_neutral_class_belongs_to_both_tasks(make):
+    make("memphis_neutral.csv", [("tea", "no")])
+    folder = make("memphis_incidents.csv", [("bang", "crash"), ("flames", "fire")])
+    assert load_irt(folder, city="Memphis").class_counts == {"no": 1, "yes": 2}
+    assert load_irt(folder, city="Memphis", task="four_class").class_counts["no"] == 1
+
+
+def test_all_cities_are_one_set_with_the_city_as_group(make, caplog):
+    make("Boston (USA).tsv", TWO)
+    make("new_york_4class.jsonl", FOUR)
+    folder = make("SF.csv.gz", TWO)
+    with caplog.at_level(logging.WARNING, "setconv"):
+        dataset = load_irt(folder, city="all")
+    assert dataset.groups.tolist() == ["Boston"] * 3 + ["NYC"] * 4 + ["SF"] * 3
+    assert load_irt(folder).texts == dataset.texts
+    assert "no tweets of 'Sydney', 'Brisbane', 'Chicago'" in caplog.text
+
+
+def test_a_column_may_tell_the_city(make):
+    rows = [("a", "yes", "London", 7), ("b", "no", "San Francisco", 8), ("c", "no", "Paris", 9)]
+    folder = make("tweets.csv", rows, ("Tweet", "class", "city", "tweet_id"))
+    dataset = load_irt(folder)
+    assert dataset.groups.tolist() == ["London", "SF"]
+    assert dataset.ids == ["7", "8"]
+    assert str(dataset.problems) == "1 x unknown city: left out (tweets.csv, row 3)"
+    assert load_irt(folder, city="London").texts == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "city"),
+    [
+        ("New York City", "NYC"),
+        ("nyc_2class.csv", "NYC"),
+        ("sf4.tsv", "SF"),
+        ("SanFranciscoTweets.csv", "SF"),
+        ("SEATTLE", "Seattle"),
+        ("transfer.csv", None),
+        ("boston_and_london.csv", None),
+        *((city, city) for city in CITIES),
+    ],
+)
+def test_a_city_is_known_by_its_common_spellings(name, city):
+    assert city_named(name) == city
+
+
+@pytest.mark.parametrize(
+    ("label", "meaning"),
+    [
+        ("incident related", "yes"),
+        ("not_incident_related", "no"),
+        ("Not Incident-Related", "no"),
+        ("1", "yes"),
+        ("0", "no"),
+        ("neutral", "no"),
+        (" YES ", "yes"),
+    ],
+)
+def test_labels_are_known_in_several_spellings(make, label, meaning):
+    folder = make("dublin.tsv", [("x", label), *TWO])
+    assert load_irt(folder, city="dublin").labels[0] == meaning
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_counted(make, caplog):
+    folder = make("sydney.csv", [*FOUR, ("", "no"), ("x", "flood"), ("y", ""), ("z", "yes")])
+    with caplog.at_level(logging.WARNING, "setconv"):
+        dataset = load_irt(folder, city="Sydney", task="four_class")
+    assert dataset.n_rows == 4
+    assert {one.kind: one.first for one in dataset.problems.kinds} == {
+        "no text: left out": ("sydney.csv, row 5",),
+        "unknown label: left out": ("sydney.csv, row 6",),
+        "no label: left out": ("sydney.csv, row 7",),
+        "an incident of unknown kind: left out": ("sydney.csv, row 8",),
+    }
+    assert "4 problems" in caplog.text
+
+
+def test_problems_of_other_cities_are_not_reported(make):
+    make("sydney.csv", [("x", "flood"), *TWO])
+    assert not load_irt(make("boston.csv", TWO), city="Boston").problems
+
+
+def test_a_damaged_line_is_an_error_with_its_number(make):
+    folder = make("chicago.csv", [*TWO, ("one", "two", "three")])
+    with pytest.raises(DataError, match=r"chicago\.csv, line 5"):
+        load_irt(folder, city="Chicago")
+
+
+def test_columns_of_other_names_can_be_given(make):
+    folder = make("london.csv", TWO, ("words", "what"))
+    with pytest.raises(DataError, match=r"no column of texts .* 'words', 'what'.*text=\.\.\."):
+        load_irt(folder)
+    with pytest.raises(DataError, match="Did you mean 'words'"):
+        load_irt(folder, text="word", label="what")
+    assert load_irt(folder, text="words", label="what").n_rows == 3
+
+
+def test_the_kind_of_incident_cannot_be_had_from_yes_and_no(make):
+    with pytest.raises(DataError, match=r"files of London do not tell crash.*task='binary'"):
+        load_irt(make("london.csv", TWO), city="London", task="four_class")
+
+
+def test_a_missing_or_empty_folder_says_where_to_ask(tmp_path):
+    for folder, message in ((tmp_path / "no", "no folder"), (tmp_path, "no file with")):
+        with pytest.raises(DataError, match=f"{message}.*on request: {ADDRESS}"):
+            load_irt(folder)
+
+
+def test_a_city_that_is_not_there_is_refused_with_the_files_that_are(make):
+    with pytest.raises(DataError, match=r"no tweets of 'Dublin'.*'boston\.csv'"):
+        load_irt(make("boston.csv", TWO), city="Dublin")
+
+
+def test_an_unknown_city_or_task_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ParameterError, match="Did you mean 'Boston'"):
+        load_irt(tmp_path, city="Bostn")
+    with pytest.raises(ParameterError, match="'binary', 'four_class'"):
+        load_irt(tmp_path, task="multi")

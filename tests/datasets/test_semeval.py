@@ -1,0 +1,223 @@
+r"""SemEval-2017 Task 4 in the official format: tabs, quotes, escapes, copies, missing tweets."""
+
+import gzip
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setconv.datasets.escapes import unescaped
+from setconv.datasets.semeval import load_semeval
+from setconv.datasets.semeval_files import PAPER_PARTS
+from setconv.errors import DataError, LabelError, ParameterError
+
+A = "twitter-2016train-A.txt"
+B = "twitter-2016train-BD.txt"
+
+
+@pytest.fixture
+def make(tmp_path):
+    def write(name, *lines, end="\n"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raw = [line if isinstance(line, bytes) else line.encode() for line in lines]
+        data = end.encode().join([*raw, b""])
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+def kinds(dataset):
+    return {one.kind: (one.count, list(one.first)) for one in dataset.problems.kinds}
+
+
+def test_a_line_of_subtask_a_is_id_label_text(make):
+    dataset = load_semeval(make(A, "11\tpositive\tlovely day", "12\tnegative\train again"))
+    assert dataset.texts == ["lovely day", "rain again"]
+    assert dataset.labels.tolist() == ["positive", "negative"]
+    assert dataset.ids == ["11", "12"]
+    assert dataset.groups.tolist() == ["11", "12"]
+    assert A in dataset.provenance
+    assert "research use" in dataset.licence
+    assert not dataset.problems
+
+
+def test_a_line_of_subtask_b_has_a_topic_and_neutral_tweets_are_left_out(make):
+    path = make(
+        B, "1\tiron maiden\tpositive\tyes", "2\ttea\tneutral\tso so", "3\ttea\tnegative\tno"
+    )
+    dataset = load_semeval(path, task="B", group="topic")
+    assert dataset.texts == ["yes", "no"]
+    assert dataset.groups.tolist() == ["iron maiden", "tea"]
+    assert "1 neutral tweet left out" in dataset.provenance
+    assert load_semeval(path, task="B").groups.tolist() == ["1", "3"]
+
+
+def test_trailing_columns_line_ends_and_blank_lines_change_nothing(make):
+    path = make(A, "1\tpositive\tone\t", "", "2\tneutral\ttwo\t\tx", "3\tnegative\t3", end="\r\n")
+    assert load_semeval(path).texts == ["one", "two", "3"]
+    assert not load_semeval(path).problems
+
+
+def test_compressed_files_and_byte_order_marks_are_read(make):
+    path = make(f"{A}.gz", b"\xef\xbb\xbf1\tpositive\tcaf\xc3\xa9", "2\tneutral\tx")
+    assert load_semeval(path).ids == ["1", "2"]
+    assert load_semeval(path).texts[0] == "café"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r"it\u2019s late\u002c now", "it’s late, now"),  # noqa: RUF001
+        (r"\ud83d\ude00 smile", "\N{GRINNING FACE} smile"),
+        (r"half of one \ud83d only", "half of one � only"),
+        ("cats &amp; dogs &lt;3 &#039;s", "cats & dogs <3 's"),
+        ("twice &amp;amp; &amp;#8217;", "twice & ’"),  # noqa: RUF001
+        ("R&B?a=1&copy=2 &Blue; &notit;", "R&B?a=1&copy=2 &Blue; &notit;"),
+        ('"one, two"', "one, two"),
+        ('"she said ""no"", twice"', 'she said "no", twice'),
+        ('"known as """"the day"""""', 'known as "the day"'),
+        (r'"it read: \""go on\"""', 'it read: "go on"'),
+        ('"to be" or "not to be"', '"to be" or "not to be"'),
+        ('"only opened', '"only opened'),
+        (r"\m/ =\ \o/", r"\m/ =\ \o/"),
+        (r'"hands up /o\"', "hands up /o\\"),
+        ('"', '"'),
+    ],
+)
+def test_texts_are_freed_of_the_escapes_that_the_files_have(raw, text):
+    assert unescaped(raw) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters='\\&"')))
+def test_any_text_is_the_same_with_and_without_escapes(text):
+    units = text.encode("utf-16-be").hex(" ", 2).split()
+    assert unescaped("".join(rf"\u{unit}" for unit in units)) == text.strip()
+    assert unescaped("".join(f"&#x{ord(one):x};" for one in text if ord(one) > 159)) == (
+        "".join(one for one in text if ord(one) > 159).strip()
+    )
+    assert unescaped(f'"{text}"') == text.strip()
+
+
+def test_lines_that_cannot_be_used_are_left_out_and_counted(make, caplog):
+    path = make(
+        A,
+        "1\tpositive\tgood",
+        "2\tpositive\tNot Available",
+        "3\tneutral",
+        "4\tUNKNOWN\twho knows",
+        "just words",
+        "\tneutral\tno id",
+        "7\tnegative\t  ",
+        b"8\tnegative\tcaf\xe9",
+    )
+    with caplog.at_level(logging.WARNING, "setconv"):
+        dataset = load_semeval(path)
+    assert dataset.texts == ["good", "café"]
+    assert kinds(dataset) == {
+        "text not available: left out": (1, [f"{A}, line 2"]),
+        "no text: left out": (2, [f"{A}, line 3", f"{A}, line 7"]),
+        "unknown label: left out": (1, [f"{A}, line 4"]),
+        "too few columns: left out": (1, [f"{A}, line 5"]),
+        "no id: left out": (1, [f"{A}, line 6"]),
+        "not UTF-8: read as cp1252": (1, [f"{A}, line 8"]),
+    }
+    assert "7 problems" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "lines", [("1\tpositive", "2\tneutral"), ("1\ttea\tpositive\tx",), ("1\t-2\tx",), ()]
+)
+def test_a_file_without_a_usable_line_is_refused(make, lines):
+    with pytest.raises(DataError, match=r"no usable line.*Gold files have no texts"):
+        load_semeval(make(A, *lines))
+
+
+def test_copies_stay_together_or_only_the_first_stays(make):
+    path = make(A, "1\tpositive\tx", "2\tneutral\ty", "1\tpositive\tx", "2\tnegative\ty")
+    kept = load_semeval(path)
+    assert kept.groups.tolist() == ["1", "2", "1", "2"]
+    assert "2 copies of earlier tweets kept" in kept.provenance
+    dropped = load_semeval(path, duplicates="drop")
+    assert dropped.ids == ["1", "2"]
+    assert dropped.labels.tolist() == ["positive", "neutral"]
+    for dataset, fate in ((kept, "kept"), (dropped, "left out")):
+        conflict = {f"a tweet seen before, with another label: {fate}": (1, [f"{A}, line 4"])}
+        assert kinds(dataset) == conflict
+
+
+def test_a_tweet_about_two_topics_is_no_copy(make):
+    path = make(B, "1\ttea\tpositive\tx", "1\train\tnegative\tx")
+    dataset = load_semeval(path, task="B", duplicates="drop")
+    assert dataset.n_rows == 2
+    assert not dataset.problems
+
+
+def test_one_class_against_the_rest(make):
+    path = make(A, "1\tpositive\tx", "2\tneutral\ty", "3\tnegative\tz")
+    dataset = load_semeval(path, binary="negative")
+    assert dataset.class_counts == {"negative": 1, "not negative": 2}
+
+
+def test_a_folder_gives_the_files_of_the_subtask(make, tmp_path):
+    make(f"Subtask_A/{A}", "1\tpositive\ta")
+    make(f"Subtask_A/._{A}", "9\tpositive\tnot a file of its own")
+    make("SemEval2017-task4-test.subtask-A.english.txt", "2\tnegative\tb")
+    make("SemEval2017_task4_subtaskA_dev.tsv", "5\tnegative\te")
+    make(B, "3\ttea\tpositive\tc")
+    make("twitter-2015testBD.txt", "4\ttea\tnegative\td")
+    make("README.txt", "read me")
+    assert sorted(load_semeval(tmp_path).texts) == ["a", "b", "e"]
+    assert sorted(load_semeval(tmp_path, task="B").texts) == ["c", "d"]
+
+
+def test_a_list_of_files_is_read_in_its_order(make):
+    files = [make("b.txt", "1\tpositive\tb"), make("a.txt", "2\tneutral\ta")]
+    assert load_semeval([str(one) for one in files]).texts == ["b", "a"]
+
+
+def test_parts_choose_files_by_year_and_role(make, tmp_path):
+    for part in (*PAPER_PARTS, "2014test", "2016devtest"):
+        make(f"twitter-{part}-A.txt", f"1{part}\tneutral\t{part}")
+    assert load_semeval(tmp_path, parts="paper").texts == list(PAPER_PARTS)
+    assert load_semeval(tmp_path, parts=["2016dev", "2014test"]).texts == ["2016dev", "2014test"]
+
+
+def test_a_part_that_is_not_there_is_refused(make, tmp_path):
+    make("twitter-2013train-A.txt", "1\tneutral\tx")
+    with pytest.raises(DataError, match="part '2013dev'"):
+        load_semeval(tmp_path, parts="paper")
+    with pytest.raises(DataError, match="Did you mean '2013train'"):
+        load_semeval(tmp_path, parts=["2013trian"])
+    with pytest.raises(ParameterError, match="'paper', or a list"):
+        load_semeval(tmp_path, parts="2013train")
+
+
+def test_a_folder_without_files_of_the_subtask_is_refused(make, tmp_path):
+    make(A, "1\tneutral\tx")
+    with pytest.raises(DataError, match=rf"twitter-2016train-BD.txt.*{A}"):
+        load_semeval(tmp_path, task="B")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"task": "C"}, {"duplicates": "some"}, {"group": "topic"}, {"binary": "sad"}],
+)
+def test_a_wrong_parameter_is_refused_with_the_right_ones(make, wrong):
+    with pytest.raises(ParameterError, match="give one of"):
+        load_semeval(make(A, "1\tneutral\tx"), **wrong)
+
+
+def test_a_class_that_the_files_do_not_have_is_refused(make):
+    with pytest.raises(LabelError, match="no class 'negative'"):
+        load_semeval(make(A, "1\tneutral\tx", "2\tpositive\ty"), binary="negative")
+
+
+def test_a_missing_file_is_named_with_a_near_one(make):
+    path = make(A, "1\tneutral\tx")
+    with pytest.raises(DataError, match=f"Did you mean '{A}'"):
+        load_semeval(path.with_name("twitter-2016trian-A.txt"))
+    with pytest.raises(ParameterError, match="at least one file"):
+        load_semeval([])
