@@ -10,6 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from setconv import SetConvClassifier, load
 from setconv.discriminant import fit_discriminants
 from setconv.errors import ParameterError
+from setconv.parameters import automatic_linear_share
 
 SMALL = {"n_members": 3, "max_steps": 15, "encoder": (8,), "out_features": 4, "progress": False}
 
@@ -112,6 +113,12 @@ def test_the_share_is_that_of_the_spread_of_left_out_scores():
     ratios = linear.std(axis=0) / network.std(axis=0)
     assert np.allclose(ratios, 1 / 3, rtol=0.5)  # over all rows; over left-out ones exactly
     assert np.corrcoef(linear[:, 0], X @ (X[codes == 1].mean(0) - X[codes == 0].mean(0)))[0, 1] > 0
+
+
+def test_the_automatic_share_falls_with_the_rows_beyond_5000():
+    shares = [automatic_linear_share(rows, 384) for rows in (100, 5000, 10_000, 50_000)]
+    assert shares == [0.25, 0.25, 0.125, 0.025]
+    assert automatic_linear_share(100, 100) == automatic_linear_share(100, 5000) == 0
 
 
 def test_auto_is_a_quarter_for_embeddings_and_nothing_for_tables():

@@ -178,7 +178,7 @@ class FitParameters:
             n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
-            linear_share=settled(self.linear_share, automatic_linear_share(n_features)),
+            linear_share=settled(self.linear_share, automatic_linear_share(n_rows, n_features)),
         )
 
 
@@ -196,9 +196,15 @@ class Plan:
     linear_share: float
 
 
-def automatic_linear_share(n_features: int) -> float:
-    """Return the share for ``linear_share="auto"``; beyond the bound its metric costs too much."""
-    return 0.25 if FEW_COLUMNS < n_features <= _MOST_LINEAR_COLUMNS else 0.0
+def automatic_linear_share(n_rows: int, n_features: int) -> float:
+    """Return the share for ``linear_share="auto"``.
+
+    A quarter up to 5,000 rows, then less: with many rows the network knows better. With few
+    columns, or so many that the metric costs too much, none.
+    """
+    if not FEW_COLUMNS < n_features <= _MOST_LINEAR_COLUMNS:
+        return 0.0
+    return 0.25 * min(1.0, 5000 / n_rows)
 
 
 def automatic_steps(n_rows: int, few_columns: bool) -> int:
