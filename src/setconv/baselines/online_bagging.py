@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from setconv.baselines.checking import FLOATS, check_class_number, check_training_rows
 from setconv.baselines.deciding import ArgmaxMixin, BinaryOnlyMixin
@@ -174,8 +175,10 @@ class OnlineBagging(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         return StackedLogistic(len(self._ensembles) * number, n_features, rate)
 
     def _learn(self, rows: np.ndarray, codes: np.ndarray, order: np.ndarray) -> None:
-        for place in order:
-            self._test_then_train(rows[place], int(codes[place]))
+        # A row is a small product: threads would cost ten times what they bring.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for place in order:
+                self._test_then_train(rows[place], int(codes[place]))
         self._keep_state()
 
     def _test_then_train(self, row: np.ndarray, code: int) -> None:

@@ -60,6 +60,6 @@ def limit_threads(threads: int) -> None:
     if torch is not None and torch.get_num_threads() != threads:
         torch.set_num_threads(threads)
     with contextlib.suppress(ImportError):
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         threadpool_limits(threads)
