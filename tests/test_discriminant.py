@@ -118,6 +118,8 @@ def test_the_share_is_that_of_the_spread_of_left_out_scores():
 def test_the_automatic_share_falls_with_the_rows_beyond_5000():
     shares = [automatic_linear_share(rows, 384) for rows in (100, 5000, 10_000, 50_000)]
     assert shares == [0.25, 0.25, 0.125, 0.025]
+    assert automatic_linear_share(10_000, 384, n_groups=4) == 0.5
+    assert automatic_linear_share(10_000, 384, n_groups=5000) == 0.125
     assert automatic_linear_share(100, 100) == automatic_linear_share(100, 5000) == 0
 
 

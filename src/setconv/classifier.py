@@ -79,9 +79,9 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
     linear_share : float or "auto", default="auto"
         Share of a linear discriminant in each member's scores, by their spread: a straight line
-        holds better where rows are few or new rows come from elsewhere. "auto" is 0.25 up to 5,000
-        rows and then falls with their number, for more than 100 and up to 4,096 features; else 0.
-        It is learned in `fit` and stays in `partial_fit`.
+        holds better where rows are few or new rows come from elsewhere. "auto" is, for more than
+        100 and up to 4,096 features, 0.5 with up to 50 ``groups``, else 0.25 up to 5,000 rows and
+        falling with their number beyond; else 0. It is learned in `fit` and stays in `partial_fit`.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"

@@ -70,6 +70,7 @@ _INTEGERS = (
 )
 _NUMBERS = ("temperature", "weight_decay", "validation_fraction")
 _MOST_LINEAR_COLUMNS = 4096
+_FEW_GROUPS = 50
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
@@ -153,7 +154,7 @@ class FitParameters:
         given = estimator.get_params(deep=False)
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
-    def settle(self, n_rows: int, n_features: int) -> Plan:
+    def settle(self, n_rows: int, n_features: int, n_groups: int | None = None) -> Plan:
         """Return the numbers of the fit; what is "auto" follows the shape of the data."""
 
         def settled(given: Any, automatic: Any) -> Any:
@@ -178,7 +179,9 @@ class FitParameters:
             n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
-            linear_share=settled(self.linear_share, automatic_linear_share(n_rows, n_features)),
+            linear_share=settled(
+                self.linear_share, automatic_linear_share(n_rows, n_features, n_groups)
+            ),
         )
 
 
@@ -196,14 +199,17 @@ class Plan:
     linear_share: float
 
 
-def automatic_linear_share(n_rows: int, n_features: int) -> float:
+def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = None) -> float:
     """Return the share for ``linear_share="auto"``.
 
-    A quarter up to 5,000 rows, then less: with many rows the network knows better. With few
-    columns, or so many that the metric costs too much, none.
+    A half where the rows come in a few groups, for new rows will then be of other groups, unlike
+    all that were seen. Else a quarter up to 5,000 rows, then less: with many rows the network
+    knows better. With few columns, or so many that the metric costs too much, none.
     """
     if not FEW_COLUMNS < n_features <= _MOST_LINEAR_COLUMNS:
         return 0.0
+    if n_groups is not None and n_groups <= _FEW_GROUPS:
+        return 0.5
     return 0.25 * min(1.0, 5000 / n_rows)
 
 
