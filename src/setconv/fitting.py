@@ -86,7 +86,7 @@ def fit_model(
     """
     n_classes = len(classes)
     n_groups = None if train.groups is None else len(np.unique(train.groups))
-    plan = parameters.settle(*train.features.shape, n_groups)
+    plan = parameters.settle(*train.features.shape, n_groups=n_groups)
     n_members = plan.n_members
     evidence = n_members > 1 or validation is not None
     check_objective(parameters.objective, classes, has_evidence=evidence)
