@@ -86,7 +86,8 @@ def fit_model(
     """
     n_classes = len(classes)
     n_groups = None if train.groups is None else len(np.unique(train.groups))
-    plan = parameters.settle(*train.features.shape, n_groups=n_groups)
+    n_rows, n_features = train.features.shape
+    plan = parameters.settle(n_rows, n_features, n_groups)
     n_members = plan.n_members
     evidence = n_members > 1 or validation is not None
     check_objective(parameters.objective, classes, has_evidence=evidence)
@@ -94,7 +95,6 @@ def fit_model(
     init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed = seeds
     device = resolve_device(parameters.device)
     left_out = leave_out(train.codes, n_members, train.groups, fold_seed)
-    n_rows, n_features = train.features.shape
     views = choose_views(parameters.scaling, n_rows, n_features, n_members)
     scaler = fit_scaler(views, parameters.clip, train.features, train.weights)
     anchors = _member_anchors(parameters, train, n_classes, left_out, anchor_seed)
