@@ -102,7 +102,7 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         some aside.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     References

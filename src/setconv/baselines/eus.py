@@ -77,27 +77,28 @@ class EvolutionaryUnderSampler(BinaryOnlyMixin, UnderSampler):
         The number of rows at which the balance term is zero.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     Notes
     -----
     Original, by the abstracts: evolutionary search for the rows to keep, and the eight methods.
-    The full texts could not be read; the steps and constants are those of the code that authors of
-    [2]_ published, and of other code: CHC with 50 chromosomes and 10,000 evaluations, half uniform
-    crossover with a probability of .25 for a bit to be switched on, restarts that redraw a bit with
-    probability .35 and as 1 with probability .25, the penalty of .2 for a measure of at most 1, the
-    ratio in the balance term (majority over minority; other code has the inverse), windowing, and
-    that a child as good as a parent takes its place. Chosen here: the lists of neighbours, the
-    meaning of ``sampling_strategy``, that the first population counts as evaluations, and that
-    without a chosen minority row the balance term counts one.
+    The full texts could not be read; the steps and constants are those of the code that authors
+    of the second reference published, and of other code: CHC with 50 chromosomes and 10,000
+    evaluations, half uniform crossover with a probability of .25 for a bit to be switched on,
+    restarts that redraw a bit with probability .35 and as 1 with probability .25, the penalty of
+    .2 for a measure of at most 1, the ratio in the balance term (majority over minority; other
+    code has the inverse), windowing, and that a child as good as a parent takes its place. Chosen
+    here: the lists of neighbours, the meaning of ``sampling_strategy``, that the first population
+    counts as evaluations, and that without a chosen minority row the balance term counts one.
 
     References
     ----------
-    .. [1] S. García, F. Herrera, "Evolutionary undersampling for classification with imbalanced
-       datasets: proposals and taxonomy", Evolutionary Computation 17(3), 275-306, 2009.
-    .. [2] I. Triguero, M. Galar, S. Vluymans, C. Cornelis, H. Bustince, F. Herrera, Y. Saeys,
-       "Evolutionary undersampling for imbalanced big data classification", IEEE CEC 2015, 715-722.
+    S. García, F. Herrera, "Evolutionary undersampling for classification with imbalanced
+    datasets: proposals and taxonomy", Evolutionary Computation 17(3), 275-306, 2009.
+
+    Triguero, I., M. Galar, S. Vluymans, C. Cornelis, H. Bustince, F. Herrera, Y. Saeys,
+    "Evolutionary undersampling for imbalanced big data classification", IEEE CEC 2015, 715-722.
 
     Examples
     --------

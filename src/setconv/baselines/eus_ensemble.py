@@ -67,12 +67,12 @@ class EUSEnsembleClassifier(
         What could not be done and was done instead.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     Notes
     -----
-    Original, by the abstract and the code that authors of [1]_ published: partitions, EUS with
+    Original, by the abstract and the code that its authors published: partitions, EUS with
     windowing and one tree in each. Their tree is C4.5 with pruning (confidence .25) and at least
     two rows in a leaf; here it is CART with at least two rows in a leaf, not pruned. Their trees
     vote; here probabilities are averaged, which gives a score to rank by. Chosen here:
@@ -84,10 +84,11 @@ class EUSEnsembleClassifier(
 
     References
     ----------
-    .. [1] I. Triguero, M. Galar, S. Vluymans, C. Cornelis, H. Bustince, F. Herrera, Y. Saeys,
-       "Evolutionary undersampling for imbalanced big data classification", IEEE CEC 2015, 715-722.
-    .. [2] S. García, F. Herrera, "Evolutionary undersampling for classification with imbalanced
-       datasets: proposals and taxonomy", Evolutionary Computation 17(3), 275-306, 2009.
+    Triguero, I., M. Galar, S. Vluymans, C. Cornelis, H. Bustince, F. Herrera, Y. Saeys,
+    "Evolutionary undersampling for imbalanced big data classification", IEEE CEC 2015, 715-722.
+
+    S. García, F. Herrera, "Evolutionary undersampling for classification with imbalanced
+    datasets: proposals and taxonomy", Evolutionary Computation 17(3), 275-306, 2009.
 
     Examples
     --------

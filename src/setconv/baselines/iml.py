@@ -113,7 +113,7 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         What could not be done.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     References

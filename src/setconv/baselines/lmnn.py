@@ -82,7 +82,7 @@ class LMNN(FallbackMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         What could not be done.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     References

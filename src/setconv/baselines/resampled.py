@@ -59,7 +59,7 @@ class ResampledClassifier(ClassifierMixin, BaseEstimator):
         The fitted classifier.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     Examples

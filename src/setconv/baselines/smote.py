@@ -70,7 +70,7 @@ class SMOTESampler(SMOTEBased):
         What could not be done, and what was done instead.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (d,)
         Names of the features, where X had names.
 
     Notes

@@ -40,7 +40,7 @@ class WeightedMDS(BaseEstimator):
         The points.
     stress_ : float
         Their stress.
-    stresses_ : ndarray of shape (n_iter_ + 1,)
+    stresses_ : ndarray of shape (iterations + 1,)
         The stress at the start that won, and after each transform.
     n_iter_ : int
         Transforms from the start that won.
