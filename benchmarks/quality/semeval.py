@@ -4,7 +4,7 @@ Negative tweets against the rest, MiniLM embeddings, five 70/30 splits by tweet 
 SemEval-2017 task 4, subtask A; ``--data`` is a folder with ``semeval2017.npz`` (arrays ``X``: one
 embedding a row, ``y``: negative, neutral or positive, ``id``: the tweet).
 
-    python benchmarks/quality/semeval.py --data FOLDER [--presets]
+    python benchmarks/quality/semeval.py --data FOLDER [--presets] [--linear-share SHARE]
 
 With ``--presets`` the first split is also run with the paper's and the authors' settings, on
 features as they are and standardised.
@@ -37,11 +37,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--presets", action="store_true")
+    parser.add_argument("--linear-share", type=float, help="instead of the automatic one")
     arguments = parser.parse_args()
     with np.load(arguments.data / "semeval2017.npz") as stored:
         X, groups = stored["X"].astype(np.float32), stored["id"]
         y = np.where(stored["y"] == "negative", "negative", "rest")
     splitter = GroupShuffleSplit(5, test_size=0.3, random_state=0)
+    given = arguments.linear_share
+    share: Any = "auto" if given is None else given
     gains = []
     print(f"{'split':5}  {'logistic AUC, G-mean':>20}  {'SetConv AUC, G-mean':>20}  fit seconds")
     for number, (train, test) in enumerate(splitter.split(X, y, groups)):
@@ -49,7 +52,7 @@ def main() -> None:
             StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000)
         ).fit(X[train], y[train])
         started = time.perf_counter()
-        setconv = SetConvClassifier(random_state=number, progress=False)
+        setconv = SetConvClassifier(linear_share=share, random_state=number, progress=False)
         setconv.fit(X[train], y[train])
         seconds = time.perf_counter() - started
         peer, ours = figures(logistic, X[test], y[test]), figures(setconv, X[test], y[test])
