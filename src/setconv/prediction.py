@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from setconv import inputs
 from setconv.decisions import DecisionRule
-from setconv.errors import ParameterError
+from setconv.errors import LabelError, ParameterError
 from setconv.judging import Judgement, cross_decide, report_again
 from setconv.model import SetConvModel
 from setconv.saving import describe, save
@@ -48,6 +48,8 @@ class Predictions(TransformerMixin):
         _judgement: Judgement
 
         def _fitted_model(self) -> SetConvModel: ...
+        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
+        def _publish(self) -> None: ...
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row: the decision for the `objective`.
@@ -125,6 +127,43 @@ class Predictions(TransformerMixin):
         model = self._fitted_model()
         width = self.representatives_.shape[-1] * model.network.n_stacked
         return np.array([f"setconv{column}" for column in range(width)], dtype=object)
+
+    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Make the representatives anew, from these rows alone: the paper's post-training.
+
+        The network, the anchor, the scaling and the thresholds stay as they were. `partial_fit`
+        adds rows instead.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            Every class must occur.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        model = self._fitted_model()
+        rows = inputs.check_rows(self, X, reset=False)
+        labels = inputs.check_labels(y, len(rows))
+        weights = inputs.check_weights(sample_weight, len(rows))
+        codes = inputs.encode_known_labels(labels, self.classes_, "y")
+        counts = self._count(codes, weights)
+        if not counts.all():
+            absent = np.asarray(self.classes_)[counts == 0][0]
+            raise LabelError(f"y has no rows of class {absent!r}: give rows of every class.")
+        earlier = model.sums
+        model.reset_representatives()
+        try:
+            model.add_rows(rows, codes, weights, self.batch_size)
+        except BaseException:
+            model.sums = earlier
+            raise
+        self.class_counts_ = counts
+        self._publish()
+        return self
 
     def set_objective(self, objective: Any) -> Self:
         """Move the decision to another objective, without training.

@@ -16,10 +16,11 @@ from study_work import Unloadable, repaired, work
 
 import setconv
 from setconv.errors import ParameterError
-from setconv.experiment import Cell, Store, StudyError, Tally, run, runner
-from setconv.experiment import threads as threads_module
-from setconv.experiment.threads import available_cores, environment, threads_for
-from setconv.experiment.worker import compute, peak_mb
+from setconv.experiment import Cell, Store, StudyError, Tally, run
+from setconv.experiment.running import runner
+from setconv.experiment.running import threads as threads_module
+from setconv.experiment.running.threads import available_cores, environment, threads_for
+from setconv.experiment.running.worker import compute, peak_mb
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from setconv.errors import MissingDependencyError, ParameterError, SetConvError
 from setconv.experiment import Cell, Outcome, Store, StudyError
-from setconv.experiment.description import differences, plain
+from setconv.experiment.running.description import differences, plain
 
 START = "2020-01-01T00:00:00+00:00"
 

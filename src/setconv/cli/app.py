@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from setconv._version import __version__
-from setconv.cli import cache, demo, doctor, embed, evaluate, explain, fit, inspect, predict
+from setconv.cli import (
+    cache,
+    demo,
+    doctor,
+    embed,
+    evaluate,
+    experiment,
+    explain,
+    fit,
+    inspect,
+    predict,
+)
 from setconv.cli.console import say, start_logging
 from setconv.cli.exits import Exit, exit_code
 
@@ -46,6 +57,7 @@ def setconv(
 for module in (fit, predict, evaluate, explain, inspect, embed, demo, doctor):
     app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
 app.add_typer(cache.app, name="cache")
+app.add_typer(experiment.app, name="experiment")
 
 
 def run() -> None:

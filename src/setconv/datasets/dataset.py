@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from setconv.datasets.problems import Problems
 from setconv.datasets.quotas import proportional_quotas
 from setconv.errors import DataError, LabelError, ParameterError
-from setconv.records.names import count_of, did_you_mean, listed
+from setconv.names import count_of, did_you_mean, listed
 
 Array = NDArray[Any]
 

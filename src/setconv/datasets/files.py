@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from setconv.datasets.dataset import Dataset
 from setconv.datasets.left_out import report_left_out
 from setconv.errors import DataError, ParameterError
+from setconv.names import did_you_mean, listed
 from setconv.records import (
     FeatureEncoder,
     RecordReader,
@@ -26,7 +27,6 @@ from setconv.records import (
     labels_of,
     open_records,
 )
-from setconv.records.names import did_you_mean, listed
 from setconv.records.values import is_text, plain
 
 logger = logging.getLogger("setconv")

@@ -24,7 +24,7 @@ from setconv.datasets.irt_files import (
 )
 from setconv.datasets.problems import ProblemLog
 from setconv.errors import DataError, ParameterError
-from setconv.records.names import did_you_mean, listed
+from setconv.names import did_you_mean, listed
 
 logger = logging.getLogger("setconv")
 

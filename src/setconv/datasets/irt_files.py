@@ -9,8 +9,8 @@ from pathlib import Path
 
 from setconv.datasets.problems import ProblemLog
 from setconv.errors import DataError
+from setconv.names import did_you_mean, listed
 from setconv.records import open_records
-from setconv.records.names import did_you_mean, listed
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 NO, YES = "no", "yes"

@@ -9,7 +9,7 @@ from setconv.datasets import keel, zenodo
 from setconv.datasets.dataset import Dataset
 from setconv.datasets.downloads import Progress
 from setconv.errors import DataError, MissingDependencyError, ParameterError
-from setconv.records.names import did_you_mean
+from setconv.names import did_you_mean
 
 logger = logging.getLogger("setconv")
 

@@ -16,7 +16,7 @@ from setconv.datasets.lines import numbered_lines
 from setconv.datasets.problems import ProblemLog
 from setconv.datasets.semeval_files import chosen_files
 from setconv.errors import DataError, ParameterError
-from setconv.records.names import count_of, listed
+from setconv.names import count_of, listed
 from setconv.records.sources import open_source
 
 ADDRESS = "http://alt.qcri.org/semeval2017/task4/index.php?id=data-and-tools"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from setconv.errors import DataError, ParameterError
-from setconv.records.names import did_you_mean, listed
+from setconv.names import did_you_mean, listed
 
 #: What the paper's counts come from: with these parts, 7,273 negative tweets and 39,122 others.
 PAPER_PARTS = (

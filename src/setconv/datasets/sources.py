@@ -12,7 +12,7 @@ from pathlib import Path
 from setconv.datasets import amazon, irt, semeval
 from setconv.datasets.downloads import Progress, download
 from setconv.errors import ParameterError
-from setconv.records.names import did_you_mean, listed
+from setconv.names import did_you_mean, listed
 
 
 @dataclass(frozen=True)

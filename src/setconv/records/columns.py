@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setconv.errors import DataError
-from setconv.records.names import excerpt, listed, require_column
+from setconv.names import excerpt, listed, require_column
 from setconv.records.values import are_numbers, is_number, is_text, plain, without_missing
 
 logger = logging.getLogger("setconv")

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from setconv.errors import DataError
+from setconv.names import check_header, count_of, excerpt
 from setconv.records.decoding import Utf8Stream, count_lines
 from setconv.records.grammar import Fault, Grammar
-from setconv.records.names import check_header, count_of, excerpt
 from setconv.records.reading import RecordReader
 from setconv.records.sources import ByteSource
 

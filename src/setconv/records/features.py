@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from setconv.errors import DataError, NotFittedError, ParameterError
+from setconv.names import did_you_mean, listed
 from setconv.records.frames import as_table
-from setconv.records.names import did_you_mean, listed
 from setconv.records.planning import plan_column
 from setconv.records.plans import Plan, VectorPlan, described, restored, write_columns
 

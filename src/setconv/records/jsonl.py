@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from setconv.errors import DataError
+from setconv.names import check_header, excerpt, listed
 from setconv.records.decoding import Utf8Stream
 from setconv.records.json_types import as_array, column_type, kind_of
-from setconv.records.names import check_header, excerpt, listed
 from setconv.records.reading import RecordReader
 from setconv.records.sources import ByteSource
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from setconv.errors import LabelError
-from setconv.records.names import count_of, excerpt, listed
+from setconv.names import count_of, excerpt, listed
 from setconv.records.values import are_numbers, is_number, is_text, plain
 
 logger = logging.getLogger("setconv")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from setconv.errors import DataError
-from setconv.records.names import check_header, count_of
+from setconv.names import check_header, count_of
 from setconv.records.reading import RecordReader
 
 ROWS = 8192

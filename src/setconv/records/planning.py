@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setconv.errors import DataError
-from setconv.records.names import count_of, excerpt
+from setconv.names import count_of, excerpt
 from setconv.records.plans import CategoryPlan, NumberPlan, Plan, VectorPlan, as_categories
 from setconv.records.values import (
     are_dates,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from setconv.errors import DataError
+from setconv.names import did_you_mean
 from setconv.records.formats import GZIP_MAGIC
-from setconv.records.names import did_you_mean
 
 STANDARD = "-"
 HEAD = 1 << 16

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from setconv.errors import DataError
-from setconv.records.names import did_you_mean
+from setconv.names import did_you_mean
 from setconv.records.sources import STANDARD
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}

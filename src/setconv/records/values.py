@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from setconv.errors import DataError
-from setconv.records.names import excerpt
+from setconv.names import excerpt
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from setconv.errors import DataError
+from setconv.names import check_header, listed
 from setconv.records.formats import checked_format, format_of_name, names_gzip
-from setconv.records.names import check_header, listed
 from setconv.records.rendering import csv_header, csv_rows, jsonl_rows
 from setconv.records.sources import STANDARD
 from setconv.records.targets import Target

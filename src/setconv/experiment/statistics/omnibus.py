@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from setconv.errors import DataError
-from setconv.experiment.evidence import Evidence
-from setconv.experiment.scores import check_complete
+from setconv.experiment.statistics.evidence import Evidence
+from setconv.experiment.statistics.scores import check_complete
 
 if TYPE_CHECKING:
     import pandas as pd

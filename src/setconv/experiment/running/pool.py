@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import connection
 from typing import Any
 
-from setconv.experiment.cells import Cell, Outcome, Status
 from setconv.experiment.errors import StudyError
-from setconv.experiment.threads import environment
-from setconv.experiment.worker import Ready, now, serve
+from setconv.experiment.running.cells import Cell, Outcome, Status
+from setconv.experiment.running.threads import environment
+from setconv.experiment.running.worker import Ready, now, serve
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from setconv.errors import ParameterError
-from setconv.experiment.scores import check_complete, source_scores
+from setconv.experiment.statistics.scores import check_complete, source_scores
 from setconv.needs import needed
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from setconv.errors import ParameterError
 
@@ -23,11 +23,15 @@ class Cell:
     dataset : str
     method : str
     split : int
+    version : str, default=""
+        What the cell is computed from, such as a digest of the data and the parameters. A store
+        has one version of a cell; a cell of another version is computed again and replaces it.
     """
 
     dataset: str
     method: str
     split: int
+    version: str = ""
 
     def __post_init__(self) -> None:
         """Make names and number plain, so that equal cells are equal in the store too."""
@@ -36,6 +40,8 @@ class Cell:
             if not isinstance(value, str) or not value:
                 raise ParameterError(f"{name}={value!r}: give a name that is not empty.")
             object.__setattr__(self, name, str(value))
+        if not isinstance(self.version, str):
+            raise ParameterError(f"version={self.version!r}: give text.")
         try:
             object.__setattr__(self, "split", operator.index(self.split))
         except TypeError:
@@ -65,6 +71,8 @@ class Outcome:
         Peak memory of the worker in MiB, approximate; None if the worker cannot be asked any more.
     versions : mapping of str to str
         Versions of Python and of the packages that the worker had loaded.
+    notes : mapping
+        What else the work told: anything that JSON can hold.
     """
 
     cell: Cell
@@ -75,3 +83,4 @@ class Outcome:
     error: str = ""
     peak_mb: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)

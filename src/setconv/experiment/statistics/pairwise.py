@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from setconv.errors import ParameterError
-from setconv.experiment.evidence import Evidence
-from setconv.experiment.scores import check_complete, source_scores
+from setconv.experiment.statistics.evidence import Evidence
+from setconv.experiment.statistics.scores import check_complete, source_scores
 from setconv.needs import needed
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from tqdm.auto import tqdm
 
 from setconv.errors import ParameterError
-from setconv.experiment.cells import Cell
-from setconv.experiment.pool import Pool
-from setconv.experiment.store import Store
-from setconv.experiment.threads import available_cores, threads_for
-from setconv.experiment.worker import Work
+from setconv.experiment.running.cells import Cell
+from setconv.experiment.running.pool import Pool
+from setconv.experiment.running.store import Store
+from setconv.experiment.running.threads import available_cores, threads_for
+from setconv.experiment.running.worker import Work
 
 __all__ = ["Tally", "Work", "run"]
 

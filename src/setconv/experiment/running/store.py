@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from setconv.experiment.cells import Cell, Outcome
-from setconv.experiment.description import differences, plain
 from setconv.experiment.errors import StudyError
+from setconv.experiment.running.cells import Cell, Outcome
+from setconv.experiment.running.description import differences, plain
 from setconv.files import write_atomically
 from setconv.needs import needed
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_FORMAT = 1
+_FORMAT = 2
 _SCHEMA = (
     "CREATE TABLE study (format INTEGER NOT NULL, description TEXT NOT NULL)",
     """
@@ -35,6 +35,8 @@ _SCHEMA = (
         peak_mb REAL,
         started TEXT NOT NULL,
         versions TEXT NOT NULL,
+        version TEXT NOT NULL DEFAULT '',
+        notes TEXT NOT NULL DEFAULT '{}',
         PRIMARY KEY (dataset, method, split)
     )
     """,
@@ -50,9 +52,15 @@ _SCHEMA = (
     )
     """,
 )
+# Format 1 had cells without a version and without notes.
+_FROM_FORMAT_1 = (
+    "ALTER TABLE cells ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE cells ADD COLUMN notes TEXT NOT NULL DEFAULT '{}'",
+    "UPDATE study SET format = 2",
+)
 _CELLS = (
     *("dataset", "method", "split", "status"),
-    *("error", "seconds", "peak_mb", "started", "versions"),
+    *("error", "seconds", "peak_mb", "started", "versions", "version", "notes"),
 )
 _RESULTS = ("dataset", "method", "split", "metric", "value")
 
@@ -84,7 +92,7 @@ class Store:
     >>> with Store(path, {"splits": 5}) as store:
     ...     store.record(Outcome(Cell("iris", "tree", 0), "ok", "2020-01-01", 0.5, {"f1": 0.9}))
     ...     store.finished()
-    {Cell(dataset='iris', method='tree', split=0)}
+    {Cell(dataset='iris', method='tree', split=0, version='')}
     """
 
     def __init__(self, path: str | Path, description: Mapping[str, Any] | None = None) -> None:
@@ -112,6 +120,7 @@ class Store:
                     )
             if names and not {"study", "cells", "results"} <= names:
                 raise StudyError(f"{self.path} is a database, but not the store of a study.")
+            self._upgrade()
             ((form, text),) = self._rows("SELECT format, description FROM study")
         except sqlite3.DatabaseError as error:
             raise StudyError(
@@ -130,25 +139,41 @@ class Store:
                 + "): give another path, or the description of that study."
             )
 
+    def _upgrade(self) -> None:
+        with self._transaction():
+            if self._rows("SELECT format FROM study") == [(1,)]:
+                for statement in _FROM_FORMAT_1:
+                    self._database.execute(statement)
+
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
         cell = outcome.cell
         key = (cell.dataset, cell.method, cell.split)
         told = (outcome.status, outcome.error, outcome.seconds, outcome.peak_mb, outcome.started)
-        row = (*key, *told, json.dumps(dict(outcome.versions), sort_keys=True))
+        kept = [json.dumps(dict(one), sort_keys=True) for one in (outcome.versions, outcome.notes)]
+        row = (*key, *told, kept[0], cell.version, kept[1])
+        try:
+            self._write(key, row, outcome.results)
+        except sqlite3.OperationalError as error:
+            raise StudyError(
+                f"{self.path} cannot be written: {error}. Cells that were finished before are "
+                "kept: make room, then run the study again."
+            ) from error
+
+    def _write(self, key: tuple[Any, ...], row: tuple[Any, ...], results: Any) -> None:
         with self._transaction():
             self._database.execute(
                 "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
             )
             self._database.execute(
                 "INSERT INTO cells (dataset, method, split, status, error, seconds, peak_mb, "
-                "started, versions) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "started, versions, version, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
             # SQLite keeps nan as NULL, which results() gives back as nan.
             self._database.executemany(
                 "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
-                [(*key, metric, value) for metric, value in outcome.results.items()],
+                [(*key, metric, value) for metric, value in results.items()],
             )
 
     def finished(self) -> set[Cell]:
@@ -168,7 +193,7 @@ class Store:
         return frame.astype({"split": "int64", "value": "float64"})
 
     def cells(self) -> pd.DataFrame:
-        """Return one row a cell: status, error, seconds, peak_mb, started and versions (JSON)."""
+        """Return one row a cell: dataset, method, split, status, error and what is known of it."""
         frame = self._frame("cells", _CELLS, "dataset, method, split")
         return frame.astype({"split": "int64", "seconds": "float64", "peak_mb": "float64"})
 
@@ -200,16 +225,17 @@ class Store:
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._database.execute("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # a full disk ends it by itself
+                self._database.execute("ROLLBACK")
             raise
-        self._database.execute("COMMIT")
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._database.execute(query).fetchall()
 
     def _which(self, condition: str) -> set[Cell]:
-        query = f"SELECT dataset, method, split FROM cells WHERE {condition}"
+        query = f"SELECT dataset, method, split, version FROM cells WHERE {condition}"
         return {Cell(*row) for row in self._rows(query)}
 
     def _frame(self, table: str, columns: tuple[str, ...], order: str) -> pd.DataFrame:

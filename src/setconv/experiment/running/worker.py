@@ -19,10 +19,12 @@ from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import Any
 
-from setconv.experiment.cells import Cell, Outcome
-from setconv.experiment.threads import limit_threads
+from setconv.experiment.running.cells import Cell, Outcome
+from setconv.experiment.running.description import plain
+from setconv.experiment.running.threads import limit_threads
 
-Work = Callable[[Cell], Mapping[str, float]]
+Figures = Mapping[str, float]
+Work = Callable[[Cell], Figures | tuple[Figures, Mapping[str, Any]]]
 
 _LONGEST_ERROR = 20_000
 
@@ -56,9 +58,12 @@ def compute(work: Work, cell: Cell) -> Outcome:
     _forget_peak()
     started, clock = now(), time.perf_counter()
     results: dict[str, float] = {}
+    notes: dict[str, Any] = {}
     error = ""
     try:
-        results = _figures(work(cell))
+        told = work(cell)
+        figures, more = told if isinstance(told, tuple) else (told, {})
+        results, notes = _figures(figures), plain(more)
     except BaseException:
         error = traceback.format_exc()[-_LONGEST_ERROR:]
     return Outcome(
@@ -70,6 +75,7 @@ def compute(work: Work, cell: Cell) -> Outcome:
         error,
         peak_mb(),
         versions(),
+        notes,
     )
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from scipy import stats
 
 from setconv.errors import ParameterError
-from setconv.experiment.evidence import Evidence
-from setconv.experiment.ranks import rank_rows
-from setconv.experiment.scores import check_complete
+from setconv.experiment.statistics.evidence import Evidence
+from setconv.experiment.statistics.ranks import rank_rows
+from setconv.experiment.statistics.scores import check_complete
 from setconv.needs import needed
 
 if TYPE_CHECKING:

@@ -1,0 +1,173 @@
+"""``setconv experiment``: studies run, resumed and reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from setconv.cli.console import out, say, table
+
+if TYPE_CHECKING:
+    from setconv.experiment import Findings, Study, Suite
+
+app = typer.Typer(
+    help="Run a study of many data sets and methods, and report what it says.",
+    no_args_is_help=True,
+)
+
+StudyName = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="A built-in study (see `list`) or a YAML file."),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        "-r",
+        help="Folder that keeps the results; by default experiments/NAME.",
+        show_default=False,
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--dataset", help="Only this data set; can be given again.", show_default=False),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="Only this method; can be given again.", show_default=False),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats", min=1, help="Number of splits instead of the study's.", show_default=False
+    ),
+]
+
+
+@app.command("list", epilog="Example: [bold]setconv experiment list[/]")
+def list_studies() -> None:
+    """List the built-in studies, and the names that a study file can give to methods."""
+    from setconv.experiment import built_in_studies, method_names, read_suite
+
+    rows = []
+    for name in built_in_studies():
+        suite = read_suite(name)
+        cells = sum(len(one.data) * len(one.methods) for one in suite.studies)
+        rows.append([name, len(suite.studies), cells])
+    out.print(table("Built-in studies", ["name", "parts", "data sets x methods"], rows))
+    out.print(f"Methods: {', '.join(method_names())}", markup=False)
+
+
+@app.command(epilog="Example: [bold]setconv experiment run stand-ins --data data/[/]")
+def run(
+    study: StudyName,
+    data: Annotated[
+        Path, typer.Option("--data", "-d", help="Folder in which the study's paths begin.")
+    ] = Path(),
+    results: Results = None,
+    dataset: Only = None,
+    method: Methods = None,
+    repeats: Repeats = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, help="Worker processes; one a core by default.", show_default=False
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Compute again what failed earlier.")
+    ] = False,
+) -> None:
+    """Compute the cells of a study that are missing.
+
+    A cell is one method on one split of one data set. Ctrl-C or a crash loses only the cells that
+    are at work: the same command goes on. After an edit of the study only what changed is
+    computed again.
+    """
+    from setconv.experiment import run_study
+
+    suite = _chosen(study, dataset, method, repeats)
+    for one in suite.studies:
+        folder = _folder(suite, one, results)
+        say(f"{one.name}: results go to {folder}")
+        try:
+            tally = run_study(one, folder, data=data, jobs=jobs, retry_failed=retry_failed)
+        except KeyboardInterrupt:
+            say(f"interrupted: finished cells are in {folder}; the same command goes on")
+            raise
+        say(
+            f"{one.name}: {tally.ok} cells computed, {tally.skipped} there already, "
+            f"{tally.failed} failed"
+        )
+
+
+@app.command(epilog="Example: [bold]setconv experiment report stand-ins[/]")
+def report(
+    study: StudyName,
+    results: Results = None,
+    dataset: Only = None,
+    method: Methods = None,
+    repeats: Repeats = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder for the report; by default report/ beside the results.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Write files only, print no tables.")
+    ] = False,
+) -> None:
+    """Print the tables of a study and write tables, figures and a page of it.
+
+    It can be asked for at any time: cells that are missing are said to be.
+    """
+    from setconv.experiment import findings, write_report
+
+    suite = _chosen(study, dataset, method, repeats)
+    for one in suite.studies:
+        folder = _folder(suite, one, results)
+        found = findings(one, folder, command=f"setconv experiment run {suite.name} --data FOLDER")
+        place = folder / "report" if output is None else output
+        if output is not None and len(suite.studies) > 1:
+            place = output / one.name
+        page, *_ = write_report(found, place)
+        if not quiet:
+            _print(found)
+        say(f"{one.name}: the report is {page}")
+
+
+def _print(found: Findings) -> None:
+    from setconv.experiment.answers.formats import terminal
+    from setconv.experiment.answers.table_sections import sections
+
+    for section in sections(found):
+        out.print()
+        out.print(section.title, style="bold", markup=False)
+        if section.text:
+            out.print(section.text, markup=False)
+        for sheet in section.sheets:
+            out.print(terminal(sheet))
+
+
+def _chosen(
+    study: str, data: list[str] | None, methods: list[str] | None, repeats: int | None
+) -> Suite:
+    from setconv.experiment import Suite, read_suite
+
+    suite = read_suite(study)
+    chosen = [one.choose(tuple(data or ()), tuple(methods or ())) for one in suite.studies]
+    if repeats is not None:
+        chosen = [replace(one, split=replace(one.split, repeats=repeats)) for one in chosen]
+    return Suite(suite.name, tuple(chosen))
+
+
+def _folder(suite: Suite, study: Study, results: Path | None) -> Path:
+    folder = Path("experiments") / suite.name if results is None else results
+    return folder / study.name if len(suite.studies) > 1 else folder

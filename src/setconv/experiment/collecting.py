@@ -1,0 +1,119 @@
+"""From the store to findings: the figures of the cells that the study has now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from setconv.experiment.answers.findings import Findings, Unit
+from setconv.experiment.protocol.computing import reported_classes
+from setconv.experiment.protocol.measuring import read_key
+from setconv.experiment.protocol.prepared import Prepared
+from setconv.experiment.protocol.published import published_figures
+from setconv.experiment.protocol.study import DataSpec, Study
+from setconv.experiment.running.cells import Cell
+from setconv.experiment.running.store import Store
+from setconv.needs import needed
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["SWEEP", "collect"]
+
+SWEEP = "imbalance ratio of the training rows"
+_SCORES = ["unit", "method", "split", "metric", "value"]
+_CURVES = ["curve", "unit", "method", "split", "metric", "setting", "value"]
+
+
+def collect(
+    study: Study, prepared: dict[str, Prepared], cells: list[Cell], store: Store, command: str
+) -> Findings:
+    """Return the findings of these cells; cells of earlier versions of the study do not count."""
+    with needed("The findings of a study", "pandas", "experiment"):
+        import pandas as pd
+    frame = store.cells()
+    wanted = {(cell.dataset, cell.method, cell.split): cell.version for cell in cells}
+    keys = list(zip(frame.dataset, frame.method, frame.split, strict=True))
+    valid = [wanted.get(key) == v for key, v in zip(keys, frame.version, strict=True)]
+    frame = frame[valid].reset_index(drop=True)
+    done = {key for key, is_valid in zip(keys, valid, strict=True) if is_valid}
+    results = store.results()
+    known = [
+        key in done for key in zip(results.dataset, results.method, results.split, strict=True)
+    ]
+    rows = results[known]
+    specs = {one.name: one for one in study.data}
+    units = _units(study, prepared)
+    names = {(one.dataset, one.label): one.name for one in units}
+    scores, curves = [], []
+    for dataset, method, split, metric, value in rows.itertuples(index=False):
+        parts = read_key(metric)
+        if parts is None or (dataset, parts[1]) not in names:
+            continue
+        name, label, curve, setting = parts
+        spec = specs[dataset]
+        if curve:
+            curves.append((curve, names[dataset, label], method, split, name, setting, value))
+            continue
+        scores.append((names[dataset, label], method, split, name, value))
+        if spec.base is not None and spec.train_ratio is not None:
+            of = _unit_name(spec.base, label, spec, prepared[dataset])
+            curves.append((SWEEP, of, method, split, name, spec.train_ratio, value))
+    return Findings(
+        name=study.name,
+        title=study.title or study.name,
+        about=study.about,
+        command=command,
+        methods=tuple(one.name for one in study.methods),
+        ours=_ours(study),
+        metrics=study.metrics,
+        units=tuple(units),
+        scores=pd.DataFrame(scores, columns=_SCORES),
+        curves=pd.DataFrame(curves, columns=_CURVES),
+        published=published_figures(study.published),
+        cells=frame,
+        missing=len(cells) - len(frame),
+        notes=_notes(study, prepared),
+    )
+
+
+def _ours(study: Study) -> tuple[str, ...]:
+    named = tuple(one.name for one in study.methods if one.ours)
+    return named or (study.methods[0].name,)
+
+
+def _units(study: Study, prepared: dict[str, Prepared]) -> list[Unit]:
+    units = []
+    for spec in study.data:
+        known = prepared[spec.name]
+        total = sum(known.counts.values())
+        for label in reported_classes(spec, known.counts):
+            mine = known.counts[label]
+            parts = study.rule(spec).parts
+            units.append(
+                Unit(
+                    name=_unit_name(spec.name, label, spec, known),
+                    dataset=spec.name,
+                    label=label,
+                    imbalance_ratio=spec.train_ratio or (total - mine) / mine,
+                    n_rows=total,
+                    source=spec.source or spec.name,
+                    test_share=parts[-1] / parts[0],
+                )
+            )
+    return units
+
+
+def _unit_name(name: str, label: str, spec: DataSpec, known: Prepared) -> str:
+    several = len(reported_classes(spec, known.counts)) > 1
+    return f"{name}: {label}" if several else name
+
+
+def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
+    """Say where the rows come from, once a data set."""
+    told: dict[str, Any] = {}
+    for spec in study.data:
+        known = prepared[spec.name]
+        text = " ".join(part for part in (known.provenance, known.licence) if part)
+        if text:
+            told.setdefault(spec.base or spec.name, text)
+    return tuple(f"{name}: {text}" for name, text in told.items())

@@ -1,0 +1,101 @@
+"""Splits of a study: every row on one side, classes in their shares, groups together."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setconv.errors import DataError, LabelError
+from setconv.experiment import SplitRule
+from setconv.experiment.protocol.splits import count_splits, make_split, thin
+
+EVENTS = np.array(["a", "a", "b", "b", "c", "c", "c", "c", "c", "c"] * 3)
+LABELS = np.array(["crash"] * 4 + ["no"] * 6 + ["crash"] * 2 + ["no"] * 8 + ["no"] * 10)
+
+
+@st.composite
+def rows(draw):
+    counts = draw(st.lists(st.integers(5, 60), min_size=2, max_size=4))
+    labels = np.repeat([f"class {number}" for number in range(len(counts))], counts)
+    seed = draw(st.integers(0, 2**32 - 1))
+    return np.random.default_rng(seed).permutation(labels), seed
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows(), st.sampled_from([(70, 30), (60, 40), (60, 10, 30)]))
+def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
+    labels, seed = made
+    rule = SplitRule(parts)
+    split = make_split(rule, labels, None, 0, seed)
+    together = np.concatenate(split)
+    assert sorted(together.tolist()) == list(range(len(labels)))
+    assert len(split.validation) == 0 if len(parts) == 2 else len(split.validation) > 0
+    sides = [split.train, split.test] if len(parts) == 2 else list(split)
+    for label in np.unique(labels):
+        total = (labels == label).sum()
+        for side, share in zip(sides, parts, strict=True):
+            found = (labels[side] == label).sum()
+            assert found >= 1
+            assert abs(found - total * share / 100) <= 1.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows())
+def test_groups_are_never_divided(made):
+    labels, seed = made
+    groups = np.random.default_rng(seed + 1).integers(0, max(2, len(labels) // 3), len(labels))
+    split = make_split(SplitRule(), labels, groups, 0, seed)
+    assert not set(groups[split.train]) & set(groups[split.test])
+    assert sorted(np.concatenate(split).tolist()) == list(range(len(labels)))
+
+
+def test_a_seed_gives_one_split_and_another_seed_another():
+    labels = np.repeat(["a", "b"], [30, 70])
+    first, again, other = (make_split(SplitRule(), labels, None, 0, seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first.test, other.test)
+
+
+def test_each_group_of_a_class_is_left_out_in_turn():
+    rule = SplitRule(leave_out="crash")
+    of_crash = np.unique(EVENTS[LABELS == "crash"])
+    assert count_splits(rule, LABELS, EVENTS, "events") == len(of_crash) == 2
+    for number, event in enumerate(of_crash):
+        split = make_split(rule, LABELS, EVENTS, number, seed=number)
+        assert event not in EVENTS[split.train]
+        assert set(EVENTS[split.test][LABELS[split.test] == "crash"]) == {event}
+        assert "no" in LABELS[split.test]
+        assert set(LABELS[split.train]) == {"crash", "no"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "labels", "groups", "message"),
+    [
+        (SplitRule(), ["a"] * 5, None, "single class, a"),
+        (SplitRule(), ["a"] * 5 + ["b"], None, "class b has 1 of the 6 rows"),
+        (SplitRule((60, 10, 30)), ["a"] * 5 + ["b"] * 2, None, "needs 3"),
+        (SplitRule(leave_out="a"), ["a", "a", "b", "b"], None, "needs groups"),
+        (SplitRule(leave_out="c"), ["a", "a", "b", "b"], [1, 2, 3, 4], "is no class"),
+        (SplitRule(leave_out="a"), ["a", "a", "b", "b"], [1, 1, 3, 4], "has one group, 1"),
+    ],
+)
+def test_rows_that_cannot_be_divided_are_refused(rule, labels, groups, message):
+    given_groups = None if groups is None else np.array(groups)
+    with pytest.raises((DataError, LabelError), match=message):
+        count_splits(rule, np.array(labels), given_groups, "mine")
+
+
+def test_thinned_rows_have_the_ratio_and_hold_those_of_larger_ratios():
+    labels = np.repeat(["many", "few"], [500, 200])
+    rows = np.arange(700)
+    kept = {ratio: thin(rows, labels, ratio, 100, seed=3) for ratio in (1, 5, 50)}
+    for ratio, chosen in kept.items():
+        assert (labels[chosen] == "many").sum() == 100
+        assert (labels[chosen] == "few").sum() == 100 // ratio
+    assert set(kept[50]) < set(kept[5]) < set(kept[1])
+
+
+def test_a_ratio_that_needs_more_rows_than_there_are_is_refused():
+    labels = np.repeat(["many", "few"], [500, 20])
+    with pytest.raises(DataError, match="few has 20 training rows"):
+        thin(np.arange(520), labels, 1, 100, seed=0)

@@ -1,0 +1,172 @@
+"""A study that is killed again and again ends in the table of one that was left alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setconv.experiment import Store, findings, read_study
+
+KILLS = 20
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+
+STUDY = """
+split: {repeats: 6}
+data:
+  rows: {load: npz, path: rows.npz}
+methods:
+  tree: {estimator: sklearn.tree.DecisionTreeClassifier}
+  slow tree: {estimator: slow_tree.SlowTree}
+  broken: {estimator: slow_tree.Broken}
+"""
+
+# Cells take a moment, so that many kills hit one; every fit is noted when it begins and ends.
+ESTIMATORS = """
+import os, time
+from pathlib import Path
+from sklearn.tree import DecisionTreeClassifier
+
+def note(what, model):
+    with Path(os.environ["STUDY_NOTES"]).open("a") as file:
+        file.write(f"{what} {model.random_state}\\n")
+
+class SlowTree(DecisionTreeClassifier):
+    def fit(self, X, y):
+        note("begins", self)
+        time.sleep(0.2)
+        super().fit(X, y)
+        note("ends", self)
+        return self
+
+class Broken(DecisionTreeClassifier):
+    def fit(self, X, y):
+        raise ValueError("it never works")
+"""
+
+# Forked, so that what is imported once serves every run: the kill comes at a random moment.
+PROGRAM = """
+import json, os, random, signal, sys, time
+from setconv.experiment import Store, read_study, run_study
+
+study, folder, data, kills = read_study(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])
+
+def begin():
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            run_study(study, folder, data=data, jobs=1, threads=1, progress=False)
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+def finished():
+    path = os.path.join(folder, "results.sqlite")
+    if not os.path.exists(path):
+        return set()
+    with Store(path) as store:
+        return store.finished()
+
+if __name__ == "__main__":
+    moments, killed, known, lost, hits = random.Random(1), 0, set(), 0, 0
+    while killed < kills:
+        child = begin()
+        time.sleep(moments.uniform(0.05, 1.0) * float(sys.argv[5]))
+        if os.waitpid(child, os.WNOHANG) == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            killed += 1
+        else:  # it came to its end: the rest of the kills hit a new one
+            os.unlink(os.path.join(folder, "results.sqlite"))
+            known = set()
+        now = finished()
+        lost += len(known - now)
+        hits += len(now - known)
+        known = now
+    began = time.monotonic()
+    child = begin()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    lost += len(known - finished())
+    seconds = time.monotonic() - began
+    print(json.dumps({"code": code, "lost": lost, "hits": hits, "seconds": seconds}))
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) + np.repeat([0, 1], [60, 20])[:, None]
+    np.savez(tmp_path / "rows.npz", X=X, y=np.repeat(["no", "yes"], [60, 20]))
+    for name, text in (
+        ("mine.yaml", STUDY),
+        ("slow_tree.py", ESTIMATORS),
+        ("go.py", PROGRAM),
+    ):
+        (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    return tmp_path
+
+
+def start(place, folder, kills=0, longest=0.0):
+    source = Path(__file__).resolve().parents[2] / "src"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(place), str(source)]),
+        "STUDY_NOTES": str(place / f"{folder}.notes"),
+    }
+    told = [place / "go.py", place / "mine.yaml", place / folder, place, kills, longest]
+    command = [sys.executable, *map(str, told)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def outcome(process):
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(output)
+
+
+def table(place, folder):
+    scores = findings(read_study(place / "mine.yaml"), place / folder).scores
+    return scores[~scores.metric.str.endswith("seconds")]
+
+
+@posix
+@pytest.mark.timeout(600)
+def test_twenty_kills_lose_no_finished_cell_and_end_in_the_same_table(place):
+    alone = outcome(start(place, "alone"))
+    killed = outcome(start(place, "killed", KILLS, alone["seconds"]))
+    assert (alone["code"], killed["code"], killed["lost"]) == (0, 0, 0)
+    assert killed["hits"] > 0  # some kills came after cells were finished
+    expected, found = table(place, "alone"), table(place, "killed")
+    assert expected.equals(found)
+    assert len(found) == 2 * 6 * 10
+    with Store(place / "killed" / "results.sqlite") as store:
+        assert len(store.finished()) == 12
+        assert len(store.failed()) == 6
+
+
+@posix
+def test_what_was_finished_is_never_computed_again(place):
+    process = start(place, "run")
+    try:
+        notes = place / "run.notes"
+        while not notes.exists() or notes.read_text().count("ends") < 3:
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.2)  # the answer of the third goes to the store
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.communicate()
+    with Store(place / "run" / "results.sqlite") as store:
+        finished = {cell for cell in store.finished() if cell.method == "slow tree"}
+    before = notes.read_text().splitlines()
+    assert outcome(start(place, "run"))["code"] == 0
+    again = notes.read_text().splitlines()[len(before) :]
+    assert sum(line.startswith("begins") for line in again) == 6 - len(finished)

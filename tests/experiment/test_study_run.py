@@ -1,0 +1,253 @@
+"""Studies from beginning to end, on small data made here."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from setconv.errors import DataError, LabelError, ParameterError
+from setconv.experiment import (
+    DataSpec,
+    MethodSpec,
+    Probe,
+    SearchRule,
+    SplitRule,
+    Store,
+    Study,
+    StudyError,
+    Tally,
+    findings,
+    run_study,
+)
+from setconv.experiment.protocol.computing import StudyWork
+from setconv.experiment.protocol.planning import plan_cells
+from setconv.experiment.protocol.prepared import prepare
+from setconv.metrics import report
+
+LOGISTIC = MethodSpec("logistic", "logistic regression")
+TREE = MethodSpec("tree", estimator="sklearn.tree.DecisionTreeClassifier")
+QUICK = {"max_steps": 5, "n_members": 1, "objective": None}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Return a folder with features in three classes, and texts in two."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["no", "crash", "fire"], [90, 30, 20])
+    X = rng.normal(size=(140, 4)) + np.repeat([0, 1, -1], [90, 30, 20])[:, None]
+    event = np.arange(140) % 7
+    np.savez(tmp_path / "rows.npz", X=X, y=labels, event=event)
+    lines = [f"good day {n},ham" for n in range(30)] + [f"win cash {n},spam" for n in range(10)]
+    (tmp_path / "texts.csv").write_text("\n".join(["text,label", *lines]), encoding="utf-8")
+    return tmp_path
+
+
+def spec(name="rows", **more):
+    return DataSpec(name, "npz", {"path": "rows.npz"}, **more)
+
+
+def small(*methods, data=(), **more):
+    split = more.pop("split", SplitRule(repeats=2))
+    return Study("small", data or (spec(),), methods or (LOGISTIC,), split=split, **more)
+
+
+def compute_here(study, folder, data):
+    """Compute all cells in this process: what workers do, without their start."""
+    prepared = prepare(study, folder, data)
+    work = StudyWork(study, prepared, folder)
+    return {cell: work(cell) for cell in plan_cells(study, prepared, folder)}
+
+
+def test_a_study_is_run_resumed_and_edited_computing_only_what_is_new(data, tmp_path):
+    study = small(LOGISTIC, TREE)
+    folder = tmp_path / "results"
+    arguments = {"data": data, "jobs": 1, "threads": 1, "progress": False}
+    assert run_study(study, folder, **arguments) == Tally(skipped=0, ok=4, failed=0)
+    before = findings(study, folder).scores
+    assert run_study(study, folder, **arguments) == Tally(skipped=4, ok=0, failed=0)
+    # Other metrics are only shown; a parameter of one method is that method's matter.
+    edited = replace(
+        study,
+        metrics=("mcc",),
+        methods=(LOGISTIC, replace(TREE, parameters={"max_depth": 2})),
+    )
+    assert findings(edited, folder).missing == 2
+    assert run_study(edited, folder, **arguments) == Tally(skipped=2, ok=2, failed=0)
+    after = findings(edited, folder).scores
+    same = before.merge(after, on=["unit", "method", "split", "metric"])
+    changed = same[same.value_x.fillna(-1) != same.value_y.fillna(-1)]
+    assert set(changed.method) == {"tree"}
+    # More repeats leave the first ones as they are.
+    longer = replace(edited, split=SplitRule(repeats=3))
+    assert run_study(longer, folder, **arguments) == Tally(skipped=4, ok=2, failed=0)
+
+
+def test_a_method_that_fails_is_recorded_and_the_study_goes_on(data, tmp_path):
+    bad = MethodSpec("bad", "logistic regression", parameters={"logisticregression__C": -1})
+    study = small(bad, LOGISTIC, split=SplitRule(repeats=1))
+    tally = run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
+    assert tally == Tally(skipped=0, ok=1, failed=1)
+    found = findings(study, tmp_path / "r")
+    assert found.cells.set_index("method").status.to_dict() == {"bad": "error", "logistic": "ok"}
+    assert "'C' parameter" in found.cells.set_index("method").error["bad"]
+
+
+def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
+    study = small(TREE, split=SplitRule(repeats=1))
+    ((cell, (figures, notes)),) = compute_here(study, tmp_path / "rows", data).items()
+    from sklearn.tree import DecisionTreeClassifier
+
+    from setconv.experiment.protocol.splits import make_split
+
+    stored = np.load(data / "rows.npz")
+    X, y = stored["X"].astype(np.float32), stored["y"]
+    train, _, test = make_split(study.split, y, None, 0, notes["seed"])
+    model = DecisionTreeClassifier(random_state=notes["seed"]).fit(X[train], y[train])
+    expected = report(y[test], model.predict(X[test]), model.predict_proba(X[test]))
+    for label in ("crash", "fire"):
+        assert figures[f"f1:{label}"] == expected[label].f1
+        assert figures[f"auc:{label}"] == expected[label].auc
+    assert "f1:no" not in figures
+    assert figures["macro_f1"] == expected.macro_f1
+    assert notes["rows"] == [len(train), 0, len(test)]
+    assert cell.version
+
+
+def test_methods_for_two_classes_are_put_one_vs_rest(data, tmp_path):
+    weob = MethodSpec("WEOB2", parameters={"n_estimators": 2})
+    study = small(weob, split=SplitRule(repeats=1))
+    ((figures, _),) = compute_here(study, tmp_path / "rows", data).values()
+    assert 0.5 < figures["auc:crash"] <= 1
+
+
+def test_parameters_are_chosen_inside_the_training_rows(data, tmp_path):
+    chooses = replace(TREE, search={"max_depth": [1, 3], "min_samples_leaf": [2]})
+    study = small(chooses, split=SplitRule(repeats=1), search=SearchRule(3, "auc"))
+    ((_, notes),) = compute_here(study, tmp_path / "rows", data).values()
+    assert set(notes["chosen"]) == {"max_depth", "min_samples_leaf"}
+    assert notes["chosen"]["max_depth"] in ("1", "3")
+
+
+def test_validation_rows_go_to_methods_that_hold_rows_out_and_to_no_others(data, tmp_path):
+    stops = MethodSpec("stops", "SetConv", parameters={**QUICK, "early_stopping": True})
+    seen = []
+    study = small(stops, LOGISTIC, split=SplitRule((60, 10, 30), 1))
+    for cell, (_, notes) in compute_here(study, tmp_path / "rows", data).items():
+        seen.append((cell.method, notes["rows"]))
+    assert seen == [("stops", [84, 14, 42]), ("logistic", [84, 14, 42])]
+
+
+def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):
+    for encoder in ({"kind": "tfidf", "n_components": 4}, {"kind": "terms", "max_features": 20}):
+        texts = DataSpec("texts", "file", {"path": "texts.csv", "text": "text", "label": "label"})
+        study = small(LOGISTIC, data=(texts,), split=SplitRule(repeats=1), encoder=encoder)
+        ((figures, _),) = compute_here(study, tmp_path / "rows", data).values()
+        assert figures["auc:spam"] == 1
+
+
+def test_the_training_rows_of_a_sweep_are_thinned_and_its_test_rows_are_not(data, tmp_path):
+    swept = spec(binary="crash").sweep((2.0, 10.0), 40)
+    study = small(LOGISTIC, data=tuple(swept), split=SplitRule(repeats=1))
+    rows = [notes["rows"] for _, notes in compute_here(study, tmp_path / "rows", data).values()]
+    assert rows == [[60, 0, 42], [44, 0, 42]]
+
+
+def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
+    setconv = MethodSpec("SetConv", parameters={**QUICK, "post_size": 50})
+    study = small(
+        setconv,
+        data=(spec(binary="crash"),),
+        split=SplitRule(repeats=1),
+        probe=Probe((20, 60, 10_000), draws=3),
+    )
+    folder = tmp_path / "r"
+    assert run_study(study, folder, data=data, jobs=1, threads=1, progress=False).ok == 1
+    curves = findings(study, folder).curves
+    assert set(curves.curve) == {
+        "post-training size",
+        "post-training size, balanced subsets",
+    }
+    assert sorted(set(curves.setting)) == [20, 60, 10_000]
+    natural = curves[curves.curve == "post-training size"].set_index(["metric", "setting"]).value
+    assert natural["movement", 20] > natural["movement", 60] > 0
+    # A subset of that size is all rows, each time.
+    assert natural["movement", 10_000] == pytest.approx(0, abs=1e-6)
+    assert natural["flips", 10_000] == 0
+
+
+def test_units_say_what_a_row_of_a_table_is_about(data, tmp_path):
+    both = (spec(), spec("binary", binary="crash", source="rows"))
+    study = small(LOGISTIC, data=both, split=SplitRule((60, 40), 1))
+    run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
+    units = {one.name: one for one in findings(study, tmp_path / "r").units}
+    assert set(units) == {"rows: crash", "rows: fire", "binary"}
+    assert units["rows: fire"].imbalance_ratio == 6
+    assert units["binary"].source == "rows"
+    assert units["binary"].test_share == pytest.approx(2 / 3)
+
+
+def test_what_a_cell_was_computed_with_is_kept(data, tmp_path):
+    study = small(LOGISTIC, split=SplitRule(repeats=1))
+    run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
+    with Store(tmp_path / "r" / "results.sqlite") as store:
+        (cell,) = store.cells().itertuples()
+    notes, versions = json.loads(cell.notes), json.loads(cell.versions)
+    assert notes["rows"] == [98, 0, 42]
+    assert isinstance(notes["seed"], int)
+    assert {"numpy", "python", "sklearn"} <= set(versions)
+    assert cell.seconds > 0
+    assert cell.peak_mb > 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "error", "message"),
+    [
+        (DataSpec("a", "npz", {"path": "no.npz"}), FileNotFoundError, "--data FOLDER"),
+        (DataSpec("a", "np", {"path": "rows.npz"}), ParameterError, "Did you mean 'npz'"),
+        (
+            DataSpec("a", "npz", {"path": "rows.npz", "grup": "event"}),
+            ParameterError,
+            "Did you mean 'group'",
+        ),
+        (DataSpec("a", "npz", {}), ParameterError, "needs path"),
+        (DataSpec("a", "npz", {"path": "rows.npz", "label": "Y"}), DataError, "no column 'Y'"),
+        (
+            DataSpec("a", "file", {"path": "texts.csv", "text": "txt", "label": "label"}),
+            DataError,
+            "a: There is no column 'txt'. Did you mean 'text'",
+        ),
+        (DataSpec("a", "file", {"path": "empty.csv"}), DataError, "empty"),
+        (spec(drop=("crush",)), ParameterError, "Did you mean 'crash'"),
+        (spec(binary="crush"), LabelError, "Did you mean 'crash'"),
+        (spec(report=("crush",)), LabelError, "Did you mean 'crash'"),
+        (DataSpec("a", "npz", {"path": "single.npz"}), LabelError, "class b has 1 of the 6"),
+    ],
+)
+def test_data_that_cannot_be_used_stops_the_study_before_it_computes(
+    data, tmp_path, entry, error, message
+):
+    (data / "empty.csv").write_text("", encoding="utf-8")
+    np.savez(data / "single.npz", X=np.zeros((6, 2)), y=["a"] * 5 + ["b"])
+    study = small(LOGISTIC, data=(entry,))
+    with pytest.raises(error) as caught:
+        run_study(study, tmp_path / "r", data=data, jobs=1, progress=False)
+    assert message in str(caught.value)
+    assert not (tmp_path / "r" / "results.sqlite").exists()
+
+
+def test_a_study_that_was_not_run_has_no_findings(data, tmp_path):
+    with pytest.raises(StudyError, match="run it first"):
+        findings(small(), tmp_path / "nothing")
+    run_study(small(), tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
+    with pytest.raises(StudyError, match="no rows of other"):
+        findings(small(data=(spec(), spec("other", size=50))), tmp_path / "r")
+
+
+def test_rows_that_changed_on_disk_are_loaded_and_computed_again(data, tmp_path):
+    study = small(split=SplitRule(repeats=1))
+    arguments = {"data": data, "jobs": 1, "threads": 1, "progress": False}
+    assert run_study(study, tmp_path / "r", **arguments).ok == 1
+    stored = dict(np.load(data / "rows.npz"))
+    np.savez(data / "rows.npz", **{**stored, "X": stored["X"] * 2})
+    assert run_study(study, tmp_path / "r", **arguments) == Tally(skipped=0, ok=1, failed=0)
