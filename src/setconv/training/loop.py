@@ -19,12 +19,11 @@ from setconv.nn import SetConvNetwork
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import (
     Checkpoint,
-    load_optimizer,
-    optimizer_tensors,
     read_checkpoint,
     set_aside,
 )
 from setconv.training.loss import EpisodeLoss
+from setconv.training.optimizer import Adam
 from setconv.training.schedule import lr_factor
 from setconv.training.settings import TrainingSettings
 
@@ -103,7 +102,7 @@ class Trainer:
         self.callbacks = callbacks
         self.checkpoints = checkpoints or CheckpointPlan()
         self.state = TrainingState(settings.max_steps)
-        self.optimizer = build_optimizer(network, settings)
+        self.optimizer = Adam(network, settings)
         self._dropout = torch.Generator(device=rows.device)
         self._best_weights: dict[str, Tensor] = {}
         self._loss_sum = torch.zeros((), device=rows.device)
@@ -140,7 +139,7 @@ class Trainer:
         state, settings = self.state, self.settings
         self._set_learning_rate()
         loss = self._score_episodes(self._draw())
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.forget_gradients()
         loss.backward()
         self.optimizer.step()
         state.step += 1
@@ -190,8 +189,8 @@ class Trainer:
     def _set_learning_rate(self) -> None:
         settings = self.settings
         factor = lr_factor(settings.schedule, self.state.step, settings.max_steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.lr_of(group["name"]) * factor
+        for group in self.optimizer.groups:
+            group.lr = settings.lr_of(group.name) * factor
 
     def _record(self, *, look: bool) -> None:
         """Add the loss, and a look at the validation rows when due, to the history."""
@@ -205,7 +204,7 @@ class Trainer:
             )
         self._loss_sum.zero_()
         self._loss_count = 0
-        lr = max(group["lr"] for group in self.optimizer.param_groups)
+        lr = max(group.lr for group in self.optimizer.groups)
         state.history.append({"step": state.step, "loss": state.loss, "lr": lr})
         if look and self.evaluate is not None:
             self._look(self.evaluate(state.step))
@@ -235,7 +234,7 @@ class Trainer:
     def _write_checkpoint(self, folder: Path) -> None:
         sections = {
             "network": self.network.state_dict(),
-            "optimizer": optimizer_tensors(self.optimizer),
+            "optimizer": self.optimizer.state(),
             "best": self._best_weights,
             "loss": {"sum": self._loss_sum, "count": torch.tensor(self._loss_count)},
         }
@@ -250,7 +249,7 @@ class Trainer:
         saved = read_checkpoint(folder, self.checkpoints.fingerprint)
         try:
             self.network.load_state_dict(saved.section("network"))
-            load_optimizer(self.optimizer, saved.section("optimizer"))
+            self.optimizer.load_state(saved.section("optimizer"))
             loss = saved.section("loss")
             self._loss_sum.copy_(loss["sum"])
             self._loss_count = int(loss["count"])
@@ -262,22 +261,6 @@ class Trainer:
         self.state = saved.state
         self.state.stop = self._out_of_patience()  # what a callback decided is not carried over
         self.episodes.skip(saved.state.step)
-
-
-def build_optimizer(network: SetConvNetwork, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Make the optimiser, with one parameter group for each part of the network."""
-    groups: dict[str, list[Tensor]] = {"encoder": [], "setconv": [], "output": []}
-    for name, parameter in network.named_parameters():
-        part = name.split(".")[0]
-        groups[part if part in groups else "setconv"].append(parameter)
-    named = [
-        {"params": parameters, "name": name, "lr": settings.lr_of(name)}
-        for name, parameters in groups.items()
-        if parameters
-    ]
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    # One pass over all weights instead of a dozen small operations on each.
-    return kind(named, betas=(0.9, 0.999), weight_decay=settings.weight_decay, fused=True)
 
 
 def mix(seed: int, step: int) -> int:
