@@ -153,7 +153,7 @@ class Predictions(TransformerMixin):
         counts = self._count(codes, weights)
         if not counts.all():
             absent = np.asarray(self.classes_)[counts == 0][0]
-            raise LabelError(f"y has no rows of class {absent!r}: give rows of every class.")
+            raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
         earlier = model.sums
         model.reset_representatives()
         try:

@@ -249,3 +249,59 @@ def test_without_pandas_the_error_has_the_pip_line(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[experiment\]'"):
         store.results()
+
+
+def test_a_store_of_the_first_format_is_opened_and_goes_on(tmp_path):
+    path = tmp_path / "old.sqlite"
+    old = sqlite3.connect(path)
+    old.executescript(
+        """
+        CREATE TABLE study (format INTEGER NOT NULL, description TEXT NOT NULL);
+        CREATE TABLE cells (
+            dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
+            status TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, peak_mb REAL,
+            started TEXT NOT NULL, versions TEXT NOT NULL, PRIMARY KEY (dataset, method, split)
+        );
+        CREATE TABLE results (
+            dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
+            metric TEXT NOT NULL, value REAL, PRIMARY KEY (dataset, method, split, metric),
+            FOREIGN KEY (dataset, method, split) REFERENCES cells ON DELETE CASCADE
+        );
+        INSERT INTO study VALUES (1, '{"splits": 2}');
+        INSERT INTO cells VALUES ('iris', 'tree', 0, 'ok', '', 1.5, 99.0, '2020-01-01', '{}');
+        INSERT INTO results VALUES ('iris', 'tree', 0, 'f1', 0.9);
+        """
+    )
+    old.close()
+    with Store(path, {"splits": 2}) as store:
+        assert store.finished() == {Cell("iris", "tree", 0)}
+        assert store.results().value.tolist() == [0.9]
+        store.record(Outcome(Cell("iris", "tree", 1, "v2"), "ok", "2020-01-02", 1.0, {"f1": 1.0}))
+    with Store(path, {"splits": 2}) as store:
+        assert Cell("iris", "tree", 1, "v2") in store.finished()
+
+
+def test_a_cell_of_another_version_is_not_there_and_replaces_it(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        for version, value in (("a", 0.1), ("b", 0.2)):
+            cell = Cell("iris", "tree", 0, version)
+            assert cell not in store.finished()
+            store.record(Outcome(cell, "ok", "2020-01-01", 0.5, {"f1": value}, notes={"seed": 3}))
+        assert store.finished() == {Cell("iris", "tree", 0, "b")}
+        assert store.results().value.tolist() == [0.2]
+        assert store.cells().notes.tolist() == ['{"seed": 3}']
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(tmp_path):
+    figures = {f"metric {number}": 0.5 for number in range(2000)}
+    with Store(tmp_path / "s.sqlite") as store:
+        store.record(Outcome(Cell("iris", "tree", 0), "ok", "2020-01-01", 0.5, {"f1": 0.9}))
+        pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+        store._database.execute(f"PRAGMA max_page_count = {pages + 1}")
+        with pytest.raises(StudyError, match=r"full.*make room, then run the study again"):
+            store.record(Outcome(Cell("iris", "tree", 1), "ok", "2020-01-01", 0.5, figures))
+        assert store.finished() == {Cell("iris", "tree", 0)}
+    with Store(tmp_path / "s.sqlite") as store:  # as a new process finds it
+        assert store.results().value.tolist() == [0.9]
+        store.record(Outcome(Cell("iris", "tree", 1), "ok", "2020-01-01", 0.5, figures))
+        assert len(store.finished()) == 2

@@ -15,7 +15,7 @@ from setconv.experiment import (
     read_suite,
 )
 from setconv.experiment.protocol.planning import check_methods
-from setconv.experiment.protocol.published import published_figures
+from setconv.experiment.protocol.published import published_counts, published_figures
 from setconv.experiment.protocol.reading import parse_study
 
 WHOLE = """
@@ -97,6 +97,19 @@ def test_the_published_figures_fit_the_study_that_shows_them():
     assert len(table) == 3 * 5 * 5
     ours = table[(table.method == "SetConv") & (table.metric == "f1")]
     assert ours["mean"].tolist() == [0.972, 0.912, 0.931]  # fire, shooting, crash
+
+
+def test_the_class_counts_of_the_paper_are_those_of_its_text():
+    cities = [one.name for one in read_study("paper-binary-incidents").data]
+    assert sum(sum(published_counts(city, 2).values()) for city in cities) == 22_170
+    assert sum(sum(published_counts(city, 4).values()) for city in cities) == 20_638
+    sentiment = [one.name for one in read_study("paper-binary-sentiment").data]
+    counts = {name: published_counts(name, 2) for name in sentiment}
+    amazon = [one for name, one in counts.items() if name.startswith("Amazon")]
+    assert sum(sum(one.values()) for one in amazon) == 109_858
+    ratios = [round(one["majority"] / one["minority"], 2) for one in counts.values()]
+    assert ratios == [9.75, 7.11, 6.24, 5.38]
+    assert published_counts("Atlantis", 2) == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from setconv.experiment.answers.findings import Findings, Unit
 from setconv.experiment.protocol.computing import reported_classes
 from setconv.experiment.protocol.measuring import read_key
 from setconv.experiment.protocol.prepared import Prepared
-from setconv.experiment.protocol.published import published_figures
+from setconv.experiment.protocol.published import published_counts, published_figures
 from setconv.experiment.protocol.study import DataSpec, Study
 from setconv.experiment.running.cells import Cell
 from setconv.experiment.running.store import Store
@@ -113,7 +113,21 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     told: dict[str, Any] = {}
     for spec in study.data:
         known = prepared[spec.name]
-        text = " ".join(part for part in (known.provenance, known.licence) if part)
-        if text:
+        parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
+        if text := " ".join(part for part in parts if part):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())
+
+
+def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
+    """Say how many rows the paper had, for the benchmarks that it used."""
+    if spec.load not in ("amazon", "irt", "semeval"):
+        return ""
+    theirs = published_counts(spec.name, len(known.counts))
+    if not theirs:
+        return ""
+    shown = [
+        ", ".join(f"{count:,}" for count in sorted(counts.values(), reverse=True))
+        for counts in (theirs, known.counts)
+    ]
+    return f"Rows of the classes in the paper: {shown[0]}; here: {shown[1]}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,34 @@ from setconv.needs import needed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["published_figures", "published_names"]
+__all__ = ["published_counts", "published_figures", "published_names"]
 
 _FOLDER = files("setconv.experiment") / "published"
+_COUNTS = "class_counts"
 _COLUMNS = ["unit", "method", "metric", "mean", "deviation"]
 
 
 def published_names() -> list[str]:
     """Return the names of the tables of published figures."""
     names = [one.name for one in _FOLDER.iterdir()]
-    return sorted(name.removesuffix(".csv") for name in names if name.endswith(".csv"))
+    tables = (name.removesuffix(".csv") for name in names if name.endswith(".csv"))
+    return sorted(name for name in tables if name != _COUNTS)
+
+
+def published_counts(dataset: str, n_classes: int) -> dict[str, int]:
+    """Return the rows of each class that the paper's tables 1 and 2 give; empty for other sets.
+
+    Parameters
+    ----------
+    dataset : str
+        As the built-in studies call it, such as "Boston" or "Amazon-Books".
+    n_classes : int
+        2, or 4 for the four classes of incidents.
+    """
+    name = dataset if n_classes == 2 else f"{dataset} (four classes)"
+    text = (_FOLDER / f"{_COUNTS}.csv").read_text(encoding="utf-8")
+    lines = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {one["label"]: int(one["rows"]) for one in lines if one["dataset"] == name}
 
 
 def published_figures(name: str | None) -> pd.DataFrame:
