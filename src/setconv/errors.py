@@ -6,7 +6,10 @@ Every message says what was wrong, where, and what to do next. Code that already
 
 from __future__ import annotations
 
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 __all__ = [
     "CheckpointError",
@@ -42,8 +45,10 @@ class LabelError(DataError):
     """The labels cannot be used: a single class, or a label that was not announced."""
 
 
-class NotFittedError(SetConvError, _SklearnNotFittedError):
-    """The estimator has no model yet."""
+if TYPE_CHECKING:
+
+    class NotFittedError(SetConvError, _SklearnNotFittedError):
+        """The estimator has no model yet."""
 
 
 class ModelFileError(SetConvError, ValueError):
@@ -60,3 +65,21 @@ class DivergedError(SetConvError, ArithmeticError):
 
 class MissingDependencyError(SetConvError, ImportError):
     """An optional dependency is not installed; the message has the exact pip line."""
+
+
+def __getattr__(name: str) -> Any:
+    # Importing scikit-learn takes seconds, and the command line knows all errors at its start.
+    if name == "NotFittedError":
+        globals()[name] = _not_fitted_error()
+        return globals()[name]
+    raise AttributeError(f"module 'setconv.errors' has no attribute {name!r}")
+
+
+def _not_fitted_error() -> type[SetConvError]:
+    from sklearn import exceptions
+
+    class NotFittedError(SetConvError, exceptions.NotFittedError):
+        """The estimator has no model yet."""
+
+    NotFittedError.__qualname__ = "NotFittedError"  # so that it can be pickled
+    return NotFittedError
