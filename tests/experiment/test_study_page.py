@@ -109,6 +109,7 @@ def test_the_page_has_a_section_for_everything(html):
         "scores-by-unit",
         "scores-by-metric",
         "average-ranks",
+        "along-a-parameter",
         "published-figures",
         "cost",
         "failed-cells",

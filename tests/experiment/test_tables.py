@@ -13,9 +13,10 @@ from statsmodels.stats.multitest import multipletests
 
 from setconv.errors import DataError
 from setconv.experiment.answers.findings import Findings, Unit
-from setconv.experiment.answers.naming import METRICS, higher_is_better, metric_name
+from setconv.experiment.answers.naming import METRICS, PROBED, higher_is_better, metric_name
 from setconv.experiment.answers.significance import BETTER, WORSE, compare
 from setconv.experiment.answers.table_costs import cost_sheet, failure_sheet, last_line
+from setconv.experiment.answers.table_curves import curve_sheets
 from setconv.experiment.answers.table_entries import Entry, Key, measured_entries, scores_by_split
 from setconv.experiment.answers.table_ranks import rank_sheet
 from setconv.experiment.answers.table_sections import sections
@@ -115,7 +116,7 @@ def test_every_metric_has_a_name_and_a_direction():
         "Spec",
         "new",
     ]
-    assert [one for one in METRICS if not higher_is_better(one)] == ["brier"]
+    assert [one for one in METRICS if not higher_is_better(one)] == ["brier", *PROBED]
 
 
 # ---------------------------------------------------------------------------- means and the best
@@ -516,3 +517,30 @@ def test_the_last_line_of_any_error_is_one_short_line(error):
 def test_an_entry_shows_its_mark_before_its_splits():
     entry = Entry(0.5, 0.01, 7, mark=WORSE, partial=True)
     assert str(entry.shown) == ".500 ± .010 ▼ (7)"
+
+
+# --------------------------------------------------------------------------------------- curves
+
+
+def test_a_curve_is_a_table_for_each_metric_with_a_column_for_each_setting():
+    rows = [
+        ("size", "a", method, split, metric, setting, setting / 1000 + split / 10)
+        for method in ("ours", "other")
+        for split in range(2)
+        for metric in ("auc", "movement", "brier")
+        for setting in (100.0, 500.0)
+    ]
+    rows = [one for one in rows if one[2:6] != ("other", 0, "auc", 500.0)]
+    rows = [one for one in rows if one[2:6] != ("other", 1, "auc", 500.0)]
+    names = ["curve", "unit", "method", "split", "metric", "setting", "value"]
+    findings = study({}, metrics=("auc",), curves=pd.DataFrame(rows, columns=names))
+    sheets = {one.title: one for one in curve_sheets(findings)}
+    # The Brier score is no metric of this study; what was probed always is.
+    assert set(sheets) == {"AUC along size: a", "Movement of representatives along size: a"}
+    auc = sheets["AUC along size: a"]
+    assert auc.head == ("method", "100", "500")
+    deviation = f"{math.sqrt(0.005):.3f}".removeprefix("0")
+    assert texts(auc) == [
+        ["ours", f".150 ± {deviation}", f".550 ± {deviation}"],
+        ["other", f".150 ± {deviation}", "\u2013"],
+    ]

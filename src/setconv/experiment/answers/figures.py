@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from setconv.checks import check_choice
 from setconv.experiment.answers.bands import band_panel
@@ -17,10 +16,8 @@ from setconv.experiment.answers.figure_scores import curve_scores, unit_scores
 from setconv.experiment.answers.figure_style import Look, method_looks
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.naming import higher_is_better, metric_name
+from setconv.experiment.answers.table_curves import curve_metrics
 from setconv.files import write_atomically
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["study_figures", "write_figures"]
 
@@ -145,7 +142,7 @@ def _curves(findings: Findings, looks: dict[str, Look]) -> Iterator[StudyFigure]
                 metric_name(metric),
                 curve,
             )
-            for metric in _metrics_of(rows, findings)
+            for metric in curve_metrics(rows, findings)
         )
         if panels:
             yield StudyFigure(
@@ -157,10 +154,3 @@ def _curves(findings: Findings, looks: dict[str, Look]) -> Iterator[StudyFigure]
                 legend=drawn,
                 keys="line",
             )
-
-
-def _metrics_of(rows: pd.DataFrame, findings: Findings) -> list[str]:
-    """Return the metrics with numbers, those of the study first."""
-    present = [str(metric) for metric in rows.dropna(subset=["value"])["metric"].unique()]
-    known = [metric for metric in findings.metrics if metric in present]
-    return [*known, *(metric for metric in present if metric not in known)]

@@ -107,7 +107,9 @@ def csv_text(findings: Findings) -> str:
 
 
 def write_tables(findings: Findings, folder: str | Path) -> list[Path]:
-    """Write tables.md, tables.tex and tables.csv; each is there whole or not at all.
+    """Write tables.md, tables.tex, tables.csv and, where there are curves, curves.csv.
+
+    Each is there whole or not at all.
 
     Parameters
     ----------
@@ -127,6 +129,8 @@ def write_tables(findings: Findings, folder: str | Path) -> list[Path]:
         "tables.tex": latex_text(findings, found),
         "tables.csv": csv_text(findings),
     }
+    if not findings.curves.empty:
+        contents["curves.csv"] = findings.curves.to_csv(index=False, lineterminator="\n")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_atomically(folder / name, content.encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["METRICS", "higher_is_better", "metric_name"]
+__all__ = ["METRICS", "PROBED", "higher_is_better", "metric_name"]
 
 METRICS = {
     "f1": "F1",
@@ -16,9 +16,13 @@ METRICS = {
     "mcc": "MCC",
     "brier": "Brier score",
     "macro_f1": "Macro F1",
+    "movement": "Movement of representatives",
+    "flips": "Changed predictions",
 }
 
-_LOWER_IS_BETTER = frozenset({"brier"})
+# Asked of a fitted model, along a curve only.
+PROBED = ("movement", "flips")
+_LOWER_IS_BETTER = frozenset({"brier", *PROBED})
 
 
 def metric_name(metric: str) -> str:

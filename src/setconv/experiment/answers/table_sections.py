@@ -5,6 +5,7 @@ from __future__ import annotations
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.naming import metric_name
 from setconv.experiment.answers.table_costs import cost_sheet, failure_sheet
+from setconv.experiment.answers.table_curves import curve_sheets
 from setconv.experiment.answers.table_entries import scores_by_split
 from setconv.experiment.answers.table_ranks import rank_sheet
 from setconv.experiment.answers.table_sheet import Section
@@ -24,9 +25,10 @@ def sections(findings: Findings) -> list[Section]:
     Returns
     -------
     list of Section
-        Scores by unit, scores by metric (where there are several units), average ranks, figures
-        that others published on other data, time and memory, and failed cells. A section without
-        tables says why in its text, or is left out where there is nothing to say.
+        Scores by unit, scores by metric (where there are several units), average ranks,
+        metrics along a parameter, figures that others published on other data, time and memory,
+        and failed cells. A section without tables says why in its text, or is left out where
+        there is nothing to say.
     """
     found = []
     if findings.metrics and findings.units:
@@ -35,6 +37,8 @@ def sections(findings: Findings) -> list[Section]:
             sheets = tuple(one.sheet() for one in by_metric(findings))
             found.append(Section("Scores by metric", "", sheets))
         found.append(_ranks(findings))
+    if curves := curve_sheets(findings):
+        found.append(Section("Along a parameter", "", curves))
     if (elsewhere := published_elsewhere(findings)) is not None:
         found.append(Section("Published figures", "", (elsewhere.sheet(),)))
     if (costs := cost_sheet(findings)) is not None:
