@@ -33,11 +33,14 @@ def load_data(spec: DataSpec, folder: Path) -> Dataset:
     """
     loader = LOADERS[known_name("loader", spec.load, LOADERS, spec.name)]()
     options = _checked(loader, spec)
+    known = list(inspect.signature(loader).parameters)
     if "path" in options:
-        # Loaders call their file or folder what it is to them.
-        options[next(iter(inspect.signature(loader).parameters))] = _path(spec, folder)
-        if "path" not in inspect.signature(loader).parameters:
-            del options["path"]
+        del options["path"]
+        options[known[0]] = _path(spec, folder)  # loaders call it what it is to them
+    # A loader that can sample reads files that would not fit in memory.
+    size = spec.size
+    if "size" in known and size is not None:
+        options["size"], size = size, None
     try:
         dataset = loader(**options)
     except (DataError, OSError) as error:
@@ -49,7 +52,7 @@ def load_data(spec: DataSpec, folder: Path) -> Dataset:
     if spec.binary is not None:
         # "not crash" is no name that a user has seen; the class is still called what it was.
         dataset = dataset.binary(spec.binary, name=spec.name)
-    return dataset if spec.size is None else dataset.subsample(min(spec.size, dataset.n_rows))
+    return dataset if size is None else dataset.subsample(min(size, dataset.n_rows))
 
 
 def source_files(spec: DataSpec, folder: Path) -> list[tuple[str, int, int]]:
