@@ -6,6 +6,8 @@ import signal
 import time
 from pathlib import Path
 
+import numpy  # noqa: F401 - real work has it, and its threads and version are asked for
+
 FOREVER = 60
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -56,6 +57,14 @@ def gone(pid):
 def notes(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_NOTES", str(tmp_path / "notes"))
     return tmp_path / "notes"
+
+
+@pytest.fixture
+def interruptible():
+    """Python's own answer to SIGINT: programs that a shell starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +187,7 @@ def test_failed_cells_are_repeated_when_asked(tmp_path, notes, monkeypatch, caps
 
 
 @posix
-@pytest.mark.usefixtures("notes")
+@pytest.mark.usefixtures("notes", "interruptible")
 def test_ctrl_c_keeps_what_is_finished_and_ends_the_workers(tmp_path):
     cells = [Cell("a", "good", 0), Cell("a", "interrupt", 0), Cell("a", "good", 1)]
     with Store(tmp_path / "study.sqlite") as store:

@@ -89,7 +89,7 @@ def _logistic(seed: int) -> Any:
 
 
 def _lightgbm(seed: int) -> Any:
-    with needed("The method LightGBM", "lightgbm", "demo"):
+    with needed("The method LightGBM", "lightgbm", "experiment"):
         from lightgbm import LGBMClassifier
     return LGBMClassifier(class_weight="balanced", random_state=seed, n_jobs=1, verbose=-1)
 
