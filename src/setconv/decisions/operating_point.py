@@ -65,14 +65,18 @@ def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats
 
     That is where both classes, weighed by their powers, are equally likely if they are equally
     frequent. It has two parameters instead of the whole distribution of the scores behind it, so
-    it varies less; it counts like 20 rows of the rarer class.
+    it varies less; it counts like 20 rows of the rarer class. Where scores hardly tell the classes
+    apart it can lie far beyond all of them, and is not followed there.
     """
     if not rows.seen.all():
         return cut
     even = np.full(2, 0.5)
     probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
     share = _STEADYING_ROWS / (_STEADYING_ROWS + int(np.bincount(rows.codes).min()))
-    return (1 - share) * cut + share * probable
+    steadied = (1 - share) * cut + share * probable
+    column = rows.scores[:, 0]
+    # Outside of these all rows would be of one class: the worst decision for "balanced".
+    return steadied if column.min() <= steadied < column.max() else cut
 
 
 def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
