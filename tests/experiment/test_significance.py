@@ -261,14 +261,7 @@ def test_a_level_that_is_none_is_refused():
 # -------------------------------------------------------------------------------- missing packages
 
 
-@pytest.mark.parametrize(
-    ("package", "call"),
-    [
-        ("scikit_posthocs", lambda: nemenyi(random_table(0))),
-        ("statsmodels.stats.multitest", lambda: wilcoxon_holm(random_table(0), "m0")),
-    ],
-)
-def test_without_a_package_the_error_has_the_pip_line(monkeypatch, package, call):
-    monkeypatch.setitem(sys.modules, package, None)
+def test_without_a_package_the_error_has_the_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[experiment\]'"):
-        call()
+        nemenyi(random_table(0))

@@ -20,9 +20,11 @@ from setconv.experiment import (
     findings,
     run_study,
 )
-from setconv.experiment.protocol.computing import StudyWork
+from setconv.experiment.protocol.computing import StudyWork, training_rows
+from setconv.experiment.protocol.methods import build_method
 from setconv.experiment.protocol.planning import plan_cells
 from setconv.experiment.protocol.prepared import prepare
+from setconv.experiment.protocol.splits import make_split
 from setconv.metrics import report
 
 LOGISTIC = MethodSpec("logistic", "logistic regression")
@@ -98,8 +100,6 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
     ((cell, (figures, notes)),) = compute_here(study, tmp_path / "rows", data).items()
     from sklearn.tree import DecisionTreeClassifier
 
-    from setconv.experiment.protocol.splits import make_split
-
     stored = np.load(data / "rows.npz")
     X, y = stored["X"].astype(np.float32), stored["y"]
     train, _, test = make_split(study.split, y, None, 0, notes["seed"])
@@ -129,13 +129,15 @@ def test_parameters_are_chosen_inside_the_training_rows(data, tmp_path):
     assert notes["chosen"]["max_depth"] in ("1", "3")
 
 
-def test_validation_rows_go_to_methods_that_hold_rows_out_and_to_no_others(data, tmp_path):
-    stops = MethodSpec("stops", "SetConv", parameters={**QUICK, "early_stopping": True})
-    seen = []
-    study = small(stops, LOGISTIC, split=SplitRule((60, 10, 30), 1))
-    for cell, (_, notes) in compute_here(study, tmp_path / "rows", data).items():
-        seen.append((cell.method, notes["rows"]))
-    assert seen == [("stops", [84, 14, 42]), ("logistic", [84, 14, 42])]
+def test_validation_rows_go_to_methods_that_hold_rows_out_and_to_no_others():
+    split = make_split(SplitRule((60, 10, 30)), np.repeat(["a", "b"], [70, 30]), None, 0, seed=1)
+    stops = build_method(MethodSpec("SetConv", parameters={"early_stopping": True}), 0)
+    fitted_on = training_rows(stops, split)
+    assert set(fitted_on) == {*split.train, *split.validation}
+    # What it holds out are so many rows as the rule says.
+    assert stops.validation_fraction == pytest.approx(10 / 70)
+    for other in (LOGISTIC, MethodSpec("SetConv")):
+        assert training_rows(build_method(other, 0), split).tolist() == split.train.tolist()
 
 
 def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):

@@ -76,6 +76,8 @@ class Findings:
         started, versions and notes (both JSON).
     missing : int
         Cells of the study that are not computed yet.
+    notes : tuple of str
+        Where the rows come from, one text a data set.
     """
 
     name: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from setconv.experiment.statistics.resampled import corrected_t_test, holm
+from setconv.experiment.statistics.holm import holm
+from setconv.experiment.statistics.resampled import corrected_t_test
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from setconv.experiment.protocol.splits import Split, make_split, seed_of, thin
 from setconv.experiment.protocol.study import DataSpec, MethodSpec, Study
 from setconv.experiment.running.cells import Cell
 
-__all__ = ["StudyWork", "reported_classes"]
+__all__ = ["StudyWork", "reported_classes", "training_rows"]
 
 
 def reported_classes(spec: DataSpec, counts: dict[str, int]) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class StudyWork:
         seed: int,
     ) -> tuple[dict[str, float], dict[str, Any]]:
         estimator = build_for(method, seed, len(np.unique(rows.labels)))
-        fitted_on = _training_rows(estimator, split)
+        fitted_on = training_rows(estimator, split)
         if rows.features.dtype == object:
             estimator = with_encoder(estimator, data.encoder or self.study.encoder)
         labels = rows.labels[fitted_on]
@@ -118,7 +118,7 @@ def _take(rows: Rows, chosen: NDArray[np.int64]) -> Any:
     return taken.tolist() if rows.features.dtype == object else np.asarray(taken)
 
 
-def _training_rows(estimator: Any, split: Split) -> NDArray[np.int64]:
+def training_rows(estimator: Any, split: Split) -> NDArray[np.int64]:
     """Return the rows to fit on: with the validation rows for what holds rows out by itself.
 
     Others never see the validation rows, so that all are trained on the same number of rows.

@@ -39,19 +39,20 @@ def probe_model(
     """
     found: dict[str, float] = {}
     rng = np.random.default_rng(seed)
-    curves = (POST_SIZE,) if probe.draws == 1 else (POST_SIZE, BALANCED)
-    before = np.asarray(copy.deepcopy(model).post_train(*train).predict(test[0]))
-    for curve in curves:
+    moving = probe.draws > 1
+    before = copy.deepcopy(model).post_train(*train).predict(test[0]) if moving else None
+    for curve in (POST_SIZE, BALANCED) if moving else (POST_SIZE,):
         for size in probe.post_sizes:
             figures, places, flips = [], [], []
             for _ in range(probe.draws):
                 rows = _draw(train[1], size, curve == BALANCED, rng)
                 moved = copy.deepcopy(model).post_train(train[0][rows], train[1][rows])
                 figures.append(measure(moved, *test, reported))
-                places.append(moved.representatives_)
-                flips.append(np.mean(np.asarray(moved.predict(test[0])) != before))
+                if moving:
+                    places.append(moved.representatives_)
+                    flips.append(np.mean(moved.predict(test[0]) != before))
             found |= _along(curve, size, figures)
-            if probe.draws > 1:
+            if moving:
                 for label in reported:
                     found[key("movement", label, curve, size)] = _movement(np.stack(places))
                     found[key("flips", label, curve, size)] = float(np.mean(flips))

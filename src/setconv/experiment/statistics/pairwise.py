@@ -11,6 +11,7 @@ from scipy import stats
 
 from setconv.errors import ParameterError
 from setconv.experiment.statistics.evidence import Evidence
+from setconv.experiment.statistics.holm import holm
 from setconv.experiment.statistics.scores import check_complete, source_scores
 from setconv.needs import needed
 
@@ -78,8 +79,6 @@ def wilcoxon_holm(
     """
     with needed("wilcoxon_holm", "pandas", "experiment"):
         import pandas as pd
-    with needed("wilcoxon_holm", "statsmodels", "experiment"):
-        from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
     if control not in table.columns:
         raise ParameterError(
             f"control={control!r}: choose one of {', '.join(map(str, table.columns))}."
@@ -90,7 +89,7 @@ def wilcoxon_holm(
     others = [method for method in scores.columns if method != control]
     rows = [_compare((scores[control] - scores[method]).to_numpy(), sign) for method in others]
     comparisons = pd.DataFrame(rows, index=pd.Index(others, name="method"))
-    comparisons["p_holm"] = multipletests(comparisons["p_value"].to_numpy(), method="holm")[1]
+    comparisons["p_holm"] = holm(comparisons["p_value"].tolist())
     return WilcoxonHolm(len(scores), alpha, control, comparisons)
 
 

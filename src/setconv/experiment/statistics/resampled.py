@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from setconv.errors import DataError, ParameterError
 
-__all__ = ["corrected_t_test", "holm"]
+__all__ = ["corrected_t_test"]
 
 _DIGITS = 12
 
@@ -50,16 +48,3 @@ def corrected_t_test(differences: ArrayLike, test_share: float) -> float:
         return 1.0 if values[0] == 0 else float("nan")
     t = values.mean() / np.sqrt((1 / len(values) + test_share) * values.var(ddof=1))
     return float(2 * stats.t.sf(abs(t), df=len(values) - 1))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's step-down method; nan stays nan."""
-    given = np.asarray(p_values, dtype=np.float64)
-    corrected = np.full(len(given), np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * given[index]))
-        corrected[index] = largest
-    return [float(p) for p in corrected]
