@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import sys
 import time
 import warnings
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +25,13 @@ import torch
 
 import setconv.baselines
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.speed.growth import exponent
+from benchmarks.speed.made import dense_rows
+from benchmarks.speed.processes import peak_gigabytes
+
 IMBALANCE = 9.75
-HIDDEN = 50
-CHUNK = 4096
 NOTHING = "nothing"
 
 
@@ -38,36 +42,17 @@ class Cost(NamedTuple):
     gigabytes: float
 
 
-def made_rows(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the rows chunk by chunk, so that making them needs no more memory than they do."""
-    rng = np.random.default_rng(0)
-    rare = rng.permutation(rows) < round(rows / (1 + IMBALANCE))
-    scales = 1 / np.sqrt(1 + np.arange(HIDDEN, dtype=np.float32))
-    mixing = rng.standard_normal((HIDDEN, columns), dtype=np.float32)
-    shift = 0.5 * rng.standard_normal(HIDDEN, dtype=np.float32)
-    X = np.empty((rows, columns), dtype=np.float32)
-    for start in range(0, rows, CHUNK):
-        part = X[start : start + CHUNK]
-        hidden = rng.standard_normal((len(part), HIDDEN), dtype=np.float32)
-        hidden += np.outer(rare[start : start + CHUNK], shift)
-        rng.standard_normal(out=part, dtype=np.float32)
-        part += (hidden * scales) @ mixing
-    return X, rare.astype(int)
-
-
 def fit(name: str, rows: int, columns: int, results: Connection) -> None:
     """Say when the fit begins and send what it took; runs in a process of its own."""
     warnings.simplefilter("ignore")
-    X, y = made_rows(rows, columns)
+    X, y = dense_rows(rows, columns, (IMBALANCE, 1))
     results.send("begins")
     started = time.perf_counter()
     if name != NOTHING:
         (entry,) = (entry for entry in setconv.baselines.all() if entry.name == name)
         entry.make(0).fit(X, y)
     seconds = time.perf_counter() - started
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    results.send(Cost(seconds, peak / 1e9))
+    results.send(Cost(seconds, peak_gigabytes()))
 
 
 def measured(name: str, rows: int, columns: int, limit: float) -> Cost:
@@ -88,14 +73,6 @@ def measured(name: str, rows: int, columns: int, limit: float) -> Cost:
         process.terminate()
         process.join()
     return Cost(np.nan, np.nan)
-
-
-def exponent(rows: list[int], values: list[float]) -> float:
-    """Fit b of values ~ rows^b; not a number with fewer than two values."""
-    known = [(n, value) for n, value in zip(rows, values, strict=True) if value > 0]
-    if len({n for n, _ in known}) < 2:
-        return np.nan
-    return float(np.polyfit(*np.log(np.array(known)).T, deg=1)[0])
 
 
 def line(name: str, rows: list[int], costs: list[Cost]) -> str:

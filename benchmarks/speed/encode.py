@@ -86,7 +86,7 @@ def main() -> None:
             "TextEncoder": lambda: fresh.transform(texts),
             "from the cache": lambda: cached.transform(texts),
         }
-        runs = {name: [] for name in jobs}
+        runs: dict[str, list[float]] = {name: [] for name in jobs}
         for _ in range(size.turns):
             for name, job in jobs.items():
                 runs[name].append(seconds(job))

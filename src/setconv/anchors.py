@@ -13,9 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.cluster import KMeans as _KMeans
 
 from setconv.errors import ParameterError
+from setconv.rows import Matrix, weighted_mean
 
 __all__ = ["AnchorRule", "KMeans", "Mean", "Subset", "compute_anchors"]
 
@@ -34,9 +36,9 @@ class AnchorRule(Protocol):
 class Mean:
     """The (weighted) mean of all rows: the paper's choice; needs no random numbers."""
 
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
+    def pick(self, rows: Matrix, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Return the mean, shape (1, n_features)."""
-        return np.average(rows, axis=0, weights=weights, keepdims=True)
+        return weighted_mean(rows, weights)[None]
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Subset:
 
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Return the mean of the subset, shape (1, n_features)."""
-        chosen = rng.permutation(len(rows))[: self.size]
-        return np.average(rows[chosen], axis=0, weights=weights[chosen], keepdims=True)
+        chosen = rng.permutation(rows.shape[0])[: self.size]
+        return weighted_mean(rows[chosen], weights[chosen])[None]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class KMeans:
 
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Return the centroids, shape (k, n_features)."""
-        k = min(self.k, len(np.unique(rows, axis=0)))
+        k = min(self.k, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
         model = _KMeans(k, n_init=3, random_state=int(rng.integers(2**31)))
         centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
         return centers
@@ -95,7 +97,7 @@ Anchor = str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike
 
 def compute_anchors(
     anchor: Anchor,
-    rows: Array,
+    rows: Matrix,
     sides: NDArray[np.int8],
     weights: Array,
     rng: np.random.Generator,
@@ -107,10 +109,10 @@ def compute_anchors(
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array
         A rule of this module; a function from the rows of the smaller side to one anchor (d,) or
         several (k, d); or the anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
-    rows : array of shape (n_rows, d)
+    rows : array, csr matrix or DiskRows of shape (n_rows, d)
     sides : int8 array of shape (heads, n_rows)
-        Side of each row; the smaller side of each head is the one the anchor is made from, and
-        side 1 where both are equal.
+        Side of each row, `setconv.heads.ABSENT` for one that does not count. The smaller side of
+        each head is the one the anchor is made from, and side 1 where both are equal.
     weights : array of shape (n_rows,)
         Weights of the rows.
     rng : numpy.random.Generator
@@ -132,8 +134,9 @@ def compute_anchors(
         return np.broadcast_to(given, (n_heads, *given.shape[1:])).copy()
     made = []
     for side in sides:
-        smaller = side == (1 if 2 * int(side.sum()) <= len(side) else 0)
-        picked = make(rows[smaller], weights[smaller])
+        sizes = int((side == 0).sum()), int((side == 1).sum())
+        smaller = side == (1 if sizes[1] <= sizes[0] else 0)
+        picked = make(rows, smaller, weights)
         one = _as_anchors(picked, width, "the result of anchor(rows)")
         if len(one) != 1:
             raise ParameterError(
@@ -145,8 +148,10 @@ def compute_anchors(
     return np.stack([one[np.arange(count) % len(one)] for one in made])
 
 
-def _maker(anchor: Any, rng: np.random.Generator) -> Callable[[Array, Array], ArrayLike] | None:
-    """Return the function from rows and weights to anchors; None for an array."""
+def _maker(
+    anchor: Any, rng: np.random.Generator
+) -> Callable[[Matrix, NDArray[np.bool_], Array], ArrayLike] | None:
+    """Return the function from rows, marks and weights to anchors; None for an array."""
     if isinstance(anchor, str):
         if anchor not in _RULES:
             raise ParameterError(
@@ -154,9 +159,16 @@ def _maker(anchor: Any, rng: np.random.Generator) -> Callable[[Array, Array], Ar
                 "a rule of setconv.anchors, a callable or an array."
             )
         anchor = _RULES[anchor]
+    if isinstance(anchor, Mean):
+        # Row by row as they lie: no copy of the marked ones is made.
+        return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
     if hasattr(anchor, "pick"):
-        return lambda rows, weights: anchor.pick(rows, weights, rng)
-    return (lambda rows, _: anchor(rows)) if callable(anchor) else None
+        return lambda rows, marked, weights: anchor.pick(
+            rows[np.flatnonzero(marked)], weights[marked], rng
+        )
+    if callable(anchor):
+        return lambda rows, marked, _: anchor(rows[np.flatnonzero(marked)])
+    return None
 
 
 def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:

@@ -87,7 +87,8 @@ class Bench:
 
     def _lean(self) -> None:
         """Give the discriminants their share, by the rows that a member left out if it did."""
-        some = np.arange(0, len(self.train.codes), -(-len(self.train.codes) // _LEANING_ROWS))
+        n_rows = len(self.train.codes)
+        some = np.arange(0, n_rows, -(-n_rows // _LEANING_ROWS))
         counted = self.left_out[:, some]
         counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
         rows, batch = self.train.features[some], self._parameters.batch_size

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -20,8 +21,10 @@ from setconv.model import SetConvModel
 from setconv.nn.network import Similarity
 from setconv.parameters import FitParameters, seed_from
 from setconv.prediction import Predictions
-from setconv.rows import Rows
+from setconv.rows import Matrix, Rows, StoredRows, choose
 from setconv.scaling import Scaling
+from setconv.sparse import Projecting
+from setconv.stored import rows_of
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer
@@ -57,6 +60,11 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         members take turns. "auto" is all three for up to 100 features and "standard" for more.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
+    projection : int, "auto" or None, default="auto"
+        Dense columns that the network sees of sparse rows, see `setconv.sparse`. "auto" is 128 (a
+        quarter of the rows if that is less) for more than 512 columns, else all columns. With None
+        the network looks at the sparse columns themselves, which costs what the columns cost, not
+        the non-zeros. Without effect on dense rows.
     encoder : sequence of int or "auto", default="auto"
         Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
         features, else (256,).
@@ -81,7 +89,9 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         Share of a linear discriminant in each member's scores, by their spread: a straight line
         holds better where rows are few or new rows come from elsewhere. "auto" is, for more than
         100 and up to 4,096 features, 0.5 with up to 50 ``groups``, else 0.25 up to 5,000 rows and
-        falling with their number beyond; else 0. It is learned in `fit` and stays in `partial_fit`.
+        falling with their number beyond; else 0. On sparse rows that are projected it is a
+        logistic regression over all columns, and "auto" is 0.8. It is learned in `fit` and stays
+        in `partial_fit`.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
@@ -135,6 +145,10 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         Folder for checkpoints; go on after an interruption with ``fit(..., resume_from=...)``.
     checkpoint_every : int, default=100
         Steps between two checkpoints.
+    scratch_dir : path or None, default=None
+        Folder for a copy of the rows of a file as plain numbers, which `fit` draws from at random;
+        it takes four bytes a number (eight for float64) and is gone after the fit. None is the
+        system's folder for such files. A memmap of floats in C order needs no copy.
     random_state : int, numpy RandomState, Generator or None, default=None
         Same data, seed and machine: same result.
 
@@ -197,6 +211,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         objective: Any = "balanced",
         scaling: Scaling | Sequence[Scaling] | None = "auto",
         clip: float | None = 5.0,
+        projection: Projecting = "auto",
         encoder: Sequence[int] | Literal["auto"] = "auto",
         out_features: int | Literal["auto"] = "auto",
         hidden: Sequence[int] = (),
@@ -231,12 +246,14 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         callbacks: Sequence[Callback] = (),
         checkpoint_dir: str | Path | None = None,
         checkpoint_every: int = 100,
+        scratch_dir: str | Path | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_members = n_members
         self.objective = objective
         self.scaling = scaling
         self.clip = clip
+        self.projection = projection
         self.encoder = encoder
         self.out_features = out_features
         self.hidden = hidden
@@ -271,6 +288,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         self.callbacks = callbacks
         self.checkpoint_dir = checkpoint_dir
         self.checkpoint_every = checkpoint_every
+        self.scratch_dir = scratch_dir
         self.random_state = random_state
 
     def fit(
@@ -288,10 +306,12 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-            numpy, pandas, polars or lists.
-        y : array-like of shape (n_rows,)
-            Labels: strings, bools or integers.
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+            numpy, pandas, polars, lists or scipy.sparse; or rows that lie on disk: a Parquet file,
+            a folder of them, a pyarrow Dataset or Table, a numpy.memmap. Beyond 256 MB these are
+            never in memory as a whole; see ``scratch_dir``.
+        y : array-like of shape (n_rows,) or str
+            Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
             Weighs a row within its class: in the scaling, the anchor, the representatives and the
             loss. Rows of weight 0 are left out.
@@ -307,12 +327,14 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        with inputs.columns_kept_on_error(self):
-            rows = inputs.check_rows(self, X, reset=True)
-            labels = inputs.check_labels(y, len(rows))
-            weights = inputs.check_weights(sample_weight, len(rows))
-            members = inputs.check_groups(groups, len(rows))
-            validation = self._check_validation(X_val, y_val)
+        with (
+            inputs.columns_kept_on_error(self),
+            rows_of(self, X, y, reset=True) as (rows, given),
+            self._validation_rows(X_val, y_val) as validation,
+        ):
+            labels = inputs.check_labels(given, rows.shape[0])
+            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            members = inputs.check_groups(groups, rows.shape[0])
             return self._fit(rows, labels, weights, members, validation, resume_from)
 
     def partial_fit(
@@ -331,8 +353,8 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
         classes : array-like of shape (n_classes,), optional
             All labels that will ever occur; needed in the first call, optional afterwards.
         sample_weight : array-like of shape (n_rows,), optional
@@ -347,26 +369,40 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
                 "The first call of partial_fit needs classes=: the list of all labels that will "
                 "occur."
             )
-        rows = inputs.check_rows(self, X, reset=first)
-        labels = inputs.check_labels(y, len(rows))
-        weights = inputs.check_weights(sample_weight, len(rows))
-        if classes is not None:
-            announced = inputs.check_classes(classes)
-            if first:
-                self.classes_ = announced
-            elif not np.array_equal(announced, self.classes_):
-                raise LabelError(
-                    f"classes={announced.tolist()} differ from those of the first call, "
-                    f"{self.classes_.tolist()}: fit a new estimator for other classes."
-                )
+        with rows_of(self, X, y, reset=first) as (rows, given):
+            labels = inputs.check_labels(given, rows.shape[0])
+            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            if classes is not None:
+                self._announce(classes, first=first)
+            return self._learn(rows, labels, weights)
+
+    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
+        """Take over the classes of the first call of `partial_fit`, or compare with them."""
+        announced = inputs.check_classes(classes)
+        if first:
+            self.classes_ = announced
+        elif not np.array_equal(announced, self.classes_):
+            raise LabelError(
+                f"classes={announced.tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}: fit a new estimator for other classes."
+            )
+
+    def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
+        """Add rows to the representatives, or keep them until every class has been seen."""
         codes = inputs.encode_known_labels(labels, self.classes_, "y")
         if self.__sklearn_is_fitted__():
             self._model.add_rows(rows, codes, weights, self.batch_size)
             self.class_counts_ += self._count(codes, weights)
             self._publish()
             return self
+        if isinstance(rows, StoredRows):
+            raise DataError(
+                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
+                "too large: call fit with it."
+            )
         pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
-        rows, labels, weights = (np.concatenate(part) for part in zip(*pending, strict=True))
+        rows = inputs.stack_rows([part for part, _, _ in pending])
+        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
         if len(np.unique(labels[weights > 0])) == len(self.classes_):
             return self._fit(rows, labels, weights, None, None, None)
         self._pending = pending
@@ -374,20 +410,20 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
 
     def _fit(
         self,
-        rows: Array,
+        rows: Matrix,
         labels: Array,
         weights: NDArray[np.float64],
         groups: Array | None,
-        validation: tuple[Array, Array] | None,
+        validation: tuple[Matrix, Array] | None,
         resume_from: str | Path | None,
     ) -> Self:
         kept = weights > 0
         if not kept.all():  # else no copy of the rows is made
-            rows, labels, weights = rows[kept], labels[kept], weights[kept]
+            rows, labels, weights = choose(rows, kept), labels[kept], weights[kept]
             groups = None if groups is None else groups[kept]
         classes, codes = inputs.encode_labels(labels)
         train = Rows(rows, codes, weights, groups)
-        warm = self._warm_weights(classes, rows.shape[1])
+        warm = self._warm_model(classes, rows.shape[1])
         parameters = FitParameters.of(self)
         seed = seed_from(self.random_state)
         held_out = None
@@ -438,30 +474,32 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
     def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array:
         return np.bincount(codes[weights > 0], minlength=len(self.classes_))
 
-    def _check_validation(self, X_val: Any, y_val: Any) -> tuple[Array, Array] | None:
+    @contextmanager
+    def _validation_rows(self, X_val: Any, y_val: Any) -> Iterator[tuple[Matrix, Array] | None]:
         if X_val is None and y_val is None:
-            return None
+            yield None
+            return
         if X_val is None or y_val is None:
             raise DataError("Give both X_val and y_val, or neither.")
-        try:
-            rows = inputs.check_rows(self, X_val, reset=False)
-            return rows, inputs.check_labels(y_val, len(rows))
-        except DataError as error:
-            raise type(error)(f"In X_val or y_val: {error}") from error
+        with ExitStack() as opened:
+            try:
+                rows, given = opened.enter_context(rows_of(self, X_val, y_val, reset=False))
+                labels = inputs.check_labels(given, rows.shape[0])
+            except DataError as error:
+                raise type(error)(f"In X_val or y_val: {error}") from error
+            yield rows, labels
 
-    def _warm_weights(self, classes: Array, n_features: int) -> dict[str, Any] | None:
+    def _warm_model(self, classes: Array, n_features: int) -> SetConvModel | None:
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
-        if (
-            not np.array_equal(classes, self.classes_)
-            or self._model.anchors.shape[-1] != n_features
-        ):
+        expected = self._model.n_features
+        if not np.array_equal(classes, self.classes_) or expected != n_features:
             raise DataError(
                 f"warm_start=True, but the data has classes {classes.tolist()[:10]} and "
                 f"{n_features} features where the last fit had {self.classes_.tolist()[:10]} and "
-                f"{self._model.anchors.shape[-1]}: set warm_start=False to start anew."
+                f"{expected}: set warm_start=False to start anew."
             )
-        return dict(self._model.network.state_dict())
+        return self._model
 
     def _fitted_model(self) -> SetConvModel:
         if self.__sklearn_is_fitted__():
@@ -483,7 +521,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []  # the embedding is float32, as the network
         return tags
 

@@ -8,6 +8,7 @@ compresses each class into one representative, here its mean, and both classes w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,6 @@ from setconv.heads import count_heads
 # How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
 # from elsewhere than what is best for rows like those seen.
 _SHRINKAGE = 0.6
-_CHUNK = 8192  # rows at a time; sums are kept in double precision
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Discriminants:
 
 
 def fit_discriminants(
-    views: Tensor,
+    chunks: Iterator[tuple[slice, Tensor]],
     codes: NDArray[np.int64],
     row_weights: NDArray[Any],
     left_out: NDArray[np.bool_],
@@ -73,38 +73,65 @@ def fit_discriminants(
 
     Parameters
     ----------
-    views : Tensor of shape (n_views, n_rows, n_inputs)
-        Member ``m`` takes view ``m`` modulo their number.
+    chunks : iterator of slice and Tensor of shape (n_views, rows, n_inputs)
+        All rows, some at a time; member ``m`` takes view ``m`` modulo their number.
     codes : array of shape (n_rows,)
     row_weights : array of shape (n_rows,)
     left_out : bool array of shape (n_members, n_rows)
         Rows that a member does not learn from.
     n_classes : int
     """
-    members = torch.from_numpy(np.eye(n_classes)[codes] * row_weights[:, None])
-    everything = [_sums(view, members, np.arange(len(codes))) for view in views]
+    everything: list[_Sums] = []
+    missing: list[_Sums] = []
+    device = torch.device("cpu")
+    for part, views in chunks:
+        device = views.device
+        if not everything:
+            empty = [_Sums.empty(n_classes, views.shape[-1], device) for _ in range(len(left_out))]
+            everything, missing = [one.copy() for one in empty[: len(views)]], empty
+        classes = torch.from_numpy(np.eye(n_classes)[codes[part]] * row_weights[part, None])
+        for view, sums in zip(views, everything, strict=False):
+            sums.add(view, classes)
+        for number, out in enumerate(left_out[:, part]):
+            chosen = torch.from_numpy(np.flatnonzero(out))
+            missing[number].add(views[number % len(views)][chosen.to(device)], classes[chosen])
     weights, intercepts = [], []
-    for number, out in enumerate(left_out):
-        view = number % len(views)
-        own = everything[view]
-        if out.any():
-            own = own.without(_sums(views[view], members, np.flatnonzero(out)))
-        directions, middles = own.discriminate()
+    for number, theirs in enumerate(missing):
+        directions, middles = everything[number % len(everything)].without(theirs).discriminate()
         weights.append(directions)
         intercepts.append(-(directions * middles).sum(dim=1))
     return Discriminants(
-        torch.cat(weights).to(views.device, torch.float32),
-        torch.cat(intercepts).to(views.device, torch.float32),
+        torch.cat(weights).to(device, torch.float32),
+        torch.cat(intercepts).to(device, torch.float32),
     )
 
 
 @dataclass(frozen=True)
 class _Sums:
-    """What a discriminant is made from, in double precision."""
+    """What a discriminant is made from, in double precision; rows can be added."""
 
     mass: Tensor  # of each class
     totals: Tensor  # (n_classes, n_inputs)
     scatter: Tensor  # (n_inputs, n_inputs)
+
+    @classmethod
+    def empty(cls, n_classes: int, n_inputs: int, device: torch.device) -> _Sums:
+        """Return the sums of no rows."""
+        shapes = (n_classes,), (n_classes, n_inputs), (n_inputs, n_inputs)
+        return cls(*(torch.zeros(*one, dtype=torch.float64, device=device) for one in shapes))
+
+    def copy(self) -> _Sums:
+        """Return sums that can be added to without these changing."""
+        return _Sums(self.mass.clone(), self.totals.clone(), self.scatter.clone())
+
+    def add(self, rows: Tensor, classes: Tensor) -> None:
+        """Add rows (n, n_inputs) with their weight in each class, float64 (n, n_classes)."""
+        if not len(rows):
+            return
+        theirs = classes.to(rows.device, torch.float32)
+        self.mass.add_(classes.sum(dim=0).to(rows.device))
+        self.totals.add_(theirs.T @ rows)
+        self.scatter.add_((rows * theirs.sum(dim=1, keepdim=True)).T @ rows)
 
     def without(self, other: _Sums) -> _Sums:
         """Take away the sums of some rows."""
@@ -127,15 +154,3 @@ class _Sums:
             others = self.totals.sum(dim=0) - self.totals
             ones, rest = means, others / (self.mass.sum() - self.mass)[:, None]
         return torch.linalg.solve(metric, (ones - rest).T).T, (ones + rest) / 2
-
-
-def _sums(rows: Tensor, members: Tensor, chosen: NDArray[np.int64]) -> _Sums:
-    n_inputs, device = rows.shape[1], rows.device
-    totals = torch.zeros(members.shape[1], n_inputs, dtype=torch.float64, device=device)
-    scatter = torch.zeros(n_inputs, n_inputs, dtype=torch.float64, device=device)
-    for start in range(0, len(chosen), _CHUNK):
-        part = torch.from_numpy(chosen[start : start + _CHUNK])
-        some, theirs = rows[part.to(device)], members[part].to(device, torch.float32)
-        totals += theirs.T @ some
-        scatter += (some * theirs.sum(dim=1, keepdim=True)).T @ some
-    return _Sums(members[torch.from_numpy(chosen)].sum(dim=0).to(device), totals, scatter)

@@ -6,27 +6,31 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from torch import Tensor
 
 from setconv.anchors import compute_anchors
 from setconv.bench import Bench
 from setconv.discriminant import fit_discriminants
 from setconv.errors import ParameterError
+from setconv.feeds import open_feed
 from setconv.folds import leave_out
-from setconv.heads import count_heads, head_sides, side_weights
+from setconv.heads import ABSENT, count_heads, head_sides, side_weights
 from setconv.judging import Judgement, check_objective, judge
 from setconv.layout import HeadEpisodes
 from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
 from setconv.parameters import FitParameters, Plan
-from setconv.rows import Rows
-from setconv.scaling import choose_views, fit_scaler
+from setconv.rows import Matrix, Rows, StoredRows, arrays_of
+from setconv.scaling import FEW_COLUMNS, choose_views, fit_scaler
+from setconv.sparse import Front, Projection, as_sparse, fit_lines, make_front
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.loop import CheckpointPlan, Trainer
 from setconv.training.loss import EpisodeLoss
@@ -63,7 +67,7 @@ def fit_model(
     validation: Rows | None = None,
     class_weights: NDArray[np.float64],
     seed: int,
-    warm: Mapping[str, Tensor] | None = None,
+    warm: SetConvModel | None = None,
     callbacks: Sequence[Callback] = (),
     resume_from: str | Path | None = None,
 ) -> FitResult:
@@ -78,30 +82,34 @@ def fit_model(
         Looked at during training; picks the weights with ``early_stopping``.
     class_weights : array of shape (n_classes,)
     seed : int
-    warm : mapping of str to Tensor, optional
-        Weights to start from instead of fresh ones; they are copied.
+    warm : SetConvModel, optional
+        The model whose weights, and projection of sparse rows, to start from; they are copied.
     callbacks : sequence of Callback
     resume_from : path, optional
         Folder of a checkpoint of the same fit.
     """
     n_classes = len(classes)
     n_groups = None if train.groups is None else len(np.unique(train.groups))
-    n_rows, n_features = train.features.shape
-    plan = parameters.settle(n_rows, n_features, n_groups)
+    seeds = (int(number) for number in np.random.SeedSequence(seed).generate_state(8))
+    init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
+        seeds
+    )
+    seen = _see(parameters, train, warm, more[0])
+    n_rows, n_inputs = seen.features.shape
+    plan = parameters.settle(n_rows, seen.kind_of_width, n_groups, has_lines=seen.has_lines)
     n_members = plan.n_members
     evidence = n_members > 1 or validation is not None
     check_objective(parameters.objective, classes, has_evidence=evidence)
-    seeds = (int(number) for number in np.random.SeedSequence(seed).generate_state(7))
-    init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed = seeds
     device = resolve_device(parameters.device)
     left_out = leave_out(train.codes, n_members, train.groups, fold_seed)
-    views = choose_views(parameters.scaling, n_rows, n_features, n_members)
-    scaler = fit_scaler(views, parameters.clip, train.features, train.weights)
-    anchors = _member_anchors(parameters, train, n_classes, left_out, anchor_seed)
-    width = scaler.width(n_features)
+    views = _views(parameters, seen, n_rows, n_members)
+    scaler = fit_scaler(views, parameters.clip, seen.features, train.weights)
+    dense = replace(train, features=seen.features)
+    anchors = _member_anchors(parameters, dense, n_classes, left_out, anchor_seed)
+    width = scaler.width(n_inputs)
     network = build_network(parameters, plan, width, n_classes, init_seed)
     if warm is not None:
-        _start_from(network, warm)
+        _start_from(network, warm.network.state_dict())
     network.to(device)
     episodes = HeadEpisodes(
         train.codes,
@@ -117,17 +125,22 @@ def fit_model(
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss.build(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
-    model = SetConvModel(network, scaler, anchors, n_classes, offset)
-    scaled = torch.from_numpy(scaler(train.features)).to(device)
+    model = SetConvModel(
+        network, scaler, anchors, n_classes, offset, front=seen.front, direct=seen.direct
+    )
+    feed = open_feed(seen.features, scaler, device, n_members)
     if plan.linear_share > 0:
-        model.discriminants = fit_discriminants(
-            scaled, train.codes, train.weights, left_out, n_classes
+        known = (train.codes, train.weights, left_out, n_classes)
+        model.discriminants = (
+            fit_lines(as_sparse(train.features), *known)
+            if seen.has_lines
+            else fit_discriminants(feed.chunks(), *known)
         )
     bench = Bench(model, train, left_out, validation, parameters, plan.linear_share, post_seed)
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
-        scaled,
+        feed,
         model.scaled_anchors(),
         episodes,
         loss,
@@ -154,6 +167,53 @@ def fit_model(
     return FitResult(model, state, judgement)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """Rows as scaler and network see them, and how they came to be so."""
+
+    features: Matrix
+    front: Front | None = None
+    direct: bool = False
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the linear part is to see the sparse columns."""
+        return self.direct or isinstance(self.front, Projection)
+
+    @property
+    def kind_of_width(self) -> int:
+        """The number of columns, for choices that depend on what kind of columns they are."""
+        width = int(self.features.shape[1])
+        return max(width, FEW_COLUMNS + 1) if self.has_lines else width
+
+
+def _see(parameters: FitParameters, train: Rows, warm: SetConvModel | None, seed: int) -> _Seen:
+    rows = train.features
+    if not issparse(rows):
+        return _Seen(rows)
+    front = (
+        warm.front
+        if warm is not None
+        else make_front(parameters.projection, rows, train.weights, seed)
+    )
+    return _Seen(rows, direct=True) if front is None else _Seen(front(rows), front)
+
+
+def _views(parameters: FitParameters, seen: _Seen, n_rows: int, n_members: int) -> tuple[str, ...]:
+    """Choose the views; those that sparse columns do not allow are refused."""
+    scaling = parameters.scaling
+    if seen.direct:
+        if scaling not in (None, "auto"):
+            raise ParameterError(
+                f"scaling={scaling!r} would make all columns of sparse rows dense: give a "
+                'projection, or scaling="auto" or None.'
+            )
+        return ()
+    if isinstance(seen.features, StoredRows) and scaling == "auto":
+        return ("standard",)
+    return choose_views(scaling, n_rows, seen.kind_of_width, n_members)
+
+
 def _member_anchors(
     parameters: FitParameters,
     train: Rows,
@@ -170,9 +230,8 @@ def _member_anchors(
         rules = np.split(given, len(left_out))  # one each, as saved
     found = []
     for out, rule in zip(left_out, rules, strict=True):
-        own = train.take(np.flatnonzero(~out)) if out.any() else train
-        sides = head_sides(own.codes, n_classes)
-        found.append(compute_anchors(rule, own.features, sides, own.weights, rng))
+        sides = np.where(out, np.int8(ABSENT), head_sides(train.codes, n_classes))
+        found.append(compute_anchors(rule, train.features, sides, train.weights, rng))
     most = max(anchors.shape[1] for anchors in found)
     # Where members came to different numbers of anchors, the fewer are repeated in turn.
     return np.concatenate([anchors[:, np.arange(most) % anchors.shape[1]] for anchors in found])
@@ -234,8 +293,9 @@ def _plan_checkpoints(
     arrays += [tensor.cpu().numpy() for tensor in bench.model.network.state_dict().values()]
     for rows in (bench.train, bench.validation):
         if rows is not None:
-            arrays += [rows.features, rows.codes, rows.weights]
-    for array in arrays:
+            arrays += [rows.codes, rows.weights]
+    features = [arrays_of(rows.features) for rows in (bench.train, bench.validation) if rows]
+    for array in chain(arrays, *features):
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array).data)
     folder = None if parameters.checkpoint_dir is None else Path(parameters.checkpoint_dir)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -18,25 +19,26 @@ from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 Array = NDArray[Any]
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """Return X as a float32 or float64 array with finite values.
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
+    """Return X as a float32 or float64 array or csr matrix with finite values.
 
     Parameters
     ----------
     estimator : estimator
         Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
         without.
-    X : array-like of shape (n_rows, n_features)
+    X : array-like or scipy sparse matrix of shape (n_rows, n_features)
     reset : bool
     """
     _refuse_text_columns(X)
     if getattr(X, "dtype", None) == np.float16:
         X = X.astype(np.float32)
     try:
-        rows: Array = validate_data(
+        rows: Any = validate_data(
             estimator,
             X,
             reset=reset,
+            accept_sparse="csr",
             dtype=np.float32 if _is_float32(X) else np.float64,
             ensure_all_finite=False,
         )
@@ -44,8 +46,28 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array:
         raise DataTypeError(str(error)) from error
     except ValueError as error:
         raise DataError(f"{error}{_name_text_column(X)}") from error
+    if issparse(rows):
+        return _tidy_sparse(rows)
     _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
-    return rows
+    checked: Array = rows
+    return checked
+
+
+def _tidy_sparse(rows: Any) -> csr_matrix:
+    """Return a csr matrix whose rows are sorted and name each column once."""
+    tidy = csr_matrix(rows)
+    if not np.isfinite(tidy.data).all():
+        place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
+        row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
+        kind = "NaN" if np.isnan(tidy.data[place]) else "infinity"
+        raise DataError(
+            f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
+            "or replace such values first."
+        )
+    if not tidy.has_canonical_format:
+        tidy = tidy.copy()  # the user's own stays as it is
+        tidy.sum_duplicates()
+    return tidy
 
 
 def _refuse_text_columns(X: Any) -> None:
@@ -111,6 +133,13 @@ def _refuse_non_finite(rows: Array, names: Array | None) -> None:
         "NaN or inf in all). Remove or impute them first, for instance with "
         "sklearn.impute.SimpleImputer in a Pipeline."
     )
+
+
+def stack_rows(parts: Sequence[Array | csr_matrix]) -> Array | csr_matrix:
+    """Return all rows of the parts; sparse if any of them is."""
+    if any(issparse(part) for part in parts):
+        return csr_matrix(vstack([csr_matrix(part) for part in parts]))
+    return np.concatenate(list(parts))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from torch import Tensor
 from torch.nn import functional
 
@@ -16,8 +17,11 @@ from setconv.discriminant import Discriminants
 from setconv.errors import DataError
 from setconv.heads import ABSENT, head_sides
 from setconv.nn import SetConvNetwork
+from setconv.nn.sparse_rows import SparseRows, sparse_block
 from setconv.representatives import SideSums
+from setconv.rows import Matrix, row_slices
 from setconv.scaling import Scaler
+from setconv.sparse import Front, SparseLines, as_sparse
 
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
@@ -36,6 +40,10 @@ class SetConvModel:
     n_classes : int
     offset : sequence of float, one a head
         Added to the scores (unequal class weights).
+    front : Projection, Unpacked or None
+        What makes dense rows of sparse ones; the scaler and the network come after it.
+    direct : bool
+        Whether the network takes sparse rows as they are.
 
     Attributes
     ----------
@@ -43,7 +51,7 @@ class SetConvModel:
         What the representatives are made from.
     levels, spreads : float64 arrays of shape (n_stacked,)
         Put the members on one scale: a head's score is ``(score - level) / spread``.
-    discriminants : Discriminants or None
+    discriminants : Discriminants, SparseLines or None
         The linear part that is added to each member's score.
     """
 
@@ -54,7 +62,11 @@ class SetConvModel:
         anchors: NDArray[np.float64],
         n_classes: int,
         offset: Sequence[float],
+        front: Front | None = None,
+        direct: bool = False,
     ) -> None:
+        self.front = front
+        self.direct = direct
         self.network = network
         self.scaler = scaler
         self.anchors = anchors
@@ -63,12 +75,17 @@ class SetConvModel:
         self.sums = SideSums.empty(network.n_stacked, self.embedding_size)
         self.levels = np.zeros(network.n_stacked)
         self.spreads = np.ones(network.n_stacked)
-        self.discriminants: Discriminants | None = None
+        self.discriminants: Discriminants | SparseLines | None = None
 
     @property
     def device(self) -> torch.device:
         """Where the network is."""
         return next(self.network.parameters()).device
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows that come in."""
+        return int(self.anchors.shape[-1]) if self.front is None else self.front.n_features
 
     @property
     def embedding_size(self) -> int:
@@ -79,7 +96,7 @@ class SetConvModel:
         """Return a copy on another device."""
         moved = copy.copy(self)
         moved.network = copy.deepcopy(self.network).to(device)
-        if self.discriminants is not None:
+        if isinstance(self.discriminants, Discriminants):
             moved.discriminants = self.discriminants.to(device)
         return moved
 
@@ -102,7 +119,7 @@ class SetConvModel:
 
     def add_rows(
         self,
-        rows: NDArray[Any],
+        rows: Matrix,
         codes: NDArray[np.integer],
         weights: NDArray[Any],
         batch: int,
@@ -140,15 +157,15 @@ class SetConvModel:
         self.spreads = relative.ravel()
         self.levels = (level - level.mean(axis=0) * relative).ravel()
 
-    def embed(self, rows: NDArray[Any], batch: int) -> NDArray[np.float32]:
+    def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
         """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features)."""
         parts = [
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()
             for _, _, embedded in self._embed(rows, batch)
         ]
-        return np.concatenate(parts)[: len(rows)]
+        return np.concatenate(parts)[: rows.shape[0]]
 
-    def scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
+    def scores(self, rows: Matrix, batch: int) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads)."""
         return self.average(self.member_scores(rows, batch))
 
@@ -168,7 +185,7 @@ class SetConvModel:
             total += aligned[:, member] * mark[:, None]
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
-    def member_scores(self, rows: NDArray[Any], batch: int) -> NDArray[np.float64]:
+    def member_scores(self, rows: Matrix, batch: int) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
         network, linear = self._score_parts(rows, batch)
         scores = network if linear is None else network + linear
@@ -181,7 +198,7 @@ class SetConvModel:
         return scores
 
     def lean_on_discriminants(
-        self, rows: NDArray[Any], share: float, batch: int, counted: NDArray[np.bool_]
+        self, rows: Matrix, share: float, batch: int, counted: NDArray[np.bool_]
     ) -> None:
         """Weigh the linear scores so that they have a share in the spread of a member's scores.
 
@@ -205,7 +222,7 @@ class SetConvModel:
         self.discriminants = self.discriminants.scaled(factors)
 
     def _score_parts(
-        self, rows: NDArray[Any], batch: int
+        self, rows: Matrix, batch: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the scores by the network, and by the discriminants if there are any."""
         sides = self.representatives
@@ -213,13 +230,18 @@ class SetConvModel:
         network, linear = [], []
         for _, views, embedded in self._embed(rows, batch):
             network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
-            if self.discriminants is not None:
+            if isinstance(self.discriminants, Discriminants) and isinstance(views, Tensor):
                 linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
-        both = [np.concatenate(parts)[: len(rows)] for parts in (network, linear) if parts]
+        if isinstance(self.discriminants, SparseLines):
+            parts = row_slices(rows.shape[0], batch)
+            linear = [self.discriminants(as_sparse(rows[part])) for part in parts]
+        both = [np.concatenate(parts)[: rows.shape[0]] for parts in (network, linear) if parts]
         doubles = [np.asarray(scores, dtype=np.float64) for scores in both]
         return doubles[0], doubles[1] if linear else None
 
-    def _embed(self, rows: NDArray[Any], batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    def _embed(
+        self, rows: Matrix, batch: int
+    ) -> Iterator[tuple[slice, Tensor | SparseRows, Tensor]]:
         """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
@@ -228,16 +250,30 @@ class SetConvModel:
         batch = -(-batch // BLOCK) * BLOCK
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
-            for start in range(0, len(rows), batch):
-                scaled = torch.from_numpy(self.scaler(rows[start : start + batch]))
-                for inner in range(0, scaled.shape[1], BLOCK):
-                    block = scaled[:, inner : inner + BLOCK].to(self.device)
-                    size = block.shape[1]
-                    if size < BLOCK:
-                        block = functional.pad(block, (0, 0, 0, BLOCK - size))
-                    first = start + inner
-                    encoded = self.network.encode(self._to_members(block))
-                    yield slice(first, first + size), block, embed(encoded)
+            for part in row_slices(rows.shape[0], batch):
+                for inner, block in self._blocks(rows[part]):
+                    here = slice(part.start + inner.start, part.start + inner.stop)
+                    given = self._to_members(block) if isinstance(block, Tensor) else block
+                    yield here, block, embed(self.network.encode(given))
+
+    def _blocks(self, rows: Any) -> Iterator[tuple[slice, Tensor | SparseRows]]:
+        """Yield the rows as the network takes them, always BLOCK at a time."""
+        sparse = issparse(rows)
+        if self.direct and sparse:
+            for part in row_slices(rows.shape[0], BLOCK):
+                yield part, sparse_block(rows[part], BLOCK, self.device)
+            return
+        if self.front is not None:
+            rows = self.front(as_sparse(rows))
+        elif sparse:
+            rows = rows.toarray()
+        scaled = torch.from_numpy(self.scaler(rows))
+        for part in row_slices(scaled.shape[1], BLOCK):
+            block = scaled[:, part].to(self.device)
+            size = block.shape[1]
+            if size < BLOCK:
+                block = functional.pad(block, (0, 0, 0, BLOCK - size))
+            yield part, block
 
     def _to_members(self, views: Tensor) -> Tensor:
         """Hand each member, or separate head, its view; (n, d) if all have the same."""

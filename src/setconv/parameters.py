@@ -16,6 +16,7 @@ from setconv.errors import ParameterError
 from setconv.heads import HeadSharing
 from setconv.nn.network import Similarity
 from setconv.scaling import FEW_COLUMNS, Scaling
+from setconv.sparse import Projecting
 from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer, TrainingSettings
 from setconv.training.validation import MONITORS, Monitor
@@ -71,9 +72,11 @@ _INTEGERS = (
 _NUMBERS = ("temperature", "weight_decay", "validation_fraction")
 _MOST_LINEAR_COLUMNS = 4096
 _FEW_GROUPS = 50
+_SPARSE_LINEAR_SHARE = 0.8
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
+    ("projection",): _or_none(_or_auto(_integer)),
     _NUMBERS: _number,
     ("clip",): _or_none(_number),
     ("hidden",): _widths,
@@ -96,6 +99,7 @@ class FitParameters:
     objective: Any
     scaling: Scaling | Sequence[Scaling] | None
     clip: float | None
+    projection: Projecting
     encoder: Sequence[int] | Literal["auto"]
     out_features: int | Literal["auto"]
     hidden: Sequence[int]
@@ -143,6 +147,10 @@ class FitParameters:
             raise ParameterError(
                 f'linear_share={self.linear_share!r}: give a share from 0 to below 1, or "auto".'
             )
+        if isinstance(self.projection, int) and self.projection < 1:
+            raise ParameterError(
+                f'projection={self.projection!r}: give at least 1 column, "auto" or None.'
+            )
         if self.batch_size < 1:
             raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
         if self.post_size is not None and self.post_size < 2:
@@ -154,8 +162,19 @@ class FitParameters:
         given = estimator.get_params(deep=False)
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
-    def settle(self, n_rows: int, n_features: int, n_groups: int | None = None) -> Plan:
-        """Return the numbers of the fit; what is "auto" follows the shape of the data."""
+    def settle(
+        self, n_rows: int, n_features: int, n_groups: int | None = None, *, has_lines: bool = False
+    ) -> Plan:
+        """Return the numbers of the fit; what is "auto" follows the shape of the data.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+            As the network sees them, after a projection.
+        n_groups : int, optional
+        has_lines : bool, default=False
+            Whether the linear part sees all columns of sparse rows, of which the network sees less.
+        """
 
         def settled(given: Any, automatic: Any) -> Any:
             return automatic if isinstance(given, str) else given
@@ -180,7 +199,10 @@ class FitParameters:
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
             linear_share=settled(
-                self.linear_share, automatic_linear_share(n_rows, n_features, n_groups)
+                self.linear_share,
+                _SPARSE_LINEAR_SHARE
+                if has_lines
+                else automatic_linear_share(n_rows, n_features, n_groups),
             ),
         )
 

@@ -17,7 +17,7 @@ from setconv.errors import ModelFileError
 from setconv.files import replace_folder
 
 FORMAT = "setconv-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 
 

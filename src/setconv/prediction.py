@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +16,10 @@ from setconv.decisions import DecisionRule
 from setconv.errors import LabelError, ParameterError
 from setconv.judging import Judgement, cross_decide, report_again
 from setconv.model import SetConvModel
+from setconv.predicted import check_kept, predicted_tables
 from setconv.saving import describe, save
+from setconv.storage import write_predictions
+from setconv.stored import batches_of, rows_of
 
 Array = NDArray[Any]
 
@@ -77,6 +81,30 @@ class Predictions(TransformerMixin):
         chosen: Array = np.asarray(self.classes_)[self._rule.decide(scores)]
         return chosen, self._rule.probabilities(scores)
 
+    def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
+        """Write labels and probabilities to a Parquet file, batch by batch.
+
+        Columns: those of ``keep``, ``predicted_label``, and ``probability_<class>`` for each class.
+        The file is there whole or not at all.
+
+        Parameters
+        ----------
+        X : path, Arrow dataset, memmap, or array-like
+            As for `fit`.
+        path : path
+            The Parquet file to write.
+        keep : sequence of str, default=()
+            Columns of the file ``X`` to copy.
+
+        Returns
+        -------
+        int
+            Rows written.
+        """
+        self._fitted_model()
+        check_kept(self, keep)
+        return write_predictions(path, predicted_tables(self, batches_of(self, X, keep)))
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
 
@@ -100,8 +128,8 @@ class Predictions(TransformerMixin):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         model = self._fitted_model()
-        rows = inputs.check_rows(self, X, reset=False)
-        embedded = model.embed(rows, self.batch_size)
+        parts = [model.embed(batch.rows, self.batch_size) for batch in batches_of(self, X)]
+        embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return embedded.reshape(len(embedded), -1)
 
     def predict_out_of_fold(self) -> OutOfFoldAnswers:
@@ -146,21 +174,21 @@ class Predictions(TransformerMixin):
         self
         """
         model = self._fitted_model()
-        rows = inputs.check_rows(self, X, reset=False)
-        labels = inputs.check_labels(y, len(rows))
-        weights = inputs.check_weights(sample_weight, len(rows))
-        codes = inputs.encode_known_labels(labels, self.classes_, "y")
-        counts = self._count(codes, weights)
-        if not counts.all():
-            absent = np.asarray(self.classes_)[counts == 0][0]
-            raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
-        earlier = model.sums
-        model.reset_representatives()
-        try:
-            model.add_rows(rows, codes, weights, self.batch_size)
-        except BaseException:
-            model.sums = earlier
-            raise
+        with rows_of(self, X, y, reset=False) as (rows, given):
+            labels = inputs.check_labels(given, rows.shape[0])
+            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            codes = inputs.encode_known_labels(labels, self.classes_, "y")
+            counts = self._count(codes, weights)
+            if not counts.all():
+                absent = np.asarray(self.classes_)[counts == 0][0]
+                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+            earlier = model.sums
+            model.reset_representatives()
+            try:
+                model.add_rows(rows, codes, weights, self.batch_size)
+            except BaseException:
+                model.sums = earlier
+                raise
         self.class_counts_ = counts
         self._publish()
         return self
@@ -221,7 +249,8 @@ class Predictions(TransformerMixin):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         model = self._fitted_model()
-        return model.scores(inputs.check_rows(self, X, reset=False), self.batch_size)
+        parts = [model.scores(batch.rows, self.batch_size) for batch in batches_of(self, X)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _publish_decision(self) -> None:
         """Show the decision, and the report on it, as fitted attributes."""

@@ -1,24 +1,70 @@
-"""Rows with what belongs to each of them."""
+"""Rows with what belongs to each of them, in memory, sparse or on disk."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from setconv.storage import DiskRows, RowSubset
+
+# What these have in common is all that is used of them: a shape, slices of rows and rows by number.
+StoredRows: TypeAlias = DiskRows | RowSubset
+Matrix: TypeAlias = NDArray[Any] | sparse.csr_matrix | StoredRows
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows with their class numbers, weights and groups."""
 
-    features: NDArray[Any]
+    features: Matrix
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     groups: NDArray[Any] | None = None
 
     def take(self, chosen: NDArray[Any]) -> Rows:
-        """Return the chosen rows."""
+        """Return the chosen rows; those on disk stay there."""
         groups = None if self.groups is None else self.groups[chosen]
-        return Rows(self.features[chosen], self.codes[chosen], self.weights[chosen], groups)
+        features = choose(self.features, chosen)
+        return Rows(features, self.codes[chosen], self.weights[chosen], groups)
+
+
+def choose(features: Matrix, chosen: NDArray[Any]) -> Matrix:
+    """Return chosen rows, by number or mask; of rows on disk none is read yet."""
+    if isinstance(features, StoredRows):
+        return RowSubset(features, chosen)
+    picked: Matrix = features[chosen]
+    return picked
+
+
+def row_slices(n_rows: int, size: int) -> Iterator[slice]:
+    """Yield the slices that cover all rows, ``size`` at a time."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def weighted_mean(features: Matrix, weights: NDArray[Any], size: int = 8192) -> NDArray[np.float64]:
+    """Return the mean of the rows, in one pass; rows of weight 0 are not looked at."""
+    total = np.zeros(features.shape[1])
+    counted = np.flatnonzero(weights)
+    for part in row_slices(len(counted), size):
+        chosen = counted[part]
+        whole = len(counted) == features.shape[0]
+        some = features[part] if whole else features[chosen]
+        total += weights[chosen] @ some.astype(np.float64)
+    return np.asarray(total / weights.sum())
+
+
+def arrays_of(features: Matrix, size: int = 8192) -> Iterator[NDArray[Any]]:
+    """Yield arrays that hold all that is in the features, none of them large if on disk."""
+    if sparse.issparse(features):
+        yield from (features.data, features.indices, features.indptr)
+    elif isinstance(features, StoredRows):
+        for part in row_slices(len(features), size):
+            yield features[part]
+    else:
+        yield np.asarray(features)

@@ -17,7 +17,6 @@ from setconv._version import __version__
 from setconv.anchors import KMeans, Mean, Subset
 from setconv.card import write_card
 from setconv.decisions import DecisionRule
-from setconv.discriminant import Discriminants
 from setconv.errors import ModelFileError
 from setconv.fitting import resolve_device
 from setconv.heads import count_heads
@@ -27,12 +26,19 @@ from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
 from setconv.persistence import SavedModel, write_model
 from setconv.representatives import SideSums
+from setconv.saved_parts import (
+    describe_front,
+    describe_linear,
+    linear_fits,
+    restore_front,
+    restore_linear,
+)
 from setconv.saved_views import describe_views, restore_views, views_fit
 from setconv.upgrade import upgrade
 
 _ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
 # Not part of a model: what only makes sense in the process that fitted it.
-_LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
 
 
 def save(saved: SavedModel, folder: Path) -> None:
@@ -53,9 +59,9 @@ def describe(estimator: Any) -> SavedModel:
         "levels": torch.from_numpy(model.levels),
         "spreads": torch.from_numpy(model.spreads),
     }
-    if model.discriminants is not None:
-        tensors["discriminants/weights"] = model.discriminants.weights
-        tensors["discriminants/intercepts"] = model.discriminants.intercepts
+    linear, linear_tensors = describe_linear(model.discriminants)
+    front, front_tensors = describe_front(model.front)
+    tensors |= linear_tensors | front_tensors
     views, view_tensors = describe_views(model.scaler)
     tensors |= view_tensors
     judgement = estimator._judgement
@@ -82,6 +88,9 @@ def describe(estimator: Any) -> SavedModel:
         "feature_names": None if names is None else names.tolist(),
         "network": model.network.spec,
         "views": views,
+        "front": front,
+        "direct": model.direct,
+        "linear": linear,
         "offset": model.offset,
         "rule": judgement.rule.to_dict(),
         "n_steps": estimator.n_steps_,
@@ -120,13 +129,18 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
         {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
     )
     scaler = restore_views(config["views"], tensors)
-    model = SetConvModel(network, scaler, anchors, len(classes), config["offset"])
+    model = SetConvModel(
+        network,
+        scaler,
+        anchors,
+        len(classes),
+        config["offset"],
+        front=restore_front(config["front"], tensors),
+        direct=bool(config["direct"]),
+    )
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
     model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
-    if "discriminants/weights" in tensors:
-        model.discriminants = Discriminants(
-            tensors["discriminants/weights"], tensors["discriminants/intercepts"]
-        )
+    model.discriminants = restore_linear(config["linear"], tensors)
     judgement = _restore_judgement(config, tensors, classes)
     _check_shapes(model, judgement.rule, config, classes)
     estimator.n_features_in_ = int(config["n_features"])
@@ -156,17 +170,19 @@ def _check_shapes(
     """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
     width, heads = config["n_features"], count_heads(len(classes))
     names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
+    seen = width if model.front is None else model.front.width
     wrong = {
-        "n_features": scaler.width(width) != model.network.spec["in_features"],
+        "n_features": scaler.width(seen) != model.network.spec["in_features"],
         "heads": model.network.n_heads != heads,
         "classes": len(np.unique(classes)) != len(classes),
         "class_counts": len(config["class_counts"]) != len(classes),
         "feature_names": names is not None and len(names) != width,
         "offset": len(model.offset) != heads,
-        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, width),
-        "views": not views_fit(scaler, width),
+        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),
+        "views": not views_fit(scaler, seen),
+        "front": model.front is not None and model.front.n_features != width,
         "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
-        "discriminants": not _discriminants_fit(model),
+        "linear": not linear_fits(model),
         "rule": rule.thresholds.shape != (heads,),
     }
     if not wrong["anchors"]:
@@ -177,14 +193,6 @@ def _check_shapes(
         raise ValueError(
             f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
         )
-
-
-def _discriminants_fit(model: SetConvModel) -> bool:
-    found, stacked = model.discriminants, model.network.n_stacked
-    if found is None:
-        return True
-    inputs = model.network.spec["in_features"]
-    return found.weights.shape == (stacked, inputs) and found.intercepts.shape == (stacked,)
 
 
 def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import DataError, ParameterError
+from setconv.rows import Matrix
 from setconv.views import View, fit_normal, fit_pieces, fit_standard
 
 Scaling = Literal["auto", "standard", "normal", "pieces"]
@@ -87,7 +88,7 @@ def choose_views(scaling: Any, n_rows: int, n_features: int, n_members: int) -> 
 
 
 def fit_scaler(
-    names: Sequence[str], clip: float | None, rows: NDArray[Any], weights: NDArray[Any]
+    names: Sequence[str], clip: float | None, rows: Matrix, weights: NDArray[Any]
 ) -> Scaler:
     """Learn the views of the columns.
 
@@ -96,7 +97,7 @@ def fit_scaler(
     names : sequence of {"standard", "normal", "pieces"}
     clip : float or None
         Bound on the absolute value of a standardised feature.
-    rows : array of shape (n_rows, n_features)
+    rows : array of shape (n_rows, n_features), or on disk
     weights : array of shape (n_rows,)
     """
     if clip is not None and not clip > 0:
@@ -105,6 +106,11 @@ def fit_scaler(
     for name in names:
         if name == "standard":
             fitted.append(fit_standard(rows, weights, clip))
+        elif not isinstance(rows, np.ndarray):
+            raise ParameterError(
+                f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
+                '"standard", "auto" or None.'
+            )
         elif name == "normal":
             fitted.append(fit_normal(rows, weights))
         else:

@@ -16,7 +16,21 @@ def upgrade(saved: SavedModel) -> SavedModel:
     version = saved.config["format_version"]
     if version == 1:
         saved = _from_1(saved)
-    return saved if version > 2 else _from_2(saved)
+    if version <= 2:
+        saved = _from_2(saved)
+    return saved if version > 3 else _from_3(saved)
+
+
+def _from_3(saved: SavedModel) -> SavedModel:
+    """Format 3 knew no sparse rows, and one kind of linear part."""
+    prefix = "discriminants/"
+    tensors = {
+        f"linear/{name.removeprefix(prefix)}" if name.startswith(prefix) else name: tensor
+        for name, tensor in saved.tensors.items()
+    }
+    linear = "discriminants" if "linear/weights" in tensors else None
+    config = {**saved.config, "front": None, "direct": False, "linear": linear}
+    return replace(saved, config=config, tensors=tensors)
 
 
 def _from_2(saved: SavedModel) -> SavedModel:

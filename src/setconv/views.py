@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from setconv.errors import DataError
+from setconv.rows import Matrix, row_slices
 
 Floats = NDArray[np.float64]
 _CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
@@ -137,22 +138,28 @@ def _fill(
     return np.asarray(np.clip(filled, 0, 1, out=filled), dtype=np.float32)
 
 
-def fit_standard(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Standard:
+def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Standard:
     """Learn means and standard deviations; a constant column is centred and left at scale 1."""
     shares = weights / weights.sum()
     mean = np.zeros(rows.shape[1])
     variance = np.zeros(rows.shape[1])
-    parts = [slice(start, start + _CHUNK) for start in range(0, len(rows), _CHUNK)]
+    seen = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in parts:
-            mean += shares[part] @ rows[part].astype(np.float64)
-        for part in parts:
-            variance += shares[part] @ np.square(rows[part] - mean)
+        for part in row_slices(rows.shape[0], _CHUNK):
+            # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
+            values, share = rows[part].astype(np.float64), shares[part]
+            mass = share.sum()
+            centre = share @ values / mass
+            apart = centre - mean
+            variance += share @ np.square(values - centre)
+            variance += np.square(apart) * (mass * seen / (mass + seen))
+            mean += apart * (mass / (mass + seen))
+            seen += mass
     if not np.isfinite(variance).all():
         column = int(np.flatnonzero(~np.isfinite(variance))[0])
         raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
     # A constant column has a variance of rounding errors only (scikit-learn's bound).
-    error = len(rows) * np.finfo(np.float64).eps
+    error = rows.shape[0] * np.finfo(np.float64).eps
     constant = variance <= error * variance + (error * mean) ** 2
     return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)
 

@@ -59,6 +59,7 @@ def command(
     from setconv.cli.columns import column_plan
     from setconv.cli.streaming import stream
     from setconv.loading import load
+    from setconv.predicted import check_kept, predicted_columns
     from setconv.records import open_records
 
     fitted = load(model, device=device)
@@ -68,38 +69,11 @@ def command(
         fitted.set_prior(prior)
     with open_records(data, format=file_format, encoding=encoding) as reader:
         plan = column_plan(fitted, reader, text, keep)
-        clash = set(plan.kept) & set(_names(fitted))
-        if clash:
-            from setconv.errors import DataError
-
-            raise DataError(
-                f"The input has a column {min(clash)!r}, which the output needs: leave it out "
-                "with --keep."
-            )
+        check_kept(fitted, plan.kept)
 
         def compute(batch: Any, first: int) -> dict[str, Any]:
             rows, present = plan.rows(batch, first, skip_empty=empty is Empty.skip)
-            return _columns(fitted, rows, present)
+            return predicted_columns(fitted, rows, present)
 
         count = stream(reader, output, compute, plan.kept, output_format)
     say(f"{count:,} rows predicted")
-
-
-def _names(model: Any) -> list[str]:
-    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]
-
-
-def _columns(model: Any, rows: Any, present: Any) -> dict[str, Any]:
-    """Return the predicted label and the probabilities; null where there was no text."""
-    import numpy as np
-    import pyarrow as pa
-
-    labels = np.full(len(present), None, dtype=object)
-    probabilities = np.full((len(present), len(model.classes_)), np.nan)
-    if present.any():
-        decided, found = model.predict_with_proba(rows)
-        labels[present], probabilities[present] = decided.tolist(), found
-    kind = pa.array(model.classes_.tolist()).type
-    columns = [pa.array(labels, type=kind)]
-    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
-    return dict(zip(_names(model), columns, strict=True))

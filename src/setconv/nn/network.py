@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from torch.nn import functional
 from setconv.errors import ParameterError
 from setconv.nn.layer import Kernel, SetConv
 from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
+from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear
 
 Similarity = Literal["cosine", "dot"]
@@ -150,7 +151,7 @@ class SetConvNetwork(nn.Module):
             else None
         )
 
-    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def encode(self, rows: Tensor | SparseRows, generator: torch.Generator | None = None) -> Any:
         """Run rows through the encoder.
 
         They are (n, d), for all members and heads, or have an axis in front of the members (of all
@@ -160,7 +161,7 @@ class SetConvNetwork(nn.Module):
             rows = drop(torch.relu(linear(rows)), self.dropout, generator)
         return rows
 
-    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
+    def prepare(self, anchors: Tensor) -> Callable[[Tensor | SparseRows], Tensor]:
         """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
 
         Parameters
@@ -198,7 +199,7 @@ class SetConvNetwork(nn.Module):
 
     def forward(
         self,
-        rows: Tensor,
+        rows: Tensor | SparseRows,
         anchors: Tensor,
         average: Tensor,
         generator: torch.Generator | None = None,
@@ -227,7 +228,8 @@ class SetConvNetwork(nn.Module):
         """
         if generator is not None and self.input_dropout:
             share = self.input_dropout * (1 - progress / 2)
-            rows = rows * drop(torch.ones_like(rows[..., :1, :]), share, generator)
+            kept = drop(anchors.new_ones(*rows.shape[:-2], 1, rows.shape[-1]), share, generator)
+            rows = rows.masked(kept) if isinstance(rows, SparseRows) else rows * kept
         embedded = self.prepare(anchors)(self.encode(rows.flatten(-3, -2), generator))
         embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
         support = average.shape[-1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import torch
 from torch import Tensor
 
 from setconv.errors import CheckpointError, DivergedError
+from setconv.feeds import Drawn, Feed
 from setconv.layout import HeadEpisodes
 from setconv.nn import SetConvNetwork
+from setconv.nn.sparse_rows import SparseRows
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import (
     Checkpoint,
@@ -56,8 +59,8 @@ class Trainer:
     ----------
     network : SetConvNetwork
         Trained in place.
-    rows : Tensor of shape (views, n_rows, n_inputs)
-        Scaled features, on the network's device; member ``m`` takes view ``m`` modulo their number.
+    feed : Feed
+        Gives the drawn rows, on the network's device.
     anchors : Tensor of shape (heads, n_anchors, n_features)
     episodes : HeadEpisodes
     loss : EpisodeLoss
@@ -76,7 +79,7 @@ class Trainer:
     def __init__(
         self,
         network: SetConvNetwork,
-        rows: Tensor,
+        feed: Feed,
         anchors: Tensor,
         episodes: HeadEpisodes,
         loss: EpisodeLoss,
@@ -90,7 +93,7 @@ class Trainer:
         checkpoints: CheckpointPlan | None = None,
     ) -> None:
         self.network = network
-        self.rows = rows
+        self.feed = feed
         self.anchors = anchors
         self.episodes = episodes
         self.loss = loss
@@ -103,9 +106,9 @@ class Trainer:
         self.checkpoints = checkpoints or CheckpointPlan()
         self.state = TrainingState(settings.max_steps)
         self.optimizer = Adam(network, settings)
-        self._dropout = torch.Generator(device=rows.device)
+        self._dropout = torch.Generator(device=feed.device)
         self._best_weights: dict[str, Tensor] = {}
-        self._loss_sum = torch.zeros((), device=rows.device)
+        self._loss_sum = torch.zeros((), device=feed.device)
         self._loss_count = 0
 
     def run(self) -> TrainingState:
@@ -118,8 +121,9 @@ class Trainer:
             self._write_checkpoint(self.checkpoints.folder)
         self._notify("on_fit_begin")
         try:
-            while self.state.step < self.settings.max_steps and not self.state.stop:
-                self._take_step()
+            with closing(self.feed.batches(self._draws())) as batches:
+                while self.state.step < self.settings.max_steps and not self.state.stop:
+                    self._take_step(*next(batches))
         except KeyboardInterrupt:
             if self.checkpoints.folder is not None:
                 logger.warning(
@@ -134,11 +138,11 @@ class Trainer:
             self.network.load_state_dict(self._best_weights)
         return self.state
 
-    def _take_step(self) -> None:
+    def _take_step(self, drawn: Drawn, rows: Tensor | SparseRows) -> None:
         """Draw, score, step; then record, look at the validation rows and checkpoint when due."""
         state, settings = self.state, self.settings
         self._set_learning_rate()
-        loss = self._score_episodes(self._draw())
+        loss = self._score_episodes(drawn, rows)
         self.optimizer.forget_gradients()
         loss.backward()
         self.optimizer.step()
@@ -156,26 +160,19 @@ class Trainer:
         ):
             self._write_checkpoint(self.checkpoints.folder)
 
-    def _draw(self) -> Tensor:
-        """Draw row numbers ([heads,] episodes, rows)."""
-        return torch.from_numpy(self.episodes.draw()).to(self.rows.device)
+    def _draws(self) -> Iterator[Drawn]:
+        """Draw the row numbers of the steps that are left, ([heads,] episodes, rows) each."""
+        for _ in range(self.state.step, self.settings.max_steps):
+            yield self.episodes.draw()
 
-    def _gather(self, drawn: Tensor) -> Tensor:
-        """Return the drawn rows, each member's in its own view."""
-        if len(self.rows) == 1:
-            return self.rows[0][drawn]
-        heads = len(drawn) // self.network.n_members
-        view = torch.arange(len(drawn), device=drawn.device) // heads % len(self.rows)
-        return self.rows[view.view(-1, 1, 1), drawn]
-
-    def _score_episodes(self, drawn: Tensor) -> Tensor:
+    def _score_episodes(self, drawn: Drawn, rows: Tensor | SparseRows) -> Tensor:
         """Return the loss of the drawn episodes."""
         generator = None
         if self.network.dropout or self.network.input_dropout:
             generator = self._dropout.manual_seed(mix(self.seed, self.state.step))
         support_weights = query_weights = None
         if self.row_weights is not None:
-            weights = self.row_weights[drawn]
+            weights = self.row_weights[torch.from_numpy(drawn).to(self.row_weights.device)]
             if weights.dim() == 3:
                 weights = weights.repeat_interleave(self.network.n_stacked // len(weights), dim=0)
             # With "leave_one_out" the support set and the queries are the same columns.
@@ -183,7 +180,7 @@ class Trainer:
             query_weights = weights[..., -self.loss.target.shape[-1] :]
         average = self.loss.support_average(support_weights)
         progress = self.state.step / self.settings.max_steps
-        margin = self.network(self._gather(drawn), self.anchors, average, generator, progress)
+        margin = self.network(rows, self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
     def _set_learning_rate(self) -> None:

@@ -1,0 +1,132 @@
+"""The plots of the page, as SVG files: the same results give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from benchmarks.speed.growth import power_law
+from setconv.experiment.answers.figure_files import compose
+from setconv.experiment.answers.figure_panels import (
+    NARROW,
+    Panel,
+    PanelDrawing,
+    StudyFigure,
+    file_name,
+)
+from setconv.experiment.answers.figure_style import MARKERS, MUTED, Look, Palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+_SIZE = (NARROW, 300.0)
+
+
+def growth_files(growth: dict[str, Any]) -> dict[str, bytes]:
+    """Return a file a series: time and memory against the size, on logarithmic axes."""
+    return {growth_name(name): _growth(name, series) for name, series in growth.items()}
+
+
+def growth_name(series: str) -> str:
+    """Return the name of a series' file."""
+    return f"growth-{file_name(series)}.svg"
+
+
+def peers_name(features: int) -> str:
+    """Return the name of the file with the peers for so many features."""
+    return f"peers-{features}.svg"
+
+
+def peer_files(peers: dict[str, Any]) -> dict[str, bytes]:
+    """Return a file for each number of features: AUC against the time of a fit."""
+    return {
+        peers_name(one["features"]): _sheet(
+            f"{peers['rows']:,} rows, d={one['features']}",
+            _panel("Fit", _scatter(one["methods"], "fit", "Seconds of a fit")),
+            _panel("Prediction", _scatter(one["methods"], "predict", "Seconds of a prediction")),
+            legend=_looks(one["methods"]),
+        )
+        for one in peers["tables"]
+    }
+
+
+def _growth(name: str, series: dict[str, Any]) -> bytes:
+    sizes, seconds, gigabytes = (list(column) for column in zip(*series["points"], strict=True))
+    return _sheet(
+        f"A fit, by {name}",
+        _panel("Time", _curve(name, sizes, seconds, "Seconds", "s0")),
+        _panel("Memory", _curve(name, sizes, gigabytes, "Gigabytes", "s1")),
+    )
+
+
+def _sheet(title: str, *panels: Panel, legend: Mapping[str, Look] | None = None) -> bytes:
+    keys: Literal["line", ""] = "line" if legend else ""
+    figure = StudyFigure(file_name(title), title, "", panels, 2, legend or {}, keys)
+    return compose(figure, "svg")
+
+
+def _panel(title: str, drawing: PanelDrawing) -> Panel:
+    return Panel(file_name(title), title, title, drawing, _SIZE)
+
+
+def _curve(
+    name: str, sizes: list[float], costs: list[float], label: str, colour: str
+) -> PanelDrawing:
+    """Draw the measured points and the line whose slope is the exponent."""
+
+    def drawing(axes: Axes, palette: Palette) -> None:
+        a, b = power_law(sizes, costs)
+        ends = np.array([min(sizes), max(sizes)], dtype=np.float64)
+        axes.set(xscale="log", yscale="log", xlabel=name.capitalize(), ylabel=label)
+        axes.plot(sizes, costs, color=palette[colour], marker="o", ms=5, lw=1.8)
+        _plain_log(axes.xaxis)
+        _plain_log(axes.yaxis)
+        axes.set_xticks(sizes, [_short(size) for size in sizes])
+        axes.grid(True)
+        if np.isfinite(b):
+            axes.plot(ends, a * ends**b, color=palette["muted"], lw=1.2, ls=(0, (4, 2)))
+            axes.annotate(f"exponent {b:.2f}", (0.05, 0.92), xycoords="axes fraction")
+
+    return drawing
+
+
+def _plain_log(axis: Axis) -> None:
+    """Let a logarithmic axis have few ticks, in plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _short(size: float) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= unit and size % (unit / 10) == 0:
+            return f"{size / unit:g}{letter}"
+    return f"{size:g}"
+
+
+def _looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return how each method is drawn: the first is ours."""
+    return {
+        name: Look(colour, marker, 0, ours=colour == "s0")
+        for name, colour, marker in zip(names, ("s0", *MUTED), MARKERS, strict=False)
+    }
+
+
+def _scatter(methods: dict[str, dict[str, float]], job: str, label: str) -> PanelDrawing:
+    """Draw each method at its time and AUC."""
+
+    def drawing(axes: Axes, palette: Palette) -> None:
+        for name, look in _looks(methods).items():
+            point = (methods[name][job], methods[name]["auc"])
+            axes.plot(*point, ls="", marker=look.marker, ms=9, color=palette[look.colour])
+        axes.set(xscale="log", xlabel=label, ylabel="AUC on new rows")
+        _plain_log(axes.xaxis)
+        axes.margins(x=0.15, y=0.15)
+        axes.grid(True)
+
+    return drawing

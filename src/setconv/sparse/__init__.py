@@ -1,0 +1,17 @@
+"""Rows of mostly zeros, never made dense: a projection for the network, a line over all columns."""
+
+from setconv.sparse.front import Front, Projecting, Unpacked, as_sparse, make_front
+from setconv.sparse.lines import SparseLines, fit_lines
+from setconv.sparse.projection import Projection, fit_projection
+
+__all__ = [
+    "Front",
+    "Projecting",
+    "Projection",
+    "SparseLines",
+    "Unpacked",
+    "as_sparse",
+    "fit_lines",
+    "fit_projection",
+    "make_front",
+]
