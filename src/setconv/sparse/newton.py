@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 Floats = NDArray[np.float32]
-_STEPS = 8
-_INNER = 12  # conjugate-gradient steps for one Newton step
-_ACCURACY = 1e-3  # of the gradient, relative to where it starts
+_STEPS = 6
+_INNER = 8  # conjugate-gradient steps for one Newton step
+_ACCURACY = 5e-3  # of the gradient, relative to where it starts
 _HALVINGS = 10
 
 
