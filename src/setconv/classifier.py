@@ -27,7 +27,7 @@ from setconv.sparse import Projecting
 from setconv.stored import rows_of
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer
+from setconv.training.settings import Optimizer, Precision
 from setconv.training.validation import Monitor, split_validation
 
 Array = NDArray[Any]
@@ -132,6 +132,9 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         Looks without improvement before training stops; None only restores the best weights.
     monitor : {"loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"}
         What is watched on the validation rows, default "loss".
+    precision : {"float32", "bfloat16"}, default="float32"
+        Of the large products in training; all else is float32 always. "bfloat16" is faster only on
+        processors that have it.
     device : str, default="auto"
         A torch device; "auto" is CUDA where there is one, else the CPU.
     batch_size : int, default=8192
@@ -239,6 +242,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         eval_every: int = 50,
         patience: int | None = 10,
         monitor: Monitor = "loss",
+        precision: Precision = "float32",
         device: str = "auto",
         batch_size: int = 8192,
         warm_start: bool = False,
@@ -281,6 +285,7 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
         self.eval_every = eval_every
         self.patience = patience
         self.monitor = monitor
+        self.precision = precision
         self.device = device
         self.batch_size = batch_size
         self.warm_start = warm_start

@@ -184,20 +184,19 @@ class EpisodeSampler:
             for rows, seed in zip(by_class, seeds, strict=True)
         ]
 
-    def draw(self) -> Episodes:
-        """Draw the next ``n_episodes`` episodes."""
+    def draw(self, draws: int = 1) -> Episodes:
+        """Draw the next ``n_episodes`` episodes, or those of several draws end to end."""
         support, query = [], []
         quotas = zip(self._decks, self.quotas_.support, self.quotas_.query, strict=True)
         for deck, n_support, n_query in quotas:
-            rows = deck.deal(self.n_episodes, int(n_support + n_query))
+            rows = deck.deal(draws * self.n_episodes, int(n_support + n_query))
             support.append(rows[:, :n_support])
             query.append(rows[:, n_support:] if n_query else rows[:, :1])
         return Episodes(np.concatenate(support, axis=1), np.concatenate(query, axis=1))
 
     def skip(self, draws: int) -> None:
         """Go on as if ``draws`` draws had been made (to resume a run)."""
-        for _ in range(draws):
-            self.draw()
+        self.draw(draws)
 
     def __iter__(self) -> Iterator[Episodes]:
         """Draw for ever; bound it with ``itertools.islice`` or a ``break``."""
@@ -220,28 +219,28 @@ class _Deck:
         done = 0
         while done < hands:
             whole = min(hands - done, (len(self._order) - self._next) // size)
-            end = self._next + whole * size
-            dealt[done : done + whole] = self._order[self._next : end].reshape(whole, size)
-            self._next = end
-            done += whole
+            if whole:
+                end = self._next + whole * size
+                dealt[done : done + whole] = self._order[self._next : end].reshape(whole, size)
+                self._next = end
+                done += whole
             if done < hands:
                 dealt[done] = self._deal_across(size)
                 done += 1
         return self._rows[dealt]
 
-    def _deal_across(self, size: int) -> Indices:
+    def _deal_across(self, size: int) -> list[int]:
         """Deal the last rows of this pass with the first of the next, without a repetition."""
-        tail = self._order[self._next :]
-        shuffled = self._rng.permutation(len(self._order))
-        blocked = np.zeros(len(shuffled), dtype=np.bool_)
-        blocked[tail] = True
-        first = np.flatnonzero(~blocked[shuffled])[: size - len(tail)]
-        head = shuffled[first]
-        later = np.ones(len(shuffled), dtype=np.bool_)
-        later[first] = False
-        self._order = np.concatenate([head, shuffled[later]])
-        self._next = len(head)
-        return np.concatenate([tail, head])
+        # Plain lists: a hand is so short that numpy's calls would take longer.
+        tail: list[int] = self._order[self._next :].tolist()
+        self._order = self._rng.permutation(len(self._order))
+        self._next = size - len(tail)
+        start: list[int] = self._order[:size].tolist()
+        last = set(tail)
+        head = [row for row in start if row not in last][: self._next]
+        first = set(head)
+        self._order[:size] = head + [row for row in start if row not in first]
+        return tail + head
 
 
 def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_source: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from setconv.heads import ABSENT, HeadSharing, Sides, head_sides
 
 Floats = NDArray[np.float32]
 _Integer = TypeVar("_Integer", bound=np.integer[Any])
+_AHEAD = 16  # draws that are made at once: one at a time, numpy's calls would cost more than rows
 
 
 class Layout(NamedTuple):
@@ -105,6 +106,7 @@ class HeadEpisodes:
             _pad([s.query_classes_ for s in self._samplers]),
         )
         kinds = n_classes if shared else 2
+        self._ahead: Iterator[Indices] = iter(())
         self.layout = _lay_out(
             *(np.concatenate([head_sides(one, kinds) for one in part]) for part in columns)
         )
@@ -114,21 +116,30 @@ class HeadEpisodes:
 
         The groups are the members or, if heads are separate, the heads of all members.
         """
+        drawn = next(self._ahead, None)
+        if drawn is None:
+            self._ahead = iter(self._draw_ahead())
+            drawn = next(self._ahead)
+        return drawn[0] if self.single else drawn
+
+    def _draw_ahead(self) -> Indices:
+        """Return the next draws, (draws, groups, episodes, rows)."""
         drawn = [
             (rows[support], rows[query])
             for rows, (support, query) in zip(
-                self._rows, (sampler.draw() for sampler in self._samplers), strict=True
+                self._rows, (sampler.draw(_AHEAD) for sampler in self._samplers), strict=True
             )
         ]
         # Members and heads whose classes are tiny have shorter episodes; padding has no weight.
         support, query = (np.maximum(_pad([d[part] for d in drawn]), 0) for part in (0, 1))
         together = np.concatenate([support, query], axis=-1)
-        return together[0] if self.single else together
+        by_draw = together.reshape(len(drawn), _AHEAD, -1, together.shape[-1])
+        return np.ascontiguousarray(by_draw.swapaxes(0, 1))
 
     def skip(self, draws: int) -> None:
         """Go on as if ``draws`` draws had been made."""
-        for sampler in self._samplers:
-            sampler.skip(draws)
+        for _ in range(draws):
+            self.draw()
 
     def _join(self, support: Indices, query: Indices) -> tuple[Indices, Indices]:
         if not self._leave_one_out:

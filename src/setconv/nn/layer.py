@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from setconv.errors import DataError, ParameterError
-from setconv.nn.attend import attend
+from setconv.nn.convolve import convolve
+from setconv.nn.embed import embed_rows
 from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear, stacked_matmul
 
@@ -133,13 +134,27 @@ class SetConv(nn.Module):
         matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
         return Kernel(matrix, first(anchor), deeper, self.out_features)
 
+    def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
+        """Embed rows that heads of a stack share: the same as `prepare`, for training.
+
+        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
+        another; anchor (stack, 1, d) -> (stack, n, d_o).
+        """
+        if self.hidden:
+            return self.prepare(anchor)(rows)
+        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
+        return convolve(grouped, anchor, *self._matrices())
+
     def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
         """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
         self._check(rows, anchor)
+        if anchor.dim() == 1 and self.stack is None and not self.hidden:
+            embedded = embed_rows(rows.reshape(-1, self.in_features), anchor, *self._matrices())
+            return embedded.view(*rows.shape[:-1], self.out_features)
         weight = anchor.unsqueeze(-2) - rows
         for depth, linear in enumerate(self.g1):
             weight = linear(torch.relu(weight) if depth else weight)
-        return weight * attend(rows, self.attention)
+        return weight * stacked_matmul(rows, torch.softmax(self.attention, dim=-2))
 
     def forward(
         self,
@@ -180,6 +195,12 @@ class SetConv(nn.Module):
         total = weights.sum(dim=-1, keepdim=True)
         _refuse_empty(total)
         return ((weights / total).unsqueeze(-2) @ embedded).squeeze(-2)
+
+    def _matrices(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the attention, and the weight and the bias of a g1 of one layer."""
+        (first,) = cast("list[StackedLinear]", list(self.g1))
+        assert first.bias is not None
+        return self.attention, first.weight, first.bias
 
     def _check(self, rows: Tensor, anchor: Tensor) -> None:
         for name, tensor in (("rows", rows), ("anchor", anchor)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 _NEARLY_ALL = 0.99
 _TINY = 1e-12  # the square of torch's own bound when it normalises a vector
@@ -37,7 +40,8 @@ def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
 
     With ``a`` the share of row ``h`` in the mean ``m`` of its side, the mean of the others is
     ``(m - a h) / (1 - a)``; its products and length follow from those of ``h`` and ``m``, so that
-    no embedding is made a second time.
+    no embedding is made a second time. The gradient, with respect to the embeddings alone, is
+    written by hand, with two passes over them. It can be taken once.
 
     Parameters
     ----------
@@ -48,19 +52,52 @@ def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
     -------
     Tensor of shape (heads, episodes, rows)
     """
-    means = average @ embedded
-    products = embedded @ means.mT
-    squares = embedded.square().sum(dim=-1, keepdim=True)
-    mean_squares = means.square().sum(dim=-1).unsqueeze(-2).expand_as(products)
-    share = left_out_shares(average)
-    own, other = pick_sides(average, products)
-    own_square, other_square = pick_sides(average, mean_squares)
-    rest_square = own_square - 2 * share * own + share.square() * squares
-    length = squares.clamp_min(_TINY)
-    to_own = (own - share * squares) * (rest_square.clamp_min(_TINY) * length).rsqrt()
-    to_other = other * (other_square.clamp_min(_TINY) * length).rsqrt()
-    # Where a row is hundreds of times as long as the others, what is left cancels to noise.
-    return signed(average, to_own.clamp(-1, 1) - to_other)
+    # torch leaves apply() without types.
+    margin: Tensor = _CosineMargin.apply(embedded, average)  # type: ignore[no-untyped-call]
+    return margin
+
+
+class _CosineMargin(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, embedded: Tensor, average: Tensor) -> Tensor:
+        # What belongs to a row and a side is (..., rows, 2); a row has no share in the other side.
+        share = torch.where(average < _NEARLY_ALL, average, 0).mT
+        means = average @ embedded
+        square = torch.linalg.vector_norm(embedded, dim=-1, keepdim=True).square_()
+        shared = share * square
+        products = embedded @ means.mT
+        inner = products - shared
+        rest = means.square().sum(dim=-1).unsqueeze(-2) - share * (products + inner)
+        scale = (rest.clamp_min(_TINY) * square.clamp_min(_TINY)).rsqrt_()
+        cosine = inner.mul_(scale)
+        ctx.save_for_backward(embedded, average, share, means, square, rest, scale, cosine)
+        # Where a row is hundreds of times as long as the others, what is left cancels to noise.
+        zero, one = cosine.clamp(-1, 1).unbind(dim=-1)
+        margin: Tensor = one - zero
+        return margin
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        embedded, average, share, means, square, rest, scale, cosine = ctx.saved_tensors
+        to_cosine = torch.stack([-gradient, gradient], dim=-1)
+        to_cosine = torch.where(cosine.abs() <= 1, to_cosine, 0)
+        to_inner = to_cosine * scale
+        # inner / sqrt(rest * square) falls by half of itself over each of them.
+        fall = to_cosine.mul_(cosine).mul_(-0.5)
+        to_rest = torch.where(rest >= _TINY, fall / rest.clamp_min(_TINY), 0)
+        to_square = torch.where(
+            square >= _TINY, fall.sum(dim=-1, keepdim=True) / square.clamp_min(_TINY), 0
+        )
+        through = share * to_rest
+        to_square = to_square + (share * (through - to_inner)).sum(dim=-1, keepdim=True)
+        to_products = torch.sub(to_inner, through, alpha=2)
+        to_mean_squares = to_rest.sum(dim=-2).unsqueeze(-1)
+        to_means = torch.addcmul(to_products.mT @ embedded, to_mean_squares, means, value=2)
+        # A row acts by its products with the means, and by its share in them: in one product.
+        sides = average.expand(*embedded.shape[:2], -1, -1).mT
+        acts = torch.cat([to_products, sides], dim=-1) @ torch.cat([means, to_means], dim=-2)
+        return acts.addcmul_(embedded, to_square, value=2), None
 
 
 def left_out_means(embedded: Tensor, average: Tensor) -> Tensor:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from setconv.errors import ParameterError
+from setconv.nn.dropout import drop
 from setconv.nn.layer import Kernel, SetConv
 from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
+from setconv.nn.precision import full_precision
+from setconv.nn.relu_layer import relu_layer
 from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear
 
@@ -169,16 +172,37 @@ class SetConvNetwork(nn.Module):
         anchors : Tensor of shape (heads, n_anchors, d)
             With several anchors a head, the embeddings for each are laid side by side.
         """
-        if self.share_encoder:
-            heads, count, width = anchors.shape
-            together = (-1, width) if self.n_members == 1 else (self.n_members, -1, width)
-            encoded = self.encode(anchors.reshape(together)).view(heads, count, -1)
-        else:
-            encoded = self.encode(anchors)
+        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
         if encoded.shape[-2] == 1:
             return self.setconv.prepare(encoded)
         kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
         return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+
+    def _to_encoders(self, anchors: Tensor) -> Tensor:
+        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
+        if not self.share_encoder:
+            return anchors
+        width = anchors.shape[-1]
+        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
+
+    def _embed_episodes(
+        self, rows: Tensor | SparseRows, anchors: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
+        if isinstance(rows, SparseRows):
+            return self.prepare(anchors)(self.encode(rows, generator))
+        layers = cast("list[StackedLinear]", list(self.encoder))
+        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
+        if stack == (1,) and rows.dim() == 2:
+            rows = rows.unsqueeze(0)
+        if rows.shape[:-2] != stack:
+            return self.prepare(anchors)(self.encode(rows, generator))
+        centres = self._to_encoders(anchors)
+        for linear in layers:
+            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
+        each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
+        embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
+        return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
 
     def finish(self, embedded: Tensor) -> Tensor:
         """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
@@ -230,19 +254,25 @@ class SetConvNetwork(nn.Module):
             share = self.input_dropout * (1 - progress / 2)
             kept = drop(anchors.new_ones(*rows.shape[:-2], 1, rows.shape[-1]), share, generator)
             rows = rows.masked(kept) if isinstance(rows, SparseRows) else rows * kept
-        embedded = self.prepare(anchors)(self.encode(rows.flatten(-3, -2), generator))
-        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
+        embedded = self._embed_episodes(rows.flatten(-3, -2), anchors, generator)
+        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1).to(average.dtype)
+        # Under autocast the large products are of low precision; what is compared is not.
+        with full_precision(embedded):
+            if average.shape[-1] == rows.shape[-2]:
+                margin = self._leave_one_out(embedded, average)
+            else:
+                margin = self._compare(embedded, average)
+            scale = self.scale()
+            return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+
+    def _compare(self, embedded: Tensor, average: Tensor) -> Tensor:
+        """Return the margin of the queries, which follow the support rows."""
         support = average.shape[-1]
-        if support == rows.shape[-2]:
-            margin = self._leave_one_out(embedded, average)
-        else:
-            sides = self.finish(average @ embedded[:, :, :support])
-            queries = self.finish(embedded[:, :, support:])
-            # softmax over two similarities is the logistic function of their difference.
-            difference = (sides[:, :, 1] - sides[:, :, 0]).unsqueeze(-1)
-            margin = (queries @ difference).squeeze(-1)
-        scale = self.scale()
-        return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+        sides = self.finish(average @ embedded[:, :, :support])
+        queries = self.finish(embedded[:, :, support:])
+        # softmax over two similarities is the logistic function of their difference.
+        difference = (sides[:, :, 1] - sides[:, :, 0]).unsqueeze(-1)
+        return (queries @ difference).squeeze(-1)
 
     def _leave_one_out(self, embedded: Tensor, average: Tensor) -> Tensor:
         """Return the margin of every row, the representative of its own side made without it."""
@@ -252,18 +282,3 @@ class SetConvNetwork(nn.Module):
         own = (finished * self.finish(left_out_means(embedded, average))).sum(-1, keepdim=True)
         _, other = pick_sides(average, finished @ self.finish(average @ embedded).mT)
         return signed(average, own - other)
-
-
-def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout driven by an explicit generator; the identity without one.
-
-    The share is taken to the nearest 1/256, and something is always kept: one random byte a value
-    costs a third of the time of a Bernoulli draw, and masks are a large part of a training step.
-    """
-    threshold = min(round(share * 256), 255)
-    if generator is None or threshold == 0:
-        return values
-    noise = torch.randint(
-        256, values.shape, dtype=torch.uint8, device=values.device, generator=generator
-    )
-    return values * (noise >= threshold).to(values.dtype).mul_(256 / (256 - threshold))

@@ -29,6 +29,7 @@ from setconv.training.loss import EpisodeLoss
 from setconv.training.optimizer import Adam
 from setconv.training.schedule import lr_factor
 from setconv.training.settings import TrainingSettings
+from setconv.training.threads import threads_for
 
 logger = logging.getLogger("setconv")
 _RECORDS = 100  # records of the loss in a whole run
@@ -121,7 +122,10 @@ class Trainer:
             self._write_checkpoint(self.checkpoints.folder)
         self._notify("on_fit_begin")
         try:
-            with closing(self.feed.batches(self._draws())) as batches:
+            with (
+                threads_for(self._operations()),
+                closing(self.feed.batches(self._draws())) as batches,
+            ):
                 while self.state.step < self.settings.max_steps and not self.state.stop:
                     self._take_step(*next(batches))
         except KeyboardInterrupt:
@@ -137,6 +141,12 @@ class Trainer:
         if self.restore_best and self._best_weights:
             self.network.load_state_dict(self._best_weights)
         return self.state
+
+    def _operations(self) -> float:
+        """Return about how many operations the products of one episode take, all members."""
+        weights = sum(one.numel() for one in self.network.parameters())
+        # Forward, and backward to the weights and to the rows; a product is also a sum.
+        return 6.0 * weights * self.loss.average.shape[-1]
 
     def _take_step(self, drawn: Drawn, rows: Tensor | SparseRows) -> None:
         """Draw, score, step; then record, look at the validation rows and checkpoint when due."""
@@ -180,7 +190,9 @@ class Trainer:
             query_weights = weights[..., -self.loss.target.shape[-1] :]
         average = self.loss.support_average(support_weights)
         progress = self.state.step / self.settings.max_steps
-        margin = self.network(rows, self.anchors, average, generator, progress)
+        low = self.settings.precision == "bfloat16"
+        with torch.autocast(self.feed.device.type, dtype=torch.bfloat16, enabled=low):
+            margin = self.network(rows, self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
     def _set_learning_rate(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -69,10 +70,14 @@ class EpisodeLoss:
             Weights of the queries; within a side only their ratio matters.
         """
         # Two-class cross-entropy is softplus of the negative margin of the true side.
-        losses = functional.softplus(-self.target * (margin + self.offset)).unsqueeze(-2)
+        losses = functional.softplus(-self.target * (margin + self.offset))
         if row_weights is None:
-            by_side = (self.sides * losses).sum(dim=-1).mean(dim=1)
-        else:
-            weighted = self.sides * row_weights.unsqueeze(-2)
-            by_side = (weighted * losses).sum(dim=(1, 3)) / weighted.sum(dim=(1, 3))
+            return (self._query_weights * losses).sum() / margin.shape[1]
+        weighted = self.sides * row_weights.unsqueeze(-2)
+        by_side = (weighted * losses.unsqueeze(-2)).sum(dim=(1, 3)) / weighted.sum(dim=(1, 3))
         return (self.side_weight * by_side).sum()
+
+    @cached_property
+    def _query_weights(self) -> Tensor:
+        """What each query counts, (heads, 1, queries), where rows have no weights of their own."""
+        return (self.side_weight.view(-1, 1, 2, 1) * self.sides).sum(dim=-2)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
-from torch.optim.adamw import adamw
 
 from setconv.nn import SetConvNetwork
 from setconv.training.settings import TrainingSettings
@@ -41,8 +39,9 @@ class ParameterGroup:
 class Adam:
     """Adam, or AdamW, by torch's fused step.
 
-    The computation is that of `torch.optim`; its optimiser objects are not used because making
-    one imports torch's compiler, which takes longer than the whole fit of a small table.
+    The computation is that of `torch.optim`, whose kernels are called directly: making one of its
+    optimisers imports torch's compiler, which takes longer than the whole fit of a small table,
+    and in a small step its checks take longer than the computation.
 
     Parameters
     ----------
@@ -78,29 +77,27 @@ class Adam:
     @torch.no_grad()
     def step(self) -> None:
         """Take a step along the gradients."""
-        take = adamw if self.settings.optimizer == "adamw" else adam
+        adamw = self.settings.optimizer == "adamw"
+        take = torch._fused_adamw_ if adamw else torch._fused_adam_
         for group in self.groups:
             moved = [i for i, one in enumerate(group.parameters) if one.grad is not None]
+            if not moved:
+                continue
+            steps = [group.steps[i] for i in moved]
+            torch._foreach_add_(steps, 1)
             take(
                 [group.parameters[i] for i in moved],
                 [g for i in moved if (g := group.parameters[i].grad) is not None],
                 [group.means[i] for i in moved],
                 [group.squares[i] for i in moved],
                 [],
-                [group.steps[i] for i in moved],
-                foreach=False,
-                capturable=False,
-                differentiable=False,
-                fused=True,
-                grad_scale=None,
-                found_inf=None,
-                has_complex=False,
-                amsgrad=False,
+                steps,
+                lr=group.lr,
                 beta1=_BETAS[0],
                 beta2=_BETAS[1],
-                lr=group.lr,
                 weight_decay=self.settings.weight_decay,
                 eps=_EPSILON,
+                amsgrad=False,
                 maximize=False,
             )
 

@@ -10,6 +10,8 @@ from setconv.errors import ParameterError
 from setconv.training.schedule import SCHEDULES, Schedule
 
 Optimizer = Literal["adamw", "adam"]
+Precision = Literal["float32", "bfloat16"]
+_EITHER = {"optimizer": ("adamw", "adam"), "precision": ("float32", "bfloat16")}
 PARAMETER_GROUPS = ("encoder", "setconv", "output")
 
 
@@ -33,6 +35,8 @@ class TrainingSettings:
         Looks without improvement before training stops; None never stops early.
     checkpoint_every : int
         Steps between two checkpoints.
+    precision : {"float32", "bfloat16"}
+        Of the large products; weights, loss and optimiser are float32 always.
     """
 
     max_steps: int
@@ -43,11 +47,14 @@ class TrainingSettings:
     eval_every: int = 100
     patience: int | None = None
     checkpoint_every: int = 100
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot work."""
-        if self.optimizer not in ("adamw", "adam"):
-            raise ParameterError(f'optimizer={self.optimizer!r}: choose "adamw" or "adam".')
+        for name, (one, other) in _EITHER.items():
+            given = getattr(self, name)
+            if given not in (one, other):
+                raise ParameterError(f'{name}={given!r}: choose "{one}" or "{other}".')
         if self.schedule not in SCHEDULES:
             names = ", ".join(map(repr, SCHEDULES))
             raise ParameterError(f"schedule={self.schedule!r}: choose one of {names}.")
@@ -58,6 +65,9 @@ class TrainingSettings:
                 raise ParameterError(f"{name}={getattr(self, name)!r}: give at least 1.")
         if self.patience is not None and self.patience < 1:
             raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
+        self._check_rates()
+
+    def _check_rates(self) -> None:
         if not self.weight_decay >= 0:
             raise ParameterError(f"weight_decay={self.weight_decay!r}: give 0 or more.")
         for group in PARAMETER_GROUPS:

@@ -1,0 +1,164 @@
+"""Layers whose gradients are written by hand, against automatic differentiation of plain forms."""
+
+import pytest
+import torch
+
+from setconv.nn import SetConvNetwork
+from setconv.nn.convolve import convolve
+from setconv.nn.dropout import draw_mask, drop, dropout_scale
+from setconv.nn.embed import embed_rows
+from setconv.nn.leave_one_out import cosine_margin
+from setconv.nn.precision import full_precision, multiply, product_dtype
+from setconv.nn.relu_layer import relu_layer
+from setconv.nn.stacked import StackedLinear
+
+EXACT = {"rtol": 1e-10, "atol": 1e-12}
+
+
+def noise(seed, *shape):
+    values = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return values.requires_grad_()
+
+
+def assert_same(found, expected, inputs):
+    """Values, and gradients of a sum with uneven factors, must agree."""
+    torch.testing.assert_close(found, expected, **EXACT)
+    factors = noise(99, *found.shape).detach()
+    gradients = [torch.autograd.grad((one * factors).sum(), inputs) for one in (found, expected)]
+    for mine, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, other, **EXACT)
+
+
+# ----------------------------------------------------------------------------- set convolution
+
+
+def convolution_inputs(groups, heads):
+    stack = groups * heads
+    shapes = [(groups, 6, 4), (stack, 1, 4), (stack, 4, 3), (stack, 4, 3), (stack, 1, 3)]
+    return [noise(seed, *shape) for seed, shape in enumerate(shapes)]
+
+
+@pytest.mark.parametrize(("groups", "heads"), [(1, 1), (3, 1), (1, 4), (2, 3)])
+def test_a_convolution_is_that_of_each_head_by_itself(groups, heads):
+    inputs = convolution_inputs(groups, heads)
+    rows, anchor, attention, weight, bias = inputs
+    expected = [
+        ((anchor[h] - rows[h // heads]) @ weight[h] + bias[h])
+        * (rows[h // heads] @ attention[h].softmax(dim=0))
+        for h in range(groups * heads)
+    ]
+    assert_same(convolve(*inputs), torch.stack(expected), inputs)
+    assert torch.autograd.gradcheck(convolve, inputs)
+
+
+def test_rows_embedded_by_one_layer_are_those_of_the_formula():
+    shapes = [(6, 4), (4,), (4, 3), (4, 3), (3,)]
+    inputs = [noise(seed, *shape) for seed, shape in enumerate(shapes)]
+    rows, anchor, attention, weight, bias = inputs
+    expected = ((anchor - rows) @ weight + bias) * (rows @ attention.softmax(dim=0))
+    assert_same(embed_rows(*inputs), expected, inputs)
+    assert torch.autograd.gradcheck(embed_rows, inputs)
+
+
+@pytest.mark.parametrize("form", [convolve, embed_rows])
+def test_attention_of_any_size_neither_overflows_nor_vanishes(form):
+    inputs = [one.detach() for one in convolution_inputs(1, 1)]
+    if form is embed_rows:
+        inputs = [one.squeeze(0) for one in inputs]
+        inputs[1], inputs[4] = inputs[1].squeeze(0), inputs[4].squeeze(0)
+    inputs[2] = inputs[2] * 1e3 + 1e6
+    expected = inputs[0] @ inputs[2].softmax(dim=-2)
+    found = form(*inputs) / ((inputs[1] - inputs[0]) @ inputs[3] + inputs[4])
+    torch.testing.assert_close(found, expected)
+
+
+# ---------------------------------------------------------------------------------- ReLU layer
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("stack", [None, 3])
+@pytest.mark.parametrize("n_others", [1, 2])
+def test_a_relu_layer_is_that_of_plain_operations(stack, share, n_others):
+    lead = () if stack is None else (stack,)
+    linear = StackedLinear(4, 6, stack=stack).double()
+    with torch.no_grad():
+        linear.bias.copy_(noise(3, *linear.bias.shape))
+    rows, others = noise(1, *lead, 5, 4), noise(2, *lead, n_others, 4)
+
+    def generator():
+        return torch.Generator().manual_seed(7)
+
+    found = relu_layer(linear, rows, others, share, generator())
+    expected = drop(torch.relu(linear(rows)), share, generator()), torch.relu(linear(others))
+    inputs = [rows, others, linear.weight, linear.bias]
+    together = [torch.cat(pair, dim=-2) for pair in (found, expected)]
+    assert_same(*together, inputs)
+
+
+def test_a_mask_keeps_its_share_whatever_the_number_of_values():
+    like = torch.zeros(())
+    for size in (1, 7, 8, 9, 100_000):
+        mask = draw_mask((size,), like, 0.3, torch.Generator().manual_seed(size))
+        assert mask.shape == (size,)
+        assert set(mask.unique().tolist()) <= {0.0, 1.0}
+    assert float(mask.mean()) == pytest.approx(0.7, abs=0.01)
+    assert dropout_scale(0.3) * (1 - round(0.3 * 256) / 256) == pytest.approx(1)
+    assert draw_mask((3,), like, 0.0, torch.Generator()) is None
+    assert draw_mask((3,), like, 0.3, None) is None
+
+
+# ------------------------------------------------------------------------------- cosine margin
+
+
+def test_the_gradient_of_the_cosine_margin_is_that_of_finite_differences():
+    side = torch.tensor([0, 0, 1, 0, 1, 1, 0])
+    member = torch.stack([side == 0, side == 1]).double() * noise(5, 2, 7).detach().abs()
+    average = (member / member.sum(dim=-1, keepdim=True)).expand(3, 1, 2, 7)
+    embedded = noise(6, 3, 2, 7, 5)
+    assert torch.autograd.gradcheck(lambda one: cosine_margin(one, average), [embedded])
+
+
+# ---------------------------------------------------------------------------------- bfloat16
+
+
+def test_products_are_of_low_precision_exactly_under_autocast():
+    left, right = noise(1, 8, 8).detach().float(), noise(2, 8, 8).detach().float()
+    assert product_dtype(left) is None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert product_dtype(left) is torch.bfloat16
+        assert product_dtype(left.double()) is None
+        with full_precision(left):
+            assert product_dtype(left) is None
+    low = multiply(left, right, torch.bfloat16)
+    assert low.dtype == torch.float32
+    assert torch.equal(low, (left.bfloat16() @ right.bfloat16()).float())
+    torch.testing.assert_close(low, left @ right, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"hidden": (5,)}, {"similarity": "dot", "output": 6}, {"encoder": ()}], ids=str
+)
+def test_under_autocast_margins_and_gradients_are_float32_and_close(options):
+    generator = torch.Generator().manual_seed(0)
+    small = {"encoder": (16,), "out_features": 8, "n_heads": 3, "n_members": 2}
+    network = SetConvNetwork(6, **{**small, **options}, generator=generator)
+    rows = torch.rand(2, 2, 8, 6, generator=generator)
+    anchors = torch.rand(6, 1, 6, generator=generator)
+    side = torch.arange(8) % 2
+    member = torch.stack([side == 0, side == 1]).float()
+    average = (member / member.sum(dim=-1, keepdim=True)).expand(6, 1, 2, 8)
+    results = []
+    for low in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+            margin = network(rows, anchors, average)
+        assert margin.dtype == torch.float32
+        margin.square().sum().backward()
+        gradients = [one.grad for one in network.parameters() if one.grad is not None]
+        assert all(one.dtype == torch.float32 for one in gradients)
+        results.append((margin.detach(), torch.cat([one.flatten() for one in gradients])))
+    (exact, exact_gradient), (low_margin, low_gradient) = results
+    assert float((low_margin - exact).norm() / exact.norm()) < 0.05
+    assert not torch.equal(low_margin, exact)
+    cosine = torch.nn.functional.cosine_similarity(low_gradient, exact_gradient, dim=0)
+    assert float(cosine) > 0.98
