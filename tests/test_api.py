@@ -171,6 +171,30 @@ NAMES = {
         "open_writer",
     ],
     "setconv.report": ["ReportPage", "make_report"],
+    "setconv.sparse": [
+        "Front",
+        "Projecting",
+        "Projection",
+        "SparseLines",
+        "Unpacked",
+        "as_sparse",
+        "fit_lines",
+        "fit_projection",
+        "make_front",
+    ],
+    "setconv.storage": [
+        "SMALL",
+        "Batch",
+        "DiskRows",
+        "Prefetcher",
+        "RowSubset",
+        "Source",
+        "column_names",
+        "is_stored",
+        "open_source",
+        "read_batches",
+        "write_predictions",
+    ],
     "setconv.text": [
         "CacheInfo",
         "EmbeddingCache",
@@ -190,6 +214,7 @@ DEFAULTS = {
     "objective": "balanced",
     "scaling": "auto",
     "clip": 5.0,
+    "projection": "auto",
     "encoder": "auto",
     "out_features": "auto",
     "hidden": (),
@@ -217,6 +242,7 @@ DEFAULTS = {
     "eval_every": 50,
     "patience": 10,
     "monitor": "loss",
+    "precision": "float32",
     "device": "auto",
     "batch_size": 8192,
     "warm_start": False,
@@ -224,6 +250,7 @@ DEFAULTS = {
     "callbacks": (),
     "checkpoint_dir": None,
     "checkpoint_every": 100,
+    "scratch_dir": None,
     "random_state": None,
 }
 
@@ -234,6 +261,7 @@ METHODS = {
     "predict": ["X"],
     "predict_proba": ["X"],
     "predict_with_proba": ["X"],
+    "predict_to": ["X", "path", "keep"],
     "predict_out_of_fold": [],
     "decision_function": ["X"],
     "score_function": ["X"],
@@ -255,12 +283,12 @@ LAYERS = [
     {"classifier"},
     {"prediction"},
     {"saving"},
-    {"fitting", "saved_views", "upgrade"},
+    {"fitting", "saved_parts", "saved_views", "upgrade"},
     {"judging"},
     {"bench"},
-    {"card", "model", "parameters", "persistence"},
+    {"card", "model", "parameters", "persistence", "predicted", "stored"},
     {"training"},
-    {"discriminant", "layout"},
+    {"discriminant", "feeds", "layout", "sparse"},
     {
         "anchors",
         "explain",
@@ -268,11 +296,14 @@ LAYERS = [
         "inputs",
         "metrics",
         "presets",
-        "records",
         "representatives",
         "scaling",
     },
-    {"decisions", "episodes", "files", "folds", "nn", "rows", "views"},
+    {"decisions", "episodes", "folds", "nn", "views"},
+    {"rows"},
+    {"storage"},
+    {"records"},
+    {"files"},
     {"checks", "names", "needs"},
     {"_version", "errors"},
 ]
@@ -286,6 +317,8 @@ ALONE = {
     "records": {"errors", "files", "names", "needs"},
     "metrics": {"errors"},
     "nn": {"errors"},
+    "sparse": {"heads"},
+    "storage": {"errors", "names", "needs", "records"},
 }
 
 ERRORS = {
@@ -493,7 +526,8 @@ def test_no_module_imports_itself_through_others():
 
 
 # The command line answers --help before torch is there; the cache and a saved model are opened
-# without what only some of them need; a study's worker imports what its methods need.
+# without what only some of them need; a study's worker imports what its methods need; rows on disk
+# need pyarrow only if they are Arrow's.
 LAZY = {
     "setconv",
     "setconv.experiment",
@@ -502,6 +536,7 @@ LAZY = {
     "setconv.experiment.protocol.loading",
     "setconv.experiment.protocol.methods",
     "setconv.loading",
+    "setconv.storage.arrow",
     "setconv.text",
 }
 

@@ -152,17 +152,32 @@ def test_rows_of_a_wrong_shape_are_refused(X, y, bad):
         small().fit(rows, y)
 
 
-@pytest.mark.parametrize("kind", ["csr_matrix", "csc_array"])
-def test_sparse_rows_are_refused_with_the_way_to_make_them_dense(model, X, y, kind):
-    rows = getattr(sparse, kind)(X)
+@pytest.mark.parametrize(
+    ("value", "kind"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+@pytest.mark.parametrize("form", ["csr_matrix", "csc_array", "coo_matrix", "coo_array"])
+def test_a_value_of_sparse_rows_that_is_not_finite_is_refused_with_its_place(
+    model, X, y, value, kind, form
+):
+    X[:17, 5] = 0  # what is stored before it does not count
+    X[17, 5] = value
+    X[90, 2] = value
+    rows = getattr(sparse, form)(X)
     for call in (lambda: small().fit(rows, y), lambda: model.predict(rows)):
-        with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray\(\)"):
+        with refuses(DataError, kind, "row 17", "column 5", "replace"):
             call()
 
 
-def test_sparse_rows_are_refused_with_an_error_of_setconv(X, y):
-    with pytest.raises(SetConvError):
-        small().fit(sparse.csr_matrix(X), y)
+@pytest.mark.parametrize("method", ["predict", "transform", "partial_fit"])
+def test_sparse_rows_of_another_width_than_in_the_fit_are_refused(model, X, y, method):
+    rows = sparse.csr_matrix(X[:, :3])
+    with refuses(DataError, "X has 3 features", "expecting 8"):
+        getattr(model, method)(*((rows, y) if method == "partial_fit" else (rows,)))
+
+
+def test_complex_sparse_rows_are_refused(X, y):
+    with refuses(DataError, "Complex"):
+        small().fit(sparse.csr_matrix(X.astype(complex)), y)
 
 
 @pytest.mark.parametrize("kind", ["pandas_frame", "polars_frame"])

@@ -43,7 +43,8 @@ EXPECTED = {
 
 def expected_failures(estimator):
     (name,) = (name for name, one in ESTIMATORS.items() if one is estimator)
-    everywhere = {"check_sample_weight_equivalence_on_dense_data": EPISODIC}
+    kinds = ("dense", "sparse")
+    everywhere = {f"check_sample_weight_equivalence_on_{kind}_data": EPISODIC for kind in kinds}
     return {**everywhere, **EXPECTED[name]}
 
 

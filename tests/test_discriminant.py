@@ -27,7 +27,13 @@ def fit(X, codes, left_out=None, weights=None, classes=2):
     if left_out is None:
         left_out = np.zeros((1, len(X)), bool)
     weights = np.ones(len(X)) if weights is None else weights
-    return fit_discriminants(torch.from_numpy(X)[None], codes, weights, left_out, classes)
+    return fit_discriminants(
+        one_chunk(torch.from_numpy(X)[None]), codes, weights, left_out, classes
+    )
+
+
+def one_chunk(views):
+    return iter([(slice(0, views.shape[1]), views)])
 
 
 def test_the_weights_are_fishers_under_a_covariance_drawn_to_the_identity():
@@ -97,11 +103,26 @@ def test_constant_columns_and_classes_of_one_point_give_finite_weights():
 def test_members_with_other_views_score_their_own():
     X, codes = make_rows()
     views = torch.from_numpy(np.stack([X, 2 * X]))
-    found = fit_discriminants(views, codes, np.ones(len(X)), np.zeros((3, len(X)), bool), 2)
+    none = np.zeros((3, len(X)), bool)
+    found = fit_discriminants(one_chunk(views), codes, np.ones(len(X)), none, 2)
     scores = found(views, 3)
     # A discriminant does not care for the unit of its rows.
     assert torch.allclose(scores[0], scores[1], rtol=1e-3, atol=1e-3)
     assert torch.allclose(scores[0], scores[2])
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 149])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_that_come_in_chunks_give_the_same(size, classes):
+    X, codes = make_rows(classes)
+    views = torch.from_numpy(np.stack([X, X**2]))
+    rng = np.random.default_rng(0)
+    known = codes, rng.random(len(X)) + 0.5, rng.random((3, len(X))) < 0.3, classes
+    starts = range(0, len(X), size)
+    chunks = ((slice(start, start + size), views[:, start : start + size]) for start in starts)
+    whole, parts = fit_discriminants(one_chunk(views), *known), fit_discriminants(chunks, *known)
+    torch.testing.assert_close(parts.weights, whole.weights, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(parts.intercepts, whole.intercepts, rtol=1e-4, atol=1e-4)
 
 
 def test_the_share_is_that_of_the_spread_of_left_out_scores():

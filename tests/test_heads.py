@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setconv.episodes import EpisodeSampler
 from setconv.heads import ABSENT, count_heads, head_sides, side_weights
 from setconv.layout import HeadEpisodes
 
@@ -277,3 +278,20 @@ def test_episodes_of_members_can_be_skipped(sharing):
     draws = [first.draw() for _ in range(4)]
     again.skip(3)
     np.testing.assert_array_equal(again.draw(), draws[3])
+
+
+@pytest.mark.parametrize("skipped", [0, 3, 16, 40])
+def test_episodes_that_are_drawn_ahead_are_those_that_are_drawn_one_by_one(skipped):
+    codes, episodes = make_episodes([30, 11, 2], "shared")
+    sampler = EpisodeSampler(
+        codes,
+        support_size=12,
+        n_queries=3,
+        n_episodes=4,
+        query_source="disjoint",
+        random_state=[0, 0],
+    )
+    expected = [np.concatenate(sampler.draw(), axis=1) for _ in range(skipped + 40)]
+    episodes.skip(skipped)
+    for one in expected[skipped:]:
+        np.testing.assert_array_equal(episodes.draw(), one)

@@ -14,6 +14,7 @@ from sklearn.datasets import make_classification
 import setconv.fitting
 from setconv import SetConvClassifier, load
 from setconv.decisions import fit_rule
+from setconv.feeds import MemoryFeed
 from setconv.layout import HeadEpisodes, Layout
 from setconv.metrics import report
 from setconv.nn import SetConvNetwork
@@ -364,8 +365,9 @@ def test_members_trained_together_are_those_trained_alone(classes, sharing, weig
         stub = SimpleNamespace(draw=lambda: next(dealt))
         halves = np.full((len(its_anchors), 2), 0.5)
         loss = EpisodeLoss.build(layout, halves, torch.device("cpu"))
+        feed = MemoryFeed(rows, one.n_members)
         trainer = Trainer(
-            one, rows, its_anchors, stub, loss, settings, seed=0, row_weights=row_weights
+            one, feed, its_anchors, stub, loss, settings, seed=0, row_weights=row_weights
         )
         return trainer.run().loss
 

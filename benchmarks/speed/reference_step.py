@@ -1,7 +1,5 @@
 """A training step of the preset REFERENCE against the authors' computation written out.
 
-    python benchmarks/speed/reference_step.py
-
 "literal" is a plain torch program: encoder 1024-512 with ReLU, SetConv 512-256 by its
 N x d x d_o kernel, output 256-128 with ReLU, dot products, cross-entropy, and Adam with three
 learning rates, on one episode of 64 rows whose first row of each class is the query. Both take
@@ -11,7 +9,6 @@ optimiser alone: no layer between them, however fast, brings the ratio above it.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -113,7 +110,7 @@ class Turns(Callback):
 
     def __init__(self, jobs: dict[str, Callable[[], None]]) -> None:
         self.jobs = jobs
-        self.seconds: dict[str, list[float]] = {"step": [], **{name: [] for name in jobs}}
+        self.seconds: dict[str, list[float]] = {"ours": [], **{name: [] for name in jobs}}
         self._started = 0.0
 
     def on_fit_begin(self, state: TrainingState) -> None:  # noqa: ARG002
@@ -121,34 +118,31 @@ class Turns(Callback):
 
     def on_step_end(self, state: TrainingState) -> None:
         if state.step % _TURN >= _WARM_UP:
-            self.seconds["step"].append(time.perf_counter() - self._started)
+            self.seconds["ours"].append(time.perf_counter() - self._started)
         elif state.step % _TURN == 0:
             for name, job in self.jobs.items():
                 self.seconds[name] += [seconds(job) for _ in range(2 * _WARM_UP)][_WARM_UP:]
         self._started = time.perf_counter()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=100)
-    steps = parser.parse_args().steps
+def measure(turns: int) -> dict[str, float]:
+    """Return the median seconds of our step ("ours"), the literal one and the cap.
+
+    Parameters
+    ----------
+    turns : int
+        Each is twenty of our steps.
+    """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, FEATURES), dtype=np.float32)
     y = rng.random(4000) < MINORITY
-    turns = Turns({"literal": literal_step(), "bound": bound()})
-    shorter = {"max_steps": steps, "early_stopping": False, "post_size": None}
+    watch = Turns({"literal": literal_step(), "cap": bound()})
+    shorter = {
+        "max_steps": 2 * _TURN * turns,
+        "early_stopping": False,
+        "post_size": None,
+    }
     SetConvClassifier(
-        **{**presets.REFERENCE, **shorter}, callbacks=[turns], progress=False, random_state=0
+        **{**presets.REFERENCE, **shorter}, callbacks=[watch], progress=False, random_state=0
     ).fit(X, y)
-    found = {name: statistics.median(values) for name, values in turns.seconds.items()}
-    print(f"{torch.get_num_threads()} threads, REFERENCE at d={FEATURES}, one episode of {SIZE}")
-    for name, value in found.items():
-        print(f"{name:8} {value * 1e3:8.2f} ms")
-    print(
-        f"the step is {found['literal'] / found['step']:.1f} times as fast as the literal one; "
-        f"the cap is {found['literal'] / found['bound']:.1f}"
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return {name: statistics.median(values) for name, values in watch.seconds.items()}

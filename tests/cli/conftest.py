@@ -1,6 +1,7 @@
 """Files as users have them, and a model that was fitted from the command line."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -59,26 +60,74 @@ def write_features(path, n_rows=160, seed=0):
     return write_csv(path, rows, ("customer_id", "amount", "age", "country", "status"))
 
 
-@pytest.fixture(scope="session")
-def setconv(tmp_path_factory):
-    """Run the command line as a user would, in a process of its own."""
-    cache = tmp_path_factory.mktemp("cache")
+class Done:
+    """What a command left: its exit code, and what it printed."""
 
-    def run(*arguments, stdin=None, check=0, cwd=None):
+    def __init__(self, code, out, err):
+        self.returncode, self.stdout = code, out
+        self.out, self.err = out.decode(), " ".join(err.decode().split())
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    cache = tmp_path_factory.mktemp("cache")
+    return {**os.environ, "SETCONV_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="session")
+def start_anew(environment):
+    """Run the command line as a user would, in a new process."""
+
+    def run(*arguments, stdin=None, cwd=None):
+        command = [sys.executable, "-m", "setconv", *map(str, arguments)]
         done = subprocess.run(
-            [sys.executable, "-m", "setconv", *map(str, arguments)],
-            input=stdin,
-            capture_output=True,
-            timeout=240,
-            cwd=cwd,
-            env={**os.environ, "SETCONV_CACHE": str(cache), "OMP_NUM_THREADS": "1"},
+            command, input=stdin, capture_output=True, timeout=240, cwd=cwd, env=environment
         )
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert check is None or done.returncode == check, (done.returncode, out, err)
-        done.out, done.err = out, " ".join(err.split())
-        return done
+        return Done(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def fork_off(environment, tmp_path_factory):
+    """The same from a process that has imported torch already: most of the time of a command."""
+    place = tmp_path_factory.mktemp("forked")
+    files = [place / name for name in ("stdin", "stdout", "stderr")]
+    (take_order, give_order), (take_answer, give_answer) = os.pipe(), os.pipe()
+    program = Path(__file__).with_name("forking.py")
+    server = subprocess.Popen(
+        [sys.executable, str(program), str(take_order), str(give_answer)],
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        pass_fds=(take_order, give_answer),
+    )
+    os.close(take_order)
+    os.close(give_answer)
+
+    def run(*arguments, stdin=None, cwd=None):
+        for path, content in zip(files, (stdin or b"", b"", b""), strict=True):
+            path.write_bytes(content)
+        order = {"arguments": [*map(str, arguments)], "cwd": str(cwd or Path.cwd())}
+        orders.write(json.dumps({**order, "files": [*map(str, files)]}) + "\n")
+        orders.flush()
+        return Done(int(answers.readline()), *(path.read_bytes() for path in files[1:]))
+
+    with os.fdopen(give_order, "w") as orders, os.fdopen(take_answer) as answers:
+        yield run
+    server.wait()
+
+
+@pytest.fixture(scope="session")
+def setconv(request):
+    """Run a command and check its exit code."""
+    run = request.getfixturevalue("fork_off" if hasattr(os, "fork") else "start_anew")
+
+    def checked(*arguments, stdin=None, check=0, cwd=None):
+        done = run(*arguments, stdin=stdin, cwd=cwd)
+        assert check is None or done.returncode == check, (done.returncode, done.out, done.err)
+        return done
+
+    return checked
 
 
 @pytest.fixture(scope="session")
@@ -95,10 +144,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def fitted(setconv, folder):
+def fitted(start_anew, folder):
     """What `setconv fit` printed, and the folder of its model."""
     model = folder / "model"
-    done = setconv("fit", folder / "train.csv", "--encoder", "tfidf", "-o", model, "--json")
+    done = start_anew("fit", folder / "train.csv", "--encoder", "tfidf", "-o", model, "--json")
+    assert done.returncode == 0, done.err
     return done, model
 
 

@@ -6,6 +6,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from setconv.errors import ParameterError
+from setconv.feeds import MemoryFeed
 from setconv.layout import HeadEpisodes
 from setconv.nn import SetConvNetwork
 from setconv.training.loop import Trainer
@@ -42,7 +43,8 @@ def train(precision):
     anchors = torch.zeros(1, 1, 12)
     settings = TrainingSettings(60, lr=0.01, precision=precision)
     everything = torch.from_numpy(rows)
-    trainer = Trainer(network, everything[None], anchors, episodes, loss, settings, seed=0)
+    feed = MemoryFeed(everything[None], 1)
+    trainer = Trainer(network, feed, anchors, episodes, loss, settings, seed=0)
     assert np.isfinite(trainer.run().loss)
     member = torch.from_numpy(np.stack([codes == 0, codes == 1])).float()
     average = (member / member.sum(dim=-1, keepdim=True)).view(1, 1, 2, -1)

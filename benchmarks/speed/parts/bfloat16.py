@@ -15,7 +15,7 @@ class Sizes(NamedTuple):
     rows: int = 12_000
     features: int = 1024
     new: int = 20_000
-    turns: int = 3
+    turns: int = 1
     steps: int | Literal["auto"] = "auto"
 
 

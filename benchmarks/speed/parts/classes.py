@@ -19,7 +19,7 @@ class Sizes(NamedTuple):
     rows: int = 12_000
     features: int = 1024
     classes: int = 8
-    turns: int = 3
+    turns: int = 1
     fit_steps: int | Literal["auto"] = "auto"
     paper_steps: int = 300
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.speed.made import CHUNK, dense_chunks, dense_rows
 from benchmarks.speed.processes import Alone, forget_peak, peak_gigabytes
 from benchmarks.speed.timing import seconds_of
-from setconv import SetConvClassifier
+from setconv import SetConvClassifier, stored
 from setconv.training import Callback, TrainingState
 
 LABEL = "label"
@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
     features: int = 1024
     in_memory: int = 200_000
     steps: int = 300
-    turns: int = 3
+    turns: int = 1
     equal_rows: int = 12_000
     equal_features: int = 128
     equal_steps: int = 100
@@ -138,6 +138,7 @@ def fit_in_memory(rows: int, features: int, steps: int) -> dict[str, float]:
 
 def difference(folder: Path, sizes: Sizes) -> float:
     """Return the largest difference of the scores after fits from disk and from memory."""
+    stored.IN_MEMORY = 0  # else so small a folder is read into memory
     X, y = dense_rows(sizes.equal_rows, sizes.equal_features)
     scores = [
         SetConvClassifier(max_steps=sizes.equal_steps, progress=False, random_state=0)

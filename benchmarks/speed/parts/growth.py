@@ -38,7 +38,7 @@ FULL = Sizes(
             "features", (10_000, 30_000, 100_000, 300_000, 1_000_000), _SPARSE
         ),
     },
-    turns=3,
+    turns=1,
 )
 QUICK = Sizes(
     {

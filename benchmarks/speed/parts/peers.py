@@ -23,7 +23,7 @@ class Sizes(NamedTuple):
     rows: int = 20_000
     new: int = 20_000
     features: tuple[int, ...] = (384, 1024)
-    turns: int = 3
+    turns: int = 1
     steps: int | Literal["auto"] = "auto"
 
 

@@ -20,7 +20,7 @@ class Sizes(NamedTuple):
     columns: int = 1_000_000
     non_zeros: int = 60
     new: int = 20_000
-    turns: int = 3
+    turns: int = 1
     steps: int | Literal["auto"] = "auto"
 
 

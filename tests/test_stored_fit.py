@@ -1,0 +1,557 @@
+"""Rows on disk: fit and predict as if they were in memory, and nothing is left behind."""
+
+import shutil
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+import setconv.feeds
+import setconv.stored
+from setconv import SetConvClassifier, load
+from setconv.errors import DataError, LabelError, ParameterError
+from setconv.storage import DiskRows, kinds
+from setconv.training import Callback
+
+N_ROWS, N_COLUMNS = 230, 12
+DESCRIPTORS = Path("/proc/self/fd")
+NAMES = [f"c{number}" for number in range(N_COLUMNS)]
+
+
+def make_rows(classes=2, seed=0, n=N_ROWS):
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(classes, n, p=[0.7, *[0.3 / (classes - 1)] * (classes - 1)])
+    codes[: 5 * classes] = np.arange(5 * classes) % classes
+    rows = rng.standard_normal((n, N_COLUMNS)) + 1.5 * np.eye(classes, N_COLUMNS)[codes]
+    return rows.astype(np.float32), np.array(["none", "fire", "storm"])[codes]
+
+
+def make_table(rows, labels):
+    """Features with the label among them, and texts that are no features."""
+    table = pa.table(dict(zip(NAMES, rows.T, strict=True)))
+    table = table.add_column(2, "label", pa.array(labels))
+    return table.append_column("id", pa.array([f"row {number}" for number in range(len(rows))]))
+
+
+def write_folder(folder, table):
+    folder.mkdir()
+    for number, start in enumerate(range(0, len(table), 100)):
+        part = table.slice(start, 100)
+        pq.write_table(part, folder / f"part-{number}.parquet", row_group_size=33)
+    return folder
+
+
+def write_file(path, table):
+    pq.write_table(table, path)
+    return path
+
+
+def small(**parameters):
+    values = {"n_members": 2, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 8}
+    values |= {"scaling": "standard", "random_state": 0, "progress": False}
+    return SetConvClassifier(**{**values, **parameters})
+
+
+ROWS, LABELS = make_rows()
+TABLE = make_table(ROWS, LABELS)
+THREE = make_rows(classes=3, seed=1)
+NEW = make_rows(seed=2, n=170)
+
+
+@pytest.fixture(autouse=True)
+def on_disk(monkeypatch):
+    """Let small files be large ones: nothing is read into memory, and batches are small."""
+    monkeypatch.setattr(setconv.stored, "IN_MEMORY", 0)
+    monkeypatch.setattr(setconv.stored, "_BATCH", 60)
+    monkeypatch.setattr(kinds, "SMALL", 0)
+
+
+@pytest.fixture
+def feeds_from_disk(monkeypatch):
+    """Count the feeds that read rows from disk."""
+    made = []
+
+    class Counted(setconv.feeds.DiskFeed):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(setconv.feeds, "DiskFeed", Counted)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folders of files that tests only read, by what is in them."""
+    base = tmp_path_factory.mktemp("stored")
+    tables = {"binary": TABLE, "three": make_table(*THREE), "new": make_table(*NEW)}
+    return {name: write_folder(base / name, table) for name, table in tables.items()}
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """The model that rows in memory give."""
+    return small().fit(ROWS, LABELS)
+
+
+def map_rows(path, rows, order="C", dtype=np.float32):
+    mapped = np.memmap(path, dtype, "w+", shape=rows.shape, order=order)
+    mapped[:] = rows
+    mapped.flush()
+    return np.memmap(path, dtype, "r", shape=rows.shape, order=order)
+
+
+SOURCES = {
+    "folder": lambda base, table: write_folder(base / "folder", table),
+    "text": lambda base, table: str(write_folder(base / "folder", table)),
+    "file": lambda base, table: write_file(base / "one.parquet", table),
+    "dataset": lambda base, table: ds.dataset(write_folder(base / "folder", table)),
+    "table": lambda _, table: table,
+    "memmap": lambda base, table: map_rows(base / "rows.bin", np.stack(table.select(NAMES), 1)),
+    "Fortran memmap": lambda base, table: map_rows(
+        base / "rows.bin", np.stack(table.select(NAMES), 1), order="F"
+    ),
+}
+
+
+def assert_same_model(one, other, rows=ROWS):
+    """The same weights, decisions and scores of an array."""
+    for name, tensor in one.network_.state_dict().items():
+        np.testing.assert_allclose(
+            tensor, other.network_.state_dict()[name], rtol=1e-5, atol=1e-6, err_msg=name
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an array has no names of columns
+        found, expected = (model.score_function(rows) for model in (one, other))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one.threshold_, other.threshold_, rtol=1e-4, atol=1e-5)
+    assert one.class_counts_.tolist() == other.class_counts_.tolist()
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert one.report_source_ == other.report_source_
+    assert [record["step"] for record in one.history_] == [
+        record["step"] for record in other.history_
+    ]
+
+
+def open_files():
+    """The names of all open files, where the system tells."""
+    return [str(one.readlink()) for one in DESCRIPTORS.glob("*") if one.is_symlink()]
+
+
+def assert_nothing_left(scratch):
+    """No file in the folder, none of it still open, and no thread."""
+    assert list(scratch.iterdir()) == []
+    assert not [name for name in open_files() if name.startswith(str(scratch))]
+    assert not [one for one in threading.enumerate() if one.name.startswith("setconv-prefetch")]
+
+
+# ------------------------------------------------------------------------------------- fitting
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_fit_from_disk_is_the_fit_from_memory(kind, tmp_path, in_memory, feeds_from_disk):
+    X = SOURCES[kind](tmp_path, TABLE)
+    mapped = "memmap" in kind
+    clf = small().fit(X, LABELS if mapped else "label")
+    assert len(feeds_from_disk) == 1, "rows were drawn from disk"
+    assert_same_model(clf, in_memory)
+    assert clf.n_features_in_ == N_COLUMNS
+    assert getattr(clf, "feature_names_in_", np.array(NAMES)).tolist() == NAMES
+    assert hasattr(clf, "feature_names_in_") is not mapped
+
+
+OPTIONS = {
+    "early stopping": {"early_stopping": True, "eval_every": 3, "validation_fraction": 0.2},
+    "a subset for the representatives": {"post_size": 80},
+    "an anchor from a subset": {"anchor": "subset"},
+    "several anchors": {"anchor": "kmeans"},
+    "a callable": {"anchor": lambda rows: np.median(rows, axis=0)},
+    "a linear part": {"linear_share": 0.4},
+    "one member": {"n_members": 1, "objective": None},
+    "separate heads": {"heads": "separate"},
+    "unscaled": {"scaling": None},
+    "dropout": {"dropout": 0.3, "input_dropout": 0.4},
+    "disjoint queries": {"query_source": "disjoint"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("problem", ["binary", "three"])
+def test_every_way_to_fit_gives_the_same_from_disk(folders, problem, name, feeds_from_disk):
+    rows, labels = (ROWS, LABELS) if problem == "binary" else THREE
+    clf = small(**OPTIONS[name])
+    from_disk = clone(clf).fit(folders[problem], "label")
+    assert len(feeds_from_disk) == 1
+    assert_same_model(from_disk, clone(clf).fit(rows, labels), rows)
+
+
+def test_weights_of_which_some_are_zero_and_groups(folders, feeds_from_disk):
+    rng = np.random.default_rng(0)
+    weights, groups = rng.integers(0, 3, N_ROWS).astype(float), np.arange(N_ROWS) // 5
+    given = {"sample_weight": weights, "groups": groups}
+    clf = small(early_stopping=True, eval_every=4)
+    from_disk = clone(clf).fit(folders["binary"], "label", **given)
+    assert len(feeds_from_disk) == 1
+    assert_same_model(from_disk, clone(clf).fit(ROWS, LABELS, **given))
+
+
+def test_labels_come_from_a_column_or_from_an_array(folders, in_memory):
+    # An array of labels leaves the column of texts out of the features by itself.
+    assert_same_model(small().fit(folders["binary"], LABELS), in_memory)
+
+
+@pytest.mark.parametrize("form", ["path", "array", "table"])
+def test_validation_rows_come_from_wherever(folders, form):
+    X_val = {"path": folders["new"], "array": NEW[0], "table": make_table(*NEW)}[form]
+    y_val = NEW[1] if form == "array" else "label"
+    clf = small(eval_every=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from_disk = clone(clf).fit(folders["binary"], "label", X_val=X_val, y_val=y_val)
+    other = clone(clf).fit(ROWS, LABELS, X_val=NEW[0], y_val=NEW[1])
+    assert_same_model(from_disk, other)
+    assert from_disk.report_.confusion.tolist() == other.report_.confusion.tolist()
+    looks = [one["validation"] for one in from_disk.history_ if "validation" in one]
+    assert looks == pytest.approx(
+        [one["validation"] for one in other.history_ if "validation" in one], rel=1e-4
+    )
+
+
+def test_auto_scaling_standardises_rows_on_disk(folders, in_memory):
+    assert_same_model(small(scaling="auto").fit(folders["binary"], "label"), in_memory)
+
+
+def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk):
+    monkeypatch.setattr(setconv.stored, "IN_MEMORY", 1 << 28)
+    clf = small(scaling="auto", n_members=3).fit(folders["binary"], "label")
+    assert not feeds_from_disk
+    assert_same_model(clf, small(scaling="auto", n_members=3).fit(ROWS, LABELS))
+
+
+def test_a_small_memmap_is_an_array(tmp_path, monkeypatch, feeds_from_disk, in_memory):
+    monkeypatch.setattr(kinds, "SMALL", 10**6)
+    mapped = map_rows(tmp_path / "rows.bin", ROWS)
+    assert_same_model(small().fit(mapped, LABELS), in_memory)
+    assert not feeds_from_disk
+
+
+def test_a_fit_from_disk_can_be_repeated_and_warmed_up(folders):
+    clf = small(warm_start=True).fit(folders["binary"], "label")
+    other = small(warm_start=True).fit(ROWS, LABELS)
+    assert_same_model(clf.fit(folders["binary"], "label"), other.fit(ROWS, LABELS))
+
+
+class Interrupt(Callback):
+    def __init__(self, error, step=5):
+        self.error, self.step = error, step
+
+    def on_step_end(self, state):
+        if state.step == self.step:
+            raise self.error
+
+
+@pytest.mark.parametrize("problem", ["binary", "three"])
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(folders, problem, tmp_path):
+    rows = ROWS if problem == "binary" else THREE[0]
+    settings = {"checkpoint_every": 2, "early_stopping": True, "eval_every": 3}
+    whole = small(**settings).fit(folders[problem], "label")
+    clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt(KeyboardInterrupt())])
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(folders[problem], "label")
+    clf.set_params(callbacks=()).fit(folders[problem], "label", resume_from=tmp_path)
+    assert clf.history_ == whole.history_
+    scores = [one.score_function(folders[problem]) for one in (clf, whole)]
+    assert np.array_equal(*scores)
+    assert_same_model(clf, whole, rows)
+    with pytest.raises(ValueError, match="other data"):
+        clf.fit(folders["new"], "label", resume_from=tmp_path)
+
+
+# ------------------------------------------------------------------------------- new rows
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_new_rows_join_the_representatives_from_disk(kind, tmp_path):
+    clf, other = (small().fit(ROWS, LABELS) for _ in range(2))
+    clf.feature_names_in_ = np.array(NAMES, dtype=object)
+    X = SOURCES[kind](tmp_path, make_table(*NEW))
+    y = NEW[1] if "memmap" in kind else "label"
+    clf.partial_fit(X, y)
+    other.partial_fit(*NEW)
+    assert_same_model(clf, other)
+    np.testing.assert_allclose(clf.representatives_, other.representatives_, rtol=1e-5, atol=1e-6)
+    clf.post_train(X, y)
+    other.post_train(*NEW)
+    assert_same_model(clf, other)
+    np.testing.assert_allclose(clf.representatives_, other.representatives_, rtol=1e-5, atol=1e-6)
+
+
+def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folders):
+    with pytest.raises(DataError, match="call fit"):
+        small().partial_fit(folders["binary"], "label", classes=["fire", "none"])
+
+
+# ---------------------------------------------------------------------------------- prediction
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "decision_function", "score_function", "transform"]
+)
+def test_predictions_of_files_are_those_of_arrays(kind, method, tmp_path, in_memory):
+    X = SOURCES[kind](tmp_path, make_table(*NEW))
+    # A model without names of columns takes all columns of numbers.
+    assert np.array_equal(getattr(in_memory, method)(X), getattr(in_memory, method)(NEW[0]))
+
+
+@pytest.fixture
+def model(folders):
+    return small().fit(folders["binary"], "label")
+
+
+def test_predictions_of_files_raise_no_warning(model, folders, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(folders["new"])
+        model.transform(folders["new"])
+        model.predict_to(folders["new"], tmp_path / "out.parquet")
+
+
+def test_columns_are_found_by_their_names(model, folders, tmp_path):
+    expected = model.predict_proba(folders["new"])
+    rows, labels = NEW
+    table = make_table(rows, labels)
+    mixed = table.select([*NAMES[::-1], "label"]).append_column("more", pa.array(rows[:, 0] * 9))
+    assert np.array_equal(model.predict_proba(mixed), expected)
+    pq.write_table(mixed, tmp_path / "mixed.parquet")
+    assert np.array_equal(model.predict_proba(tmp_path / "mixed.parquet"), expected)
+    mixed_fit = model.partial_fit(mixed, "label").class_counts_
+    assert mixed_fit.sum() == N_ROWS + len(labels)
+
+
+def test_a_frame_with_the_names_of_the_file_is_taken(model, folders):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(NEW[0], columns=NAMES)
+    assert np.array_equal(model.predict_proba(frame), model.predict_proba(folders["new"]))
+    with pytest.raises(DataError, match="same order"):
+        model.predict(frame[NAMES[::-1]])
+
+
+def test_a_saved_model_knows_the_names_of_the_columns(model, folders, tmp_path):
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.feature_names_in_.tolist() == NAMES
+    assert loaded.scratch_dir is None
+    expected = model.predict_proba(folders["new"])
+    assert np.array_equal(loaded.predict_proba(folders["new"]), expected)
+
+
+def test_columns_that_are_not_there_are_named(model, tmp_path):
+    table = make_table(*NEW)
+    with pytest.raises(DataError, match="'c7'"):
+        model.predict(table.drop(["c7"]))
+    with pytest.raises(DataError, match="'c7'"):
+        model.partial_fit(table.drop(["c7"]), "label")
+    with pytest.raises(DataError, match="'c7'"):
+        model.predict_to(table.drop(["c7"]), tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["predict", "partial_fit", "post_train", "fit"])
+def test_another_number_of_columns_than_in_the_fit_is_refused(method, tmp_path):
+    clf = small().fit(map_rows(tmp_path / "rows.bin", ROWS), LABELS)
+    other = map_rows(tmp_path / "other.bin", ROWS[:, :5])
+    if method == "fit":
+        assert clf.fit(other, LABELS).n_features_in_ == 5
+        return
+    with pytest.raises(DataError, match=r"5 features.*expecting 12"):
+        getattr(clf, method)(*((other,) if method == "predict" else (other, LABELS)))
+
+
+def test_a_row_whose_score_is_too_large_is_named_by_its_place_in_the_file():
+    clf = small(scaling=None, similarity="dot", n_members=1, objective=None).fit(ROWS, LABELS)
+    rows = ROWS.copy()
+    rows[130] = 1e38
+    with pytest.raises(DataError, match="Row 130 "):
+        clf.predict(pa.table(dict(zip(NAMES, rows.T, strict=True))))
+
+
+# ------------------------------------------------------------------------ predictions to a file
+
+
+@pytest.mark.parametrize("kind", [*SOURCES, "array"])
+def test_predictions_go_to_a_file(kind, tmp_path, in_memory):
+    X = NEW[0] if kind == "array" else SOURCES[kind](tmp_path, make_table(*NEW))
+    out = tmp_path / "out" / "predicted.parquet"
+    out.parent.mkdir()
+    assert in_memory.predict_to(X, out) == 170
+    found = pq.read_table(out)
+    assert found.column_names == ["predicted_label", "probability_fire", "probability_none"]
+    labels, shares = in_memory.predict_with_proba(NEW[0])
+    assert found["predicted_label"].to_pylist() == labels.tolist()
+    assert np.array_equal(np.stack(found.columns[1:], axis=1), shares)
+    assert [path.name for path in out.parent.iterdir()] == ["predicted.parquet"]
+
+
+def test_columns_are_kept_as_they_are(model, folders, tmp_path):
+    out = tmp_path / "out.parquet"
+    assert model.predict_to(folders["new"], out, keep=["id", "label", "c3"]) == 170
+    found, table = pq.read_table(out), make_table(*NEW)
+    assert found.column_names[:4] == ["id", "label", "c3", "predicted_label"]
+    assert found.select(["id", "label", "c3"]).equals(table.select(["id", "label", "c3"]))
+    assert np.array_equal(np.stack(found.columns[4:], axis=1), model.predict_proba(folders["new"]))
+
+
+def test_numbers_as_labels_stay_numbers(folders, tmp_path):
+    codes = (LABELS == "fire").astype(np.int64)
+    clf = small().fit(folders["binary"], codes)
+    clf.predict_to(folders["new"], tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.schema.field("predicted_label").type == pa.int64()
+    assert found.column_names[1:] == ["probability_0", "probability_1"]
+
+
+@pytest.mark.parametrize("before", [None, b"what was there"], ids=["new", "replaced"])
+def test_after_an_error_the_file_is_as_it_was(model, tmp_path, before):
+    rows = NEW[0].copy()
+    rows[150, 4] = np.nan  # in the last batch
+    out = tmp_path / "out.parquet"
+    if before is not None:
+        out.write_bytes(before)
+    with pytest.raises(DataError, match=r"NaN.*150|150.*NaN"):
+        model.predict_to(make_table(rows, NEW[1]), out)
+    assert [path.name for path in tmp_path.iterdir()] == ([] if before is None else [out.name])
+    assert before is None or out.read_bytes() == before
+
+
+def test_columns_to_keep_that_cannot_be_are_refused(model, folders, in_memory, tmp_path):
+    out = tmp_path / "out.parquet"
+    with pytest.raises(DataError, match="'nothing'"):
+        model.predict_to(folders["new"], out, keep=["nothing"])
+    table = make_table(*NEW).append_column("predicted_label", pa.array(NEW[1]))
+    with pytest.raises(DataError, match=r"'predicted_label'.*rename"):
+        model.predict_to(table, out, keep=["predicted_label"])
+    with pytest.raises((DataError, ParameterError), match="keep"):
+        in_memory.predict_to(NEW[0], out, keep=["id"])
+    assert not out.exists()
+
+
+# ----------------------------------------------------------------------------- what is refused
+
+
+def test_labels_that_cannot_be_are_refused(folders, tmp_path):
+    with pytest.raises(DataError, match=r"no column 'labels'.*'label'"):
+        small().fit(folders["binary"], "labels")
+    with pytest.raises(LabelError, match=r"230 rows.*200 labels"):
+        small().fit(folders["binary"], LABELS[:200])
+    with pytest.raises(ParameterError, match="memmap has no named columns"):
+        small().fit(map_rows(tmp_path / "rows.bin", ROWS), "label")
+    with pytest.raises(DataError, match=r"In X_val or y_val.*'other'"):
+        small().fit(folders["binary"], "label", X_val=folders["new"], y_val="other")
+
+
+@pytest.mark.parametrize("scaling", ["normal", "pieces", ["standard", "normal"]])
+def test_a_scaling_that_sorts_columns_is_refused(folders, scaling, tmp_path):
+    with pytest.raises(ParameterError, match="rows on disk"):
+        small(scaling=scaling, scratch_dir=tmp_path).fit(folders["binary"], "label")
+    assert_nothing_left(tmp_path)
+
+
+def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(tmp_path):
+    rows = ROWS.copy()
+    rows[199, 7] = np.inf
+    for X, y in (
+        (make_table(rows, LABELS), "label"),
+        (map_rows(tmp_path / "rows.bin", rows), LABELS),
+    ):
+        with pytest.raises(DataError, match=r"(?s)(?=.*199)(?=.*7)"):
+            small().fit(X, y)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(DataError, match="nowhere"):
+        small().fit(tmp_path / "nowhere", "label")
+
+
+# ------------------------------------------------------------------------- nothing is left
+
+
+class Look(Callback):
+    """Sees what is open in the folder while the fit runs."""
+
+    def __init__(self, folder):
+        self.folder, self.found = folder, []
+
+    def on_step_end(self, _):
+        self.found = [name for name in open_files() if name.startswith(str(self.folder))]
+
+
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="needs Linux's list of open files")
+def test_the_copy_of_the_rows_is_in_the_given_folder_during_the_fit(folders, tmp_path):
+    look = Look(tmp_path)
+    small(scratch_dir=tmp_path, callbacks=[look]).fit(folders["binary"], "label")
+    assert len(look.found) == 1
+    assert_nothing_left(tmp_path)
+
+
+def test_a_memmap_is_read_where_it_lies(tmp_path, monkeypatch):
+    monkeypatch.setattr("setconv.storage.opening.Scratch", None)
+    opened = []
+    original = DiskRows.__init__
+    monkeypatch.setattr(
+        DiskRows, "__init__", lambda self, *given: (opened.append(self), original(self, *given))[1]
+    )
+    small().fit(map_rows(tmp_path / "rows.bin", ROWS), LABELS)
+    assert opened
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("stop")], ids=str)
+def test_after_an_interruption_nothing_is_left(folders, error, tmp_path):
+    clf = small(scratch_dir=tmp_path, callbacks=[Interrupt(error)])
+    with pytest.raises(type(error)):
+        clf.fit(folders["binary"], "label", X_val=folders["new"], y_val="label")
+    assert_nothing_left(tmp_path)
+    assert not hasattr(clf, "n_features_in_")
+
+
+def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, tmp_path):
+    rows = ROWS.copy()
+    rows[-1, 0] = np.nan
+    clf = small(scratch_dir=tmp_path)
+    for X, y in (
+        (make_table(rows, LABELS), "label"),
+        (folders["binary"], LABELS[:3]),
+        (folders["binary"], ["one"] * N_ROWS),
+    ):
+        with pytest.raises(DataError):
+            clf.fit(X, y)
+        assert_nothing_left(tmp_path)
+
+
+def test_new_rows_leave_nothing(model, folders, tmp_path):
+    model.set_params(scratch_dir=tmp_path)
+    model.partial_fit(folders["new"], "label")
+    assert_nothing_left(tmp_path)
+    model.post_train(folders["new"], "label")
+    assert_nothing_left(tmp_path)
+    with pytest.raises(LabelError):
+        model.partial_fit(folders["three"], "label")
+    assert_nothing_left(tmp_path)
+
+
+def test_a_folder_for_the_copy_that_is_not_there_is_refused(folders, tmp_path):
+    with pytest.raises(DataError, match="gone"):
+        small(scratch_dir=tmp_path / "gone").fit(folders["binary"], "label")
+
+
+def test_the_files_may_go_after_the_fit(tmp_path):
+    folder = write_folder(tmp_path / "folder", TABLE)
+    clf = small().fit(folder, "label")
+    shutil.rmtree(folder)
+    assert len(clf.predict(TABLE)) == N_ROWS
