@@ -102,15 +102,16 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
     n_queries : int, default=8
         Queries a class in an episode.
     n_episodes : int or "auto", default="auto"
-        Episodes a step and member; "auto" is 2 up to 2,000 rows and 4 above.
+        Episodes a step and member; "auto" is 2 up to 2,000 rows and 4 above, 1 for up to 500 rows
+        of up to 100 features, and fewer where many classes make an episode longer.
     query_source : {"leave_one_out", "disjoint", "support"}, default="leave_one_out"
         Whether all rows of an episode are queries, each against the others, or queries come on top
         of the support set or out of it; see `setconv.episodes.plan_quotas`, also for classes with
         very few rows.
     max_steps : int or "auto", default="auto"
-        Optimiser steps; "auto" is one for 20 rows, at least 300 (600 for more than 100 features)
-        and at most 1500. With 0 the weights stay as they are and only the representatives are
-        computed.
+        Optimiser steps; "auto" is one for 20 rows, at least 300 (200 for up to 500 rows, 600 for
+        more than 100 features) and at most 1500. With 0 the weights stay as they are and only the
+        representatives are computed.
     optimizer : {"adamw", "adam"}, default="adamw"
     lr : float, dict or "auto", default="auto"
         Peak learning rate, or one for each of "encoder", "setconv" and "output"; "auto" is 0.003

@@ -96,7 +96,9 @@ def fit_model(
     )
     seen = _see(parameters, train, warm, more[0])
     n_rows, n_inputs = seen.features.shape
-    plan = parameters.settle(n_rows, seen.kind_of_width, n_groups, has_lines=seen.has_lines)
+    plan = parameters.settle(
+        n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
+    )
     n_members = plan.n_members
     evidence = n_members > 1 or validation is not None
     check_objective(parameters.objective, classes, has_evidence=evidence)

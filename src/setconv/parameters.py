@@ -72,6 +72,7 @@ _INTEGERS = (
 _NUMBERS = ("temperature", "weight_decay", "validation_fraction")
 _MOST_LINEAR_COLUMNS = 4096
 _FEW_GROUPS = 50
+_SMALL_TABLE = 500  # rows up to which more steps, or longer ones, bring nothing
 _SPARSE_LINEAR_SHARE = 0.8
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
@@ -164,7 +165,13 @@ class FitParameters:
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     def settle(
-        self, n_rows: int, n_features: int, n_groups: int | None = None, *, has_lines: bool = False
+        self,
+        n_rows: int,
+        n_features: int,
+        n_groups: int | None = None,
+        *,
+        n_classes: int = 2,
+        has_lines: bool = False,
     ) -> Plan:
         """Return the numbers of the fit; what is "auto" follows the shape of the data.
 
@@ -173,6 +180,7 @@ class FitParameters:
         n_rows, n_features : int
             As the network sees them, after a projection.
         n_groups : int, optional
+        n_classes : int, default=2
         has_lines : bool, default=False
             Whether the linear part sees all columns of sparse rows, of which the network sees less.
         """
@@ -197,7 +205,7 @@ class FitParameters:
             encoder=settled(self.encoder, (128,) if few else (256,)),
             out_features=settled(self.out_features, 64 if few else 128),
             n_members=settled(self.n_members, 10 if n_rows <= 5000 else 5),
-            n_episodes=settled(self.n_episodes, 2 if n_rows <= 2000 else 4),
+            n_episodes=settled(self.n_episodes, self._automatic_episodes(n_rows, n_classes, few)),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
             linear_share=settled(
@@ -207,6 +215,15 @@ class FitParameters:
                 else automatic_linear_share(n_rows, n_features, n_groups),
             ),
         )
+
+    def _automatic_episodes(self, n_rows: int, n_classes: int, few_columns: bool) -> int:
+        """Return 1 to 4, or fewer: with many classes an episode has more rows, a step not more."""
+        small = few_columns and n_rows <= _SMALL_TABLE
+        episodes = 1 if small else 2 if n_rows <= 2000 else 4
+        if self.heads == "separate":
+            return episodes
+        binary = self.support_size + 2 * self.n_queries
+        return max(1, round(episodes * binary / (self.support_size + n_classes * self.n_queries)))
 
 
 @dataclass(frozen=True)
@@ -238,8 +255,9 @@ def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = 
 
 
 def automatic_steps(n_rows: int, few_columns: bool) -> int:
-    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 300 or 600, to 1500."""
-    return min(max(300 if few_columns else 600, n_rows // 20), 1500)
+    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 200 to 600, and to 1500."""
+    least = 600 if not few_columns else 200 if n_rows <= _SMALL_TABLE else 300
+    return min(max(least, n_rows // 20), 1500)
 
 
 def seed_from(random_state: Any) -> int:
