@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +31,14 @@ def check_kept(model: Any, kept: Iterable[str]) -> None:
         )
 
 
+Answer = Callable[[Any], tuple[NDArray[Any], NDArray[np.float64]]]
+
+
 def predicted_columns(
-    model: Any, rows: Any, present: NDArray[np.bool_] | None = None
+    model: Any,
+    rows: Any,
+    present: NDArray[np.bool_] | None = None,
+    answer: Answer | None = None,
 ) -> dict[str, Any]:
     """Return label and probabilities as Arrow arrays; null where a row is not present.
 
@@ -43,6 +49,8 @@ def predicted_columns(
         Those that are present.
     present : bool array, optional
         All by default.
+    answer : callable, optional
+        From rows to labels and probabilities; the model's `predict_with_proba` by default.
     """
     with needed("predicting to a file", "pyarrow", "cli"):
         import pyarrow as pa
@@ -52,7 +60,7 @@ def predicted_columns(
     labels = np.full(len(present), None, dtype=object)
     probabilities = np.full((len(present), len(model.classes_)), np.nan)
     if present.any():
-        decided, found = model.predict_with_proba(rows)
+        decided, found = (answer or model.predict_with_proba)(rows)
         labels[present], probabilities[present] = decided.tolist(), found
     kind = pa.array(model.classes_.tolist()).type
     columns = [pa.array(labels, type=kind)]
@@ -60,11 +68,11 @@ def predicted_columns(
     return dict(zip(column_names(model), columns, strict=True))
 
 
-def predicted_tables(model: Any, batches: Iterable[Batch]) -> Iterator[pa.Table]:
+def predicted_tables(model: Any, batches: Iterable[Batch], answer: Answer) -> Iterator[pa.Table]:
     """Yield for each batch the columns that it keeps, and its predictions."""
     with needed("predicting to a file", "pyarrow", "cli"):
         import pyarrow as pa
 
     for batch in batches:
         kept = {} if batch.extra is None else {n: batch.extra[n] for n in batch.extra.column_names}
-        yield pa.table(kept | predicted_columns(model, batch.rows))
+        yield pa.table(kept | predicted_columns(model, batch.rows, answer=answer))

@@ -77,9 +77,7 @@ class Predictions(TransformerMixin):
 
     def predict_with_proba(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
         """Return what `predict` and `predict_proba` return, from one pass over the rows."""
-        scores = self._scores(X)
-        chosen: Array = np.asarray(self.classes_)[self._rule.decide(scores)]
-        return chosen, self._rule.probabilities(scores)
+        return self._answer(self._scores(X))
 
     def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
         """Write labels and probabilities to a Parquet file, batch by batch.
@@ -103,7 +101,12 @@ class Predictions(TransformerMixin):
         """
         self._fitted_model()
         check_kept(self, keep)
-        return write_predictions(path, predicted_tables(self, batches_of(self, X, keep)))
+        model, batches = self._fitted_model(), batches_of(self, X, keep)
+
+        def answer(rows: Any) -> tuple[Array, NDArray[np.float64]]:
+            return self._answer(model.scores(rows, self.batch_size))
+
+        return write_predictions(path, predicted_tables(self, batches, answer))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
@@ -246,6 +249,11 @@ class Predictions(TransformerMixin):
     def _rule(self) -> DecisionRule:
         self._fitted_model()
         return self._judgement.rule
+
+    def _answer(self, scores: NDArray[np.float64]) -> tuple[Array, NDArray[np.float64]]:
+        """Return labels and probabilities."""
+        chosen: Array = np.asarray(self.classes_)[self._rule.decide(scores)]
+        return chosen, self._rule.probabilities(scores)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         model = self._fitted_model()
