@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
 from setconv import SetConvClassifier, presets
@@ -50,6 +51,9 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(list(ESTIMATORS.values()), expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
+    if getattr(check, "func", check).__name__.startswith("check_estimator_sparse"):
+        # Dozens of fits, of which only the forms of what goes in and comes out are looked at.
+        estimator = clone(estimator).set_params(max_steps=4)
     check(estimator)
 
 

@@ -191,6 +191,11 @@ class _Seen:
 
 def _see(parameters: FitParameters, train: Rows, warm: SetConvModel | None, seed: int) -> _Seen:
     rows = train.features
+    if warm is not None and issparse(rows) != warm.is_sparse:
+        raise ParameterError(
+            "warm_start=True, but one of the last fit and this one is on sparse rows and the other "
+            "is not: set warm_start=False to start anew."
+        )
     if not issparse(rows):
         return _Seen(rows)
     front = (

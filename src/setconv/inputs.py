@@ -56,6 +56,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
 def _tidy_sparse(rows: Any) -> csr_matrix:
     """Return a csr matrix whose rows are sorted and name each column once."""
     tidy = csr_matrix(rows)
+    if not tidy.has_canonical_format:
+        tidy = tidy.copy()  # the user's own stays as it is
+        tidy.sum_duplicates()
     if not np.isfinite(tidy.data).all():
         place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
         row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
@@ -64,9 +67,6 @@ def _tidy_sparse(rows: Any) -> csr_matrix:
             f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
             "or replace such values first."
         )
-    if not tidy.has_canonical_format:
-        tidy = tidy.copy()  # the user's own stays as it is
-        tidy.sum_duplicates()
     return tidy
 
 

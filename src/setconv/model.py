@@ -83,6 +83,11 @@ class SetConvModel:
         return next(self.network.parameters()).device
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether the model was fitted on sparse rows."""
+        return self.direct or self.front is not None
+
+    @property
     def n_features(self) -> int:
         """Number of columns of the rows that come in."""
         return int(self.anchors.shape[-1]) if self.front is None else self.front.n_features
@@ -165,9 +170,12 @@ class SetConvModel:
         ]
         return np.concatenate(parts)[: rows.shape[0]]
 
-    def scores(self, rows: Matrix, batch: int) -> NDArray[np.float64]:
-        """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads)."""
-        return self.average(self.member_scores(rows, batch))
+    def scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+        """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
+
+        ``first`` is the number of the first row, for error messages.
+        """
+        return self.average(self.member_scores(rows, batch, first))
 
     def average(
         self, raw: NDArray[np.float64], weights: NDArray[np.bool_] | None = None
@@ -185,14 +193,14 @@ class SetConvModel:
             total += aligned[:, member] * mark[:, None]
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
-    def member_scores(self, rows: Matrix, batch: int) -> NDArray[np.float64]:
+    def member_scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
         network, linear = self._score_parts(rows, batch)
         scores = network if linear is None else network + linear
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
             raise DataError(
-                f"Row {row} of X has values so large that its score is not finite: rescale the "
+                f"Row {first + row} of X has values so large that its score is not finite: rescale the "
                 'columns, or fit with scaling="auto".'
             )
         return scores

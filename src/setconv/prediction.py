@@ -103,8 +103,13 @@ class Predictions(TransformerMixin):
         check_kept(self, keep)
         model, batches = self._fitted_model(), batches_of(self, X, keep)
 
+        done = 0
+
         def answer(rows: Any) -> tuple[Array, NDArray[np.float64]]:
-            return self._answer(model.scores(rows, self.batch_size))
+            nonlocal done
+            scores = model.scores(rows, self.batch_size, done)
+            done += rows.shape[0]
+            return self._answer(scores)
 
         return write_predictions(path, predicted_tables(self, batches, answer))
 
@@ -257,7 +262,11 @@ class Predictions(TransformerMixin):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         model = self._fitted_model()
-        parts = [model.scores(batch.rows, self.batch_size) for batch in batches_of(self, X)]
+        parts: list[NDArray[np.float64]] = []
+        done = 0
+        for batch in batches_of(self, X):
+            parts.append(model.scores(batch.rows, self.batch_size, done))
+            done += batch.rows.shape[0]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _publish_decision(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from setconv import inputs
-from setconv.errors import DataError
+from setconv.errors import DataError, ParameterError
 from setconv.rows import Matrix
 from setconv.storage import Batch, is_stored, open_source, read_batches
 
@@ -61,6 +61,8 @@ def batches_of(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Bat
         Columns of a file that come with each batch.
     """
     if not is_stored(X):
+        if keep:
+            raise ParameterError(f"keep={list(keep)!r}: only a file or a table has named columns.")
         yield Batch(inputs.check_rows(estimator, X, reset=False))
         return
     with _bar(estimator.progress, "predicting") as moved:

@@ -1,63 +1,16 @@
 """Files as users have them, and a model that was fitted from the command line."""
 
-import csv
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers that test modules share
 
-INCIDENTS = ["fire in the {}", "crash on the {}", "the {} is burning", "accident near the {}"]
-CHATTER = [
-    "lovely {} today",
-    "my cat sleeps on the {}",
-    "reading about the {} again",
-    "who wants to see the {}",
-    "coffee first, then the {}",
-]
-PLACES = ["bridge", "market", "station", "school", "harbour", "museum", "tower", "park"]
-
-
-def make_rows(n_chatter=90, n_incidents=24):
-    """Texts with labels; the minority class has words of its own."""
-    rows = []
-    for number in range(n_chatter):
-        text = CHATTER[number % len(CHATTER)].format(PLACES[number * 5 % len(PLACES)])
-        rows.append((f"{text} no {number}", "chatter"))
-    for number in range(n_incidents):
-        text = INCIDENTS[number % len(INCIDENTS)].format(PLACES[number * 3 % len(PLACES)])
-        rows.append((f"{text} no {number}", "incident"))
-    np.random.default_rng(0).shuffle(rows)
-    return rows
-
-
-def write_csv(path, rows, head=("text", "label")):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(head)
-        writer.writerows(rows)
-    return path
-
-
-def write_features(path, n_rows=160, seed=0):
-    """Numbers with gaps, a category and an id; 20 rows are fraud."""
-    rng = np.random.default_rng(seed)
-    fraud = np.arange(n_rows) < 20
-    amount = rng.normal(100 + 200 * fraud, 20)
-    age = rng.integers(18, 80, n_rows).astype(object)
-    age[::13] = ""
-    country = np.where(rng.random(n_rows) < 0.5 + 0.4 * fraud, "XX", "NL")
-    order = rng.permutation(n_rows)
-    rows = [
-        [f"id-{number}", f"{amount[i]:.3f}", age[i], country[i], "fraud" if fraud[i] else "fine"]
-        for number, i in enumerate(order)
-    ]
-    return write_csv(path, rows, ("customer_id", "amount", "age", "country", "status"))
+from user_files import make_rows, write_csv, write_features
 
 
 class Done:

@@ -8,17 +8,17 @@ import time
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from user_files import write_csv
 
 
 @pytest.fixture
 def large(tmp_path):
     """Enough rows and columns that a fit takes some seconds."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 20))
-    y = np.where(X[:, 0] + rng.normal(size=3000) > 2, "rare", "common")
+    X = rng.normal(size=(1500, 6))
+    y = np.where(X[:, 0] + rng.normal(size=1500) > 2, "rare", "common")
     rows = [[*(f"{value:.4f}" for value in row), label] for row, label in zip(X, y, strict=True)]
-    return write_csv(tmp_path / "large.csv", rows, [*(f"x{i}" for i in range(20)), "label"])
+    return write_csv(tmp_path / "large.csv", rows, [*(f"x{i}" for i in range(6)), "label"])
 
 
 def test_an_interrupted_fit_resumes_to_the_same_model(large, tmp_path, setconv):

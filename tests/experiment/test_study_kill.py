@@ -40,7 +40,7 @@ def note(what, model):
 class SlowTree(DecisionTreeClassifier):
     def fit(self, X, y):
         note("begins", self)
-        time.sleep(0.2)
+        time.sleep(0.05)
         super().fit(X, y)
         note("ends", self)
         return self
@@ -50,10 +50,16 @@ class Broken(DecisionTreeClassifier):
         raise ValueError("it never works")
 """
 
-# Forked, so that what is imported once serves every run: the kill comes at a random moment.
+# Studies and their workers are forked, so that what is imported once serves every run, which is
+# then short; the kill comes at a random moment of it. The tests of `run` start workers as users do.
 PROGRAM = """
-import json, os, random, signal, sys, time
+import json, multiprocessing, os, random, signal, sys, time
+import pandas, slow_tree
 from setconv.experiment import Store, read_study, run_study
+from setconv.experiment.protocol import computing, loading, methods
+
+forked = multiprocessing.get_context("fork")
+multiprocessing.get_context = lambda _: forked
 
 study, folder, data, kills = read_study(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])
 
@@ -159,8 +165,8 @@ def test_what_was_finished_is_never_computed_again(place):
         notes = place / "run.notes"
         while not notes.exists() or notes.read_text().count("ends") < 3:
             assert process.poll() is None
-            time.sleep(0.05)
-        time.sleep(0.2)  # the answer of the third goes to the store
+            time.sleep(0.01)
+        time.sleep(0.1)  # the answer of the third goes to the store
         process.send_signal(signal.SIGKILL)
     finally:
         process.communicate()

@@ -1,7 +1,9 @@
 """Studies from beginning to end, on small data made here."""
 
 import json
+import multiprocessing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,11 +27,27 @@ from setconv.experiment.protocol.methods import build_method
 from setconv.experiment.protocol.planning import plan_cells
 from setconv.experiment.protocol.prepared import prepare
 from setconv.experiment.protocol.splits import make_split
+from setconv.experiment.running import pool
 from setconv.metrics import report
 
 LOGISTIC = MethodSpec("logistic", "logistic regression")
 TREE = MethodSpec("tree", estimator="sklearn.tree.DecisionTreeClassifier")
 QUICK = {"max_steps": 5, "n_members": 1, "objective": None}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_workers():
+    """Fork workers from a process that has imported all; the tests of `run` start them anew."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        yield
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["setconv.experiment.protocol.computing", "setconv", "setconv.classifier", "sklearn.tree"]
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "multiprocessing", SimpleNamespace(get_context=lambda _: context))
+        yield
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def encode(folder, model):
     from setconv.text import TextEncoder, cache_writer
 
     cache_writer._TEXTS = 20
-    TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(3000))
+    TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(1500))
 
 
 if __name__ == "__main__":

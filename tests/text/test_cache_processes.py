@@ -84,7 +84,7 @@ def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path
     wait_for_entries(cache, process, 40)
     kill(process)
     kept = cache.info().entries
-    texts = make_texts(3000)
+    texts = make_texts(1500)
     done = make(cache=cache).encode(texts)
     assert done.n_cached == kept
     np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)

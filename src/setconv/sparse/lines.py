@@ -63,6 +63,7 @@ def fit_lines(
         Rows that a member does not learn from.
     n_classes : int
     """
+    row_weights = row_weights / row_weights.mean()  # only ratios count
     everything = count_supports(rows, codes, row_weights, n_classes)
     sides = head_sides(codes, n_classes)
     scales, masses, penalties = [], [], []
@@ -77,7 +78,10 @@ def fit_lines(
         masses += [_balance(side, weights) for side in sides]
         penalties += [1 / max(int((weights > 0).sum()), 1)] * len(sides)
     scale, mass = np.concatenate(scales, axis=1), np.stack(masses, axis=1).astype(np.float32)
-    squares = sparse.csr_matrix((np.square(rows.data), rows.indices, rows.indptr), rows.shape)
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    squares = sparse.csr_matrix(
+        (np.square(rows.data, dtype=np.float64), rows.indices, rows.indptr), rows.shape
+    )
     lengths = np.sqrt(((squares @ np.square(scale)) * mass).sum(axis=0, dtype=np.float64))
     scale /= np.where(lengths > 0, lengths, 1).astype(np.float32)
     signs = np.tile(np.where(sides == 1, 1, -1), (len(left_out), 1)).T.astype(np.float32)

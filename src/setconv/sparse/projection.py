@@ -97,9 +97,13 @@ def fit_projection(
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return rows of length one; a row of zeros stays."""
-    squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(
+        numbers, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]
+    )
     factors = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = rows.data * np.repeat(factors, np.diff(rows.indptr))
+    scaled = rows.data * factors[numbers]
     return sparse.csr_matrix(
         (scaled.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
     )
