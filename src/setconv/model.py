@@ -200,8 +200,8 @@ class SetConvModel:
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
             raise DataError(
-                f"Row {first + row} of X has values so large that its score is not finite: rescale the "
-                'columns, or fit with scaling="auto".'
+                f"Row {first + row} of X has values so large that its score is not finite: rescale "
+                'the columns, or fit with scaling="auto".'
             )
         return scores
 

@@ -173,7 +173,7 @@ def test_a_default_step_draws_support_and_queries_of_each_class_for_each_member(
     shape = step.product_shape(SetConvClassifier(), rows=10_000, features=384, classes=2)
     assert shape == ([384, 256, 256], 4 * (64 + 2 * 8), 5)
     shape = step.product_shape(SetConvClassifier(), rows=10_000, features=384, classes=8)
-    assert shape == ([384, 256, 8 * 256], 4 * (64 + 8 * 8), 5)
+    assert shape == ([384, 256, 8 * 256], 2 * (64 + 8 * 8), 5)
 
 
 def test_separate_models_have_two_sides_and_products_of_their_own():

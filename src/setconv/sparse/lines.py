@@ -63,7 +63,7 @@ def fit_lines(
         Rows that a member does not learn from.
     n_classes : int
     """
-    row_weights = row_weights / row_weights.mean()  # only ratios count
+    row_weights = row_weights / row_weights[row_weights > 0].mean()  # only ratios count
     everything = count_supports(rows, codes, row_weights, n_classes)
     sides = head_sides(codes, n_classes)
     scales, masses, penalties = [], [], []
