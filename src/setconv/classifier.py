@@ -14,14 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from setconv import inputs
 from setconv.anchors import Anchor
 from setconv.episodes import QuerySource
-from setconv.errors import DataError, LabelError, NotFittedError
+from setconv.errors import DataError, NotFittedError
 from setconv.fitting import FitResult, fit_model
 from setconv.heads import HeadSharing
 from setconv.model import SetConvModel
 from setconv.nn.network import Similarity
 from setconv.parameters import FitParameters, seed_from
 from setconv.prediction import Predictions
-from setconv.rows import Matrix, Rows, StoredRows, choose
+from setconv.rows import Matrix, Rows, choose
 from setconv.scaling import Scaling
 from setconv.sparse import Projecting
 from setconv.stored import rows_of
@@ -29,11 +29,12 @@ from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
 from setconv.training.settings import Optimizer, Precision
 from setconv.training.validation import Monitor, split_validation
+from setconv.updating import Updates
 
 Array = NDArray[Any]
 
 
-class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
+class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
     """Classification when the class that matters is rare, by set convolution.
 
     The rows of each class are compressed into one representative by a permutation-invariant set
@@ -342,77 +343,6 @@ class SetConvClassifier(Predictions, ClassifierMixin, BaseEstimator):
             weights = inputs.check_weights(sample_weight, rows.shape[0])
             members = inputs.check_groups(groups, rows.shape[0])
             return self._fit(rows, labels, weights, members, validation, resume_from)
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Let new rows take part in the representatives, exactly.
-
-        The network, the anchor and the scaling stay as they were; the representatives become what
-        they would be with all rows seen so far. A batch may lack classes. On a new estimator the
-        first call needs ``classes``; rows are kept until every class has been seen, then the model
-        is fitted on them as `fit` does.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
-        y : array-like of shape (n_rows,) or str
-        classes : array-like of shape (n_classes,), optional
-            All labels that will ever occur; needed in the first call, optional afterwards.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
-        if first and classes is None:
-            raise LabelError(
-                "The first call of partial_fit needs classes=: the list of all labels that will "
-                "occur."
-            )
-        with rows_of(self, X, y, reset=first) as (rows, given):
-            labels = inputs.check_labels(given, rows.shape[0])
-            weights = inputs.check_weights(sample_weight, rows.shape[0])
-            if classes is not None:
-                self._announce(classes, first=first)
-            return self._learn(rows, labels, weights)
-
-    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
-        """Take over the classes of the first call of `partial_fit`, or compare with them."""
-        announced = inputs.check_classes(classes)
-        if first:
-            self.classes_ = announced
-        elif not np.array_equal(announced, self.classes_):
-            raise LabelError(
-                f"classes={announced.tolist()} differ from those of the first call, "
-                f"{self.classes_.tolist()}: fit a new estimator for other classes."
-            )
-
-    def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
-        """Add rows to the representatives, or keep them until every class has been seen."""
-        codes = inputs.encode_known_labels(labels, self.classes_, "y")
-        if self.__sklearn_is_fitted__():
-            self._model.add_rows(rows, codes, weights, self.batch_size)
-            self.class_counts_ += self._count(codes, weights)
-            self._publish()
-            return self
-        if isinstance(rows, StoredRows):
-            raise DataError(
-                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
-                "too large: call fit with it."
-            )
-        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
-        rows = inputs.stack_rows([part for part, _, _ in pending])
-        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
-        if len(np.unique(labels[weights > 0])) == len(self.classes_):
-            return self._fit(rows, labels, weights, None, None, None)
-        self._pending = pending
-        return self
 
     def _fit(
         self,

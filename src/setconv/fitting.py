@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from torch import Tensor
 
 from setconv.anchors import compute_anchors
@@ -28,9 +27,10 @@ from setconv.layout import HeadEpisodes
 from setconv.model import SetConvModel
 from setconv.nn import SetConvNetwork
 from setconv.parameters import FitParameters, Plan
-from setconv.rows import Matrix, Rows, StoredRows, arrays_of
-from setconv.scaling import FEW_COLUMNS, choose_views, fit_scaler
-from setconv.sparse import Front, Projection, as_sparse, fit_lines, make_front
+from setconv.rows import Rows, arrays_of
+from setconv.scaling import fit_scaler
+from setconv.seeing import see_rows
+from setconv.sparse import as_sparse, fit_lines
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.loop import CheckpointPlan, Trainer
 from setconv.training.loss import EpisodeLoss
@@ -94,7 +94,7 @@ def fit_model(
     init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
         seeds
     )
-    seen = _see(parameters, train, warm, more[0])
+    seen = see_rows(parameters.projection, train, warm, more[0])
     n_rows, n_inputs = seen.features.shape
     plan = parameters.settle(
         n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
@@ -104,7 +104,7 @@ def fit_model(
     check_objective(parameters.objective, classes, has_evidence=evidence)
     device = resolve_device(parameters.device)
     left_out = leave_out(train.codes, n_members, train.groups, fold_seed)
-    views = _views(parameters, seen, n_rows, n_members)
+    views = seen.choose_views(parameters.scaling, n_members)
     scaler = fit_scaler(views, parameters.clip, seen.features, train.weights)
     dense = replace(train, features=seen.features)
     anchors = _member_anchors(parameters, dense, n_classes, left_out, anchor_seed)
@@ -167,58 +167,6 @@ def fit_model(
     bench.represent()
     judgement = judge(bench, classes, class_weights, parameters.objective, rule_seed)
     return FitResult(model, state, judgement)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """Rows as scaler and network see them, and how they came to be so."""
-
-    features: Matrix
-    front: Front | None = None
-    direct: bool = False
-
-    @property
-    def has_lines(self) -> bool:
-        """Whether the linear part is to see the sparse columns."""
-        return self.direct or isinstance(self.front, Projection)
-
-    @property
-    def kind_of_width(self) -> int:
-        """The number of columns, for choices that depend on what kind of columns they are."""
-        width = int(self.features.shape[1])
-        return max(width, FEW_COLUMNS + 1) if self.has_lines else width
-
-
-def _see(parameters: FitParameters, train: Rows, warm: SetConvModel | None, seed: int) -> _Seen:
-    rows = train.features
-    if warm is not None and issparse(rows) != warm.is_sparse:
-        raise ParameterError(
-            "warm_start=True, but one of the last fit and this one is on sparse rows and the other "
-            "is not: set warm_start=False to start anew."
-        )
-    if not issparse(rows):
-        return _Seen(rows)
-    front = (
-        warm.front
-        if warm is not None
-        else make_front(parameters.projection, rows, train.weights, seed)
-    )
-    return _Seen(rows, direct=True) if front is None else _Seen(front(rows), front)
-
-
-def _views(parameters: FitParameters, seen: _Seen, n_rows: int, n_members: int) -> tuple[str, ...]:
-    """Choose the views; those that sparse columns do not allow are refused."""
-    scaling = parameters.scaling
-    if seen.direct:
-        if scaling not in (None, "auto"):
-            raise ParameterError(
-                f"scaling={scaling!r} would make all columns of sparse rows dense: give a "
-                'projection, or scaling="auto" or None.'
-            )
-        return ()
-    if isinstance(seen.features, StoredRows) and scaling == "auto":
-        return ("standard",)
-    return choose_views(scaling, n_rows, seen.kind_of_width, n_members)
 
 
 def _member_anchors(

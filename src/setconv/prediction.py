@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
-from setconv import inputs
 from setconv.decisions import DecisionRule
-from setconv.errors import LabelError, ParameterError
+from setconv.errors import ParameterError
 from setconv.judging import Judgement, cross_decide, report_again
 from setconv.model import SetConvModel
 from setconv.predicted import check_kept, predicted_tables
 from setconv.saving import describe, save
 from setconv.storage import write_predictions
-from setconv.stored import batches_of, rows_of
+from setconv.stored import batches_of
 
 Array = NDArray[Any]
 
@@ -99,9 +98,9 @@ class Predictions(TransformerMixin):
         int
             Rows written.
         """
-        self._fitted_model()
+        model = self._fitted_model()
         check_kept(self, keep)
-        model, batches = self._fitted_model(), batches_of(self, X, keep)
+        batches = batches_of(self, X, keep)
 
         done = 0
 
@@ -163,43 +162,6 @@ class Predictions(TransformerMixin):
         model = self._fitted_model()
         width = self.representatives_.shape[-1] * model.network.n_stacked
         return np.array([f"setconv{column}" for column in range(width)], dtype=object)
-
-    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Make the representatives anew, from these rows alone: the paper's post-training.
-
-        The network, the anchor, the scaling and the thresholds stay as they were. `partial_fit`
-        adds rows instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-            Every class must occur.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        model = self._fitted_model()
-        with rows_of(self, X, y, reset=False) as (rows, given):
-            labels = inputs.check_labels(given, rows.shape[0])
-            weights = inputs.check_weights(sample_weight, rows.shape[0])
-            codes = inputs.encode_known_labels(labels, self.classes_, "y")
-            counts = self._count(codes, weights)
-            if not counts.all():
-                absent = np.asarray(self.classes_)[counts == 0][0]
-                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
-            earlier = model.sums
-            model.reset_representatives()
-            try:
-                model.add_rows(rows, codes, weights, self.batch_size)
-            except BaseException:
-                model.sums = earlier
-                raise
-        self.class_counts_ = counts
-        self._publish()
-        return self
 
     def set_objective(self, objective: Any) -> Self:
         """Move the decision to another objective, without training.

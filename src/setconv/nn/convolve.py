@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from setconv.nn.gradients import apply
 from setconv.nn.precision import accumulate, add_product, multiply, product_dtype
 
 
@@ -31,10 +32,7 @@ def convolve(
     -------
     Tensor of shape (stack, n, out)
     """
-    # torch leaves apply() without types.
-    embedded: Tensor = _Convolve.apply(  # type: ignore[no-untyped-call]
-        rows, anchor, attention, weight, bias
-    )
+    embedded: Tensor = apply(_Convolve, rows, anchor, attention, weight, bias)
     return embedded
 
 

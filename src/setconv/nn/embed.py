@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from setconv.nn.gradients import apply
 from setconv.nn.precision import multiply, product_dtype
 
 
@@ -31,10 +32,7 @@ def embed_rows(
     -------
     Tensor of shape (n, out)
     """
-    # torch leaves apply() without types.
-    embedded: Tensor = _Embed.apply(  # type: ignore[no-untyped-call]
-        rows, anchor, attention, weight, bias
-    )
+    embedded: Tensor = apply(_Embed, rows, anchor, attention, weight, bias)
     return embedded
 
 

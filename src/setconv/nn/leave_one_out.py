@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from setconv.nn.gradients import apply
+
 _NEARLY_ALL = 0.99
 _TINY = 1e-12  # the square of torch's own bound when it normalises a vector
 
@@ -52,8 +54,7 @@ def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
     -------
     Tensor of shape (heads, episodes, rows)
     """
-    # torch leaves apply() without types.
-    margin: Tensor = _CosineMargin.apply(embedded, average)  # type: ignore[no-untyped-call]
+    margin: Tensor = apply(_CosineMargin, embedded, average)
     return margin
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setconv.nn.dropout import draw_mask, dropout_scale
+from setconv.nn.gradients import apply
 from setconv.nn.precision import accumulate, add_product, multiply, product_dtype
 from setconv.nn.stacked import StackedLinear
 
@@ -45,8 +46,8 @@ def relu_layer(
         raise RuntimeError("a ReLU layer has a bias")
     mask = draw_mask((*rows.shape[:-1], weight.shape[-1]), rows, share, generator)
     scale = 1.0 if mask is None else dropout_scale(share)
-    # torch leaves apply() without types.
-    pair: tuple[Tensor, Tensor] = _ReluLayer.apply(  # type: ignore[no-untyped-call]
+    pair: tuple[Tensor, Tensor] = apply(
+        _ReluLayer,
         *(_stacked(tensor) for tensor in (rows, others, weight)),
         bias.view(-1, 1, weight.shape[-1]),
         None if mask is None else _stacked(mask),

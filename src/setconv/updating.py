@@ -1,0 +1,149 @@
+"""What new rows do to a classifier: they join the representatives, or make them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setconv import inputs
+from setconv.errors import DataError, LabelError
+from setconv.model import SetConvModel
+from setconv.rows import Matrix, StoredRows
+from setconv.stored import rows_of
+
+Array = NDArray[Any]
+
+
+class Updates:
+    """The part of the estimator that learns after, or without, `fit`."""
+
+    if TYPE_CHECKING:
+        classes_: Array
+        class_counts_: NDArray[np.int64]
+        batch_size: int
+        _pending: list[tuple[Any, Array, NDArray[np.float64]]]
+
+        def _fitted_model(self) -> SetConvModel: ...
+        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
+        def _publish(self) -> None: ...
+        def __sklearn_is_fitted__(self) -> bool: ...
+        def _fit(
+            self,
+            rows: Matrix,
+            labels: Array,
+            weights: NDArray[np.float64],
+            groups: Array | None,
+            validation: tuple[Matrix, Array] | None,
+            resume_from: str | Path | None,
+        ) -> Self: ...
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Let new rows take part in the representatives, exactly.
+
+        The network, the anchor and the scaling stay as they were; the representatives become what
+        they would be with all rows seen so far. A batch may lack classes. On a new estimator the
+        first call needs ``classes``; rows are kept until every class has been seen, then the model
+        is fitted on them as `fit` does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call, optional afterwards.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
+        if first and classes is None:
+            raise LabelError(
+                "The first call of partial_fit needs classes=: the list of all labels that will "
+                "occur."
+            )
+        with rows_of(self, X, y, reset=first) as (rows, given):
+            labels = inputs.check_labels(given, rows.shape[0])
+            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            if classes is not None:
+                self._announce(classes, first=first)
+            return self._learn(rows, labels, weights)
+
+    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
+        """Take over the classes of the first call of `partial_fit`, or compare with them."""
+        announced = inputs.check_classes(classes)
+        if first:
+            self.classes_ = announced
+        elif not np.array_equal(announced, self.classes_):
+            raise LabelError(
+                f"classes={announced.tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}: fit a new estimator for other classes."
+            )
+
+    def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
+        """Add rows to the representatives, or keep them until every class has been seen."""
+        codes = inputs.encode_known_labels(labels, self.classes_, "y")
+        if self.__sklearn_is_fitted__():
+            self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
+            self.class_counts_ += self._count(codes, weights)
+            self._publish()
+            return self
+        if isinstance(rows, StoredRows):
+            raise DataError(
+                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
+                "too large: call fit with it."
+            )
+        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
+        rows = inputs.stack_rows([part for part, _, _ in pending])
+        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
+        if len(np.unique(labels[weights > 0])) == len(self.classes_):
+            return self._fit(rows, labels, weights, None, None, None)
+        self._pending = pending
+        return self
+
+    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Make the representatives anew, from these rows alone: the paper's post-training.
+
+        The network, the anchor, the scaling and the thresholds stay as they were. `partial_fit`
+        adds rows instead.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            Every class must occur.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        model = self._fitted_model()
+        with rows_of(self, X, y, reset=False) as (rows, given):
+            labels = inputs.check_labels(given, rows.shape[0])
+            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            codes = inputs.encode_known_labels(labels, self.classes_, "y")
+            counts = self._count(codes, weights)
+            if not counts.all():
+                absent = np.asarray(self.classes_)[counts == 0][0]
+                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+            earlier = model.sums
+            model.reset_representatives()
+            try:
+                model.add_rows(rows, codes, weights, self.batch_size)
+            except BaseException:
+                model.sums = earlier
+                raise
+        self.class_counts_ = counts
+        self._publish()
+        return self
