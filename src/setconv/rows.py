@@ -61,10 +61,10 @@ def weighted_mean(features: Matrix, weights: NDArray[Any], size: int = 8192) -> 
 
 def arrays_of(features: Matrix, size: int = 8192) -> Iterator[NDArray[Any]]:
     """Yield arrays that hold all that is in the features, none of them large if on disk."""
-    if sparse.issparse(features):
-        yield from (features.data, features.indices, features.indptr)
-    elif isinstance(features, StoredRows):
+    if isinstance(features, StoredRows):
         for part in row_slices(len(features), size):
             yield features[part]
+    elif isinstance(features, np.ndarray):
+        yield features
     else:
-        yield np.asarray(features)
+        yield from (features.data, features.indices, features.indptr)
