@@ -17,6 +17,7 @@ from setconv.discriminant import Discriminants
 from setconv.errors import DataError
 from setconv.heads import ABSENT, head_sides
 from setconv.nn import SetConvNetwork
+from setconv.nn.ready import ReadyEncoder
 from setconv.nn.sparse_rows import SparseRows, sparse_block
 from setconv.representatives import SideSums
 from setconv.rows import Matrix, row_slices
@@ -258,11 +259,12 @@ class SetConvModel:
         batch = -(-batch // BLOCK) * BLOCK
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
+            encode = ReadyEncoder(self.network.layers)
             for part in row_slices(rows.shape[0], batch):
                 for inner, block in self._blocks(rows[part]):
                     here = slice(part.start + inner.start, part.start + inner.stop)
                     given = self._to_members(block) if isinstance(block, Tensor) else block
-                    yield here, block, embed(self.network.encode(given))
+                    yield here, block, embed(encode(given))
 
     def _blocks(self, rows: Any) -> Iterator[tuple[slice, Tensor | SparseRows]]:
         """Yield the rows as the network takes them, always BLOCK at a time."""

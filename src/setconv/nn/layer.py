@@ -45,7 +45,7 @@ class Kernel:
         weight = self.anchor_part - product[..., self.out_features :]
         for linear in self.deeper:
             weight = linear(torch.relu(weight))
-        return weight * attended
+        return weight.mul_(attended) if weight.is_inference() else weight * attended
 
 
 class SetConv(nn.Module):

@@ -154,6 +154,11 @@ class SetConvNetwork(nn.Module):
             else None
         )
 
+    @property
+    def layers(self) -> list[StackedLinear]:
+        """The layers of the encoder."""
+        return cast("list[StackedLinear]", list(self.encoder))
+
     def encode(self, rows: Tensor | SparseRows, generator: torch.Generator | None = None) -> Any:
         """Run rows through the encoder.
 
@@ -191,7 +196,7 @@ class SetConvNetwork(nn.Module):
         """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
         if isinstance(rows, SparseRows):
             return self.prepare(anchors)(self.encode(rows, generator))
-        layers = cast("list[StackedLinear]", list(self.encoder))
+        layers = self.layers
         stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
         if stack == (1,) and rows.dim() == 2:
             rows = rows.unsqueeze(0)

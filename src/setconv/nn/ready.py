@@ -1,0 +1,50 @@
+"""An encoder made ready for many blocks of rows: what does not depend on the rows is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from setconv.nn.sparse_rows import SparseRows
+from setconv.nn.stacked import StackedLinear
+
+
+class ReadyEncoder:
+    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
+
+    The first layer's weights for all members are laid side by side once, not at every block, and
+    results are changed in place. `SetConvNetwork.encode` is the same for training.
+
+    Parameters
+    ----------
+    layers : sequence of StackedLinear
+    """
+
+    def __init__(self, layers: Sequence[StackedLinear]) -> None:
+        self._layers: list[Callable[[Tensor | SparseRows], Tensor]] = list(layers)
+        if layers and layers[0].weight.dim() == 3:
+            self._layers[0] = _FirstLayer(layers[0])
+
+    def __call__(self, rows: Tensor | SparseRows) -> Tensor | SparseRows:
+        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
+        for layer in self._layers:
+            rows = layer(rows).relu_()
+        return rows
+
+
+class _FirstLayer:
+    def __init__(self, linear: StackedLinear) -> None:
+        self.linear = linear
+        stack, n_in, n_out = linear.weight.shape
+        self.shape = (-1, stack, n_out)
+        self.wide = linear.weight.transpose(0, 1).reshape(n_in, stack * n_out)
+
+    def __call__(self, rows: Tensor | SparseRows) -> Tensor:
+        bias = self.linear.bias
+        if isinstance(rows, SparseRows) or rows.dim() != 2 or bias is None:
+            plain: Tensor = self.linear(rows)
+            return plain
+        product = torch.addmm(bias.view(-1), rows, self.wide)
+        return product.view(self.shape).transpose(0, 1)
