@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.speed.fits import compare
 from benchmarks.speed.made import dense_split
@@ -12,11 +12,11 @@ from benchmarks.speed.processes import Alone
 
 
 class Sizes(NamedTuple):
-    rows: int = 12_000
+    rows: int = 6_000
     features: int = 1024
     new: int = 20_000
     turns: int = 1
-    steps: int | Literal["auto"] = "auto"
+    steps: int = 200
 
 
 FULL = Sizes()

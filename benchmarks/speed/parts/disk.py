@@ -143,7 +143,7 @@ def difference(folder: Path, sizes: Sizes) -> float:
     scores = [
         SetConvClassifier(max_steps=sizes.equal_steps, progress=False, random_state=0)
         .fit(source, y=labels)
-        .decision_function(X)
+        .decision_function(source)  # rows with the names that it was fitted with
         for source, labels in ((folder, LABEL), (X, y))
     ]
     return float(np.abs(scores[0] - scores[1]).max())

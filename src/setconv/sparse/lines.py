@@ -63,6 +63,8 @@ def fit_lines(
         Rows that a member does not learn from.
     n_classes : int
     """
+    n_features = rows.shape[1]
+    rows, occurring = _occurring(rows)
     row_weights = row_weights / row_weights[row_weights > 0].mean()  # only ratios count
     everything = count_supports(rows, codes, row_weights, n_classes)
     sides = head_sides(codes, n_classes)
@@ -86,7 +88,22 @@ def fit_lines(
     scale /= np.where(lengths > 0, lengths, 1).astype(np.float32)
     signs = np.tile(np.where(sides == 1, 1, -1), (len(left_out), 1)).T.astype(np.float32)
     weights, intercepts = minimise_logistic(rows, scale, signs, mass, np.array(penalties))
-    return SparseLines(weights, intercepts)
+    everywhere = np.zeros((n_features, weights.shape[1]), dtype=np.float32)
+    everywhere[occurring] = weights
+    return SparseLines(everywhere, intercepts)
+
+
+def _occurring(rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, NDArray[Any]]:
+    """Return the rows with the columns alone that occur, and which these are.
+
+    There are no more of them than non-zeros, however many columns there are.
+    """
+    seen = np.zeros(rows.shape[1], dtype=bool)
+    seen[rows.indices] = True
+    columns = np.flatnonzero(seen)
+    places = np.cumsum(seen, dtype=rows.indices.dtype) - 1
+    shape = (rows.shape[0], len(columns))
+    return sparse.csr_matrix((rows.data, places[rows.indices], rows.indptr), shape), columns
 
 
 def _balance(side: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:

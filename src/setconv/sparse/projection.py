@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.extmath import randomized_svd
+
+from setconv.sparse.singular import leading_directions
 
 _FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
 _LEAST_WIDTH = 16
 _ROWS = 20_480  # rows that the projection is learned from
 _COLUMNS = 1 << 16  # columns that take part; the line sees all of them
-_ITERATIONS = 3
 _CHUNK = 8192
 
 
@@ -88,11 +88,7 @@ def fit_projection(
     scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ unit_rows(kept)
     narrow = sparse.csr_matrix(scaled, dtype=np.float32)
     width = min(width, *narrow.shape)
-    _, _, directions = randomized_svd(
-        narrow, width, n_iter=_ITERATIONS, random_state=int(rng.integers(2**31))
-    )
-    found = np.ascontiguousarray(directions.T, dtype=np.float32)
-    return Projection(columns, found, int(rows.shape[1]))
+    return Projection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
 
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
