@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from setconv.errors import CheckpointError, DivergedError
-from setconv.feeds import Drawn, Feed
+from setconv.feeds import Drawn, Feed, SparseFeed
 from setconv.layout import HeadEpisodes
 from setconv.nn import SetConvNetwork
 from setconv.nn.sparse_rows import SparseRows
@@ -207,9 +207,10 @@ class Trainer:
         if self._loss_count:
             state.loss = float(self._loss_sum) / self._loss_count / self.network.n_members
         if not math.isfinite(state.loss):
+            how = "" if isinstance(self.feed, SparseFeed) else ' (scaling="standard")'
             raise DivergedError(
                 f"The training loss is {state.loss} at step {state.step}: lower lr "
-                f'(now {self.settings.lr}), or scale the inputs (scaling="standard").'
+                f"(now {self.settings.lr}), or scale the inputs{how}."
             )
         self._loss_sum.zero_()
         self._loss_count = 0
