@@ -110,7 +110,7 @@ def results():
                 **{"help": 0.4, "package_adds": 0.1, "classifier_adds": 0.2},
             },
             "bfloat16": {
-                "steps": 5, **{"steps": 5, "rows": 100, "features": 1024, "new": 50},
+                **{"steps": 5, "rows": 100, "features": 1024, "new": 50},
                 "methods": {"float32": costs(), "bfloat16": costs(fit=1.0)},
             },
         },
