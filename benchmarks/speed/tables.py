@@ -159,20 +159,15 @@ def start(found: dict[str, Any]) -> str:
     commands = {
         "python": "`python -c pass`",
         "libraries": "`import torch, sklearn`",
-        "package": "the same and `import setconv`",
-        "classifier": "the same and `from setconv import SetConvClassifier`",
+        "package": "`import setconv` after these",
+        "classifier": "`from setconv import SetConvClassifier` after these",
         "help": "`setconv --help`",
     }
     rows = [
-        [
-            text,
-            times(found[name], found["libraries"]),
-            f"{found[name]:.2f} s",
-            f"{found[f'{name}_adds']:+.2f} s" if f"{name}_adds" in found else "",
-        ]
+        [text, times(found[name], found["libraries"]), f"{found[name]:.2f} s"]
         for name, text in commands.items()
     ]
-    return table(["a fresh process", "of torch's and scikit-learn's", "time", "added"], rows)
+    return table(["what", "of torch's and scikit-learn's", "time"], rows)
 
 
 def times(value: float, base: float) -> str:

@@ -187,7 +187,7 @@ TARGETS = (
     Target(
         "`import setconv` adds to torch and scikit-learn",
         "start",
-        lambda start: start["package_adds"],
+        lambda start: start["package"],
         0.3,
         unit="s",
     ),

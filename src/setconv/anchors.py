@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.cluster import KMeans as _KMeans
 
 from setconv.errors import ParameterError
 from setconv.rows import Matrix, weighted_mean
@@ -83,8 +82,10 @@ class KMeans:
 
     def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
         """Return the centroids, shape (k, n_features)."""
+        from sklearn.cluster import KMeans as Clusters  # half of what importing setconv would take
+
         k = min(self.k, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
-        model = _KMeans(k, n_init=3, random_state=int(rng.integers(2**31)))
+        model = Clusters(k, n_init=3, random_state=int(rng.integers(2**31)))
         centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
         return centers
 

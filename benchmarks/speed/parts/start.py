@@ -16,10 +16,15 @@ from benchmarks.speed.timing import seconds_of
 COMMANDS = {
     "python": ("-c", "pass"),
     "libraries": ("-c", "import torch, sklearn"),
-    "package": ("-c", "import torch, sklearn, setconv"),
-    "classifier": ("-c", "import torch, sklearn; from setconv import SetConvClassifier"),
     "help": ("-m", "setconv", "--help"),
 }
+IMPORTS = {
+    "package": "import setconv",
+    "classifier": "from setconv import SetConvClassifier",
+}
+# An import on top of others is timed within the process: from one process to the next the libraries
+# alone differ by more.
+_TIMED = "import time, torch, sklearn; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 
 
 class Sizes(NamedTuple):
@@ -32,29 +37,26 @@ QUICK = Sizes(turns=1)
 
 def run(sizes: Sizes, alone: Alone) -> dict[str, Any]:  # noqa: ARG001
     """Return the median seconds of each command, and how much the imports of setconv add."""
-    seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    seconds: dict[str, list[float]] = {name: [] for name in (*COMMANDS, *IMPORTS)}
     with tempfile.TemporaryDirectory() as folder:
         # Bytecode is there after the first run, as it is after an installation.
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for turn in range(sizes.turns + 1):
-            for name, command in COMMANDS.items():
-                elapsed = seconds_of(partial(_start, command, environment))
+            found = {
+                name: seconds_of(partial(_start, command, environment))
+                for name, command in COMMANDS.items()
+            }
+            for name, added in IMPORTS.items():
+                found[name] = float(_start(("-c", _TIMED.format(added)), environment))
+            for name, elapsed in found.items():
                 if turn:
                     seconds[name].append(elapsed)
-    return {
-        **{name: statistics.median(values) for name, values in seconds.items()},
-        **{f"{name}_adds": _added(seconds, name) for name in ("package", "classifier")},
-    }
+    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def _start(command: tuple[str, ...], environment: dict[str, str]) -> None:
-    subprocess.run(
-        [sys.executable, *command], env=environment, check=True, stdout=subprocess.DEVNULL
-    )
-
-
-def _added(seconds: dict[str, list[float]], name: str) -> float:
-    """Return the median of the differences within a turn, for the machine's pace changes."""
-    pairs = zip(seconds[name], seconds["libraries"], strict=True)
-    return statistics.median(mine - theirs for mine, theirs in pairs)
+def _start(command: tuple[str, ...], environment: dict[str, str]) -> str:
+    """Run Python with the arguments; return what it printed."""
+    return subprocess.run(
+        [sys.executable, *command], env=environment, check=True, capture_output=True, text=True
+    ).stdout
