@@ -383,7 +383,7 @@ def test_the_page_has_the_figures_of_the_results_and_names_the_command():
     assert "more than 40x" in text  # literal over cap
     assert "| LightGBM | 2.50x | 5 s | 0.50 GB | 1.00x | 0.1 s | 0.25 GB | 0.800 |" in text
     assert "| non-zeros | 100 to 10,000 | 0.75 | 0.75 | 1.00 | 1.00 |" in text
-    assert "| `import setconv` after these | 0.050x | 0.10 s |" in text
+    assert "| `import setconv` after these | 0.05x | 0.10 s |" in text
     assert "quick run" not in text
 
 
