@@ -298,6 +298,7 @@ LAYERS = [
         "presets",
         "representatives",
         "scaling",
+        "targets",
     },
     {"decisions", "episodes", "folds", "nn", "views"},
     {"rows"},

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from setconv import inputs
+from setconv import inputs, targets
 from setconv.anchors import Anchor
 from setconv.episodes import QuerySource
 from setconv.errors import DataError, NotFittedError
@@ -339,9 +339,9 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
             rows_of(self, X, y, reset=True) as (rows, given),
             self._validation_rows(X_val, y_val) as validation,
         ):
-            labels = inputs.check_labels(given, rows.shape[0])
-            weights = inputs.check_weights(sample_weight, rows.shape[0])
-            members = inputs.check_groups(groups, rows.shape[0])
+            labels = targets.check_labels(given, rows.shape[0])
+            weights = targets.check_weights(sample_weight, rows.shape[0])
+            members = targets.check_groups(groups, rows.shape[0])
             return self._fit(rows, labels, weights, members, validation, resume_from)
 
     def _fit(
@@ -357,14 +357,14 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         if not kept.all():  # else no copy of the rows is made
             rows, labels, weights = choose(rows, kept), labels[kept], weights[kept]
             groups = None if groups is None else groups[kept]
-        classes, codes = inputs.encode_labels(labels)
+        classes, codes = targets.encode_labels(labels)
         train = Rows(rows, codes, weights, groups)
         warm = self._warm_model(classes, rows.shape[1])
         parameters = FitParameters.of(self)
         seed = seed_from(self.random_state)
         held_out = None
         if validation is not None:
-            known = inputs.encode_known_labels(validation[1], classes, "y_val")
+            known = targets.encode_known_labels(validation[1], classes, "y_val")
             held_out = Rows(validation[0], known, np.ones(len(known)))
         elif self.early_stopping:
             fraction = parameters.validation_fraction
@@ -375,7 +375,7 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
             classes,
             train,
             validation=held_out,
-            class_weights=inputs.check_class_weight(self.class_weight, classes),
+            class_weights=targets.check_class_weight(self.class_weight, classes),
             seed=seed,
             warm=warm,
             callbacks=gather_callbacks(self.callbacks, self.progress),
@@ -420,7 +420,7 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         with ExitStack() as opened:
             try:
                 rows, given = opened.enter_context(rows_of(self, X_val, y_val, reset=False))
-                labels = inputs.check_labels(given, rows.shape[0])
+                labels = targets.check_labels(given, rows.shape[0])
             except DataError as error:
                 raise type(error)(f"In X_val or y_val: {error}") from error
             yield rows, labels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setconv import inputs
+from setconv import inputs, targets
 from setconv.errors import DataError, LabelError
 from setconv.model import SetConvModel
 from setconv.rows import Matrix, StoredRows
@@ -73,15 +73,15 @@ class Updates:
                 "occur."
             )
         with rows_of(self, X, y, reset=first) as (rows, given):
-            labels = inputs.check_labels(given, rows.shape[0])
-            weights = inputs.check_weights(sample_weight, rows.shape[0])
+            labels = targets.check_labels(given, rows.shape[0])
+            weights = targets.check_weights(sample_weight, rows.shape[0])
             if classes is not None:
                 self._announce(classes, first=first)
             return self._learn(rows, labels, weights)
 
     def _announce(self, classes: ArrayLike, *, first: bool) -> None:
         """Take over the classes of the first call of `partial_fit`, or compare with them."""
-        announced = inputs.check_classes(classes)
+        announced = targets.check_classes(classes)
         if first:
             self.classes_ = announced
         elif not np.array_equal(announced, self.classes_):
@@ -92,7 +92,7 @@ class Updates:
 
     def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
         """Add rows to the representatives, or keep them until every class has been seen."""
-        codes = inputs.encode_known_labels(labels, self.classes_, "y")
+        codes = targets.encode_known_labels(labels, self.classes_, "y")
         if self.__sklearn_is_fitted__():
             self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
             self.class_counts_ += self._count(codes, weights)
@@ -130,9 +130,9 @@ class Updates:
         """
         model = self._fitted_model()
         with rows_of(self, X, y, reset=False) as (rows, given):
-            labels = inputs.check_labels(given, rows.shape[0])
-            weights = inputs.check_weights(sample_weight, rows.shape[0])
-            codes = inputs.encode_known_labels(labels, self.classes_, "y")
+            labels = targets.check_labels(given, rows.shape[0])
+            weights = targets.check_weights(sample_weight, rows.shape[0])
+            codes = targets.encode_known_labels(labels, self.classes_, "y")
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
