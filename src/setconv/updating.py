@@ -119,8 +119,8 @@ class Updates:
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
             Every class must occur.
         sample_weight : array-like of shape (n_rows,), optional
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from setconv.nn.sparse_rows import SparseRows
-from setconv.nn.stacked import StackedLinear
+from setconv.nn.stacked import StackedLinear, side_by_side
 
 
 class ReadyEncoder:
@@ -37,9 +37,9 @@ class ReadyEncoder:
 class _FirstLayer:
     def __init__(self, linear: StackedLinear) -> None:
         self.linear = linear
-        stack, n_in, n_out = linear.weight.shape
+        stack, _, n_out = linear.weight.shape
         self.shape = (-1, stack, n_out)
-        self.wide = linear.weight.transpose(0, 1).reshape(n_in, stack * n_out)
+        self.wide = side_by_side(linear.weight)
 
     def __call__(self, rows: Tensor | SparseRows) -> Tensor:
         bias = self.linear.bias

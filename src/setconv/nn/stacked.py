@@ -32,12 +32,17 @@ def stacked_matmul(rows: Tensor | SparseRows, weight: Tensor) -> Tensor:
     # Shared rows: one wide product instead of several narrow ones.
     stack, n_in, n_out = weight.shape
     if rows.dim() == 2 or len(rows) == 1:
-        wide = weight.transpose(0, 1).reshape(n_in, stack * n_out)
-        return (rows.reshape(-1, n_in) @ wide).view(-1, stack, n_out).transpose(0, 1)
+        product = rows.reshape(-1, n_in) @ side_by_side(weight)
+        return product.view(-1, stack, n_out).transpose(0, 1)
     groups = len(rows)
     wide = weight.view(groups, -1, n_in, n_out).transpose(1, 2).reshape(groups, n_in, -1)
     product = (rows @ wide).view(groups, rows.shape[1], -1, n_out)
     return product.transpose(1, 2).reshape(stack, -1, n_out)
+
+
+def side_by_side(weight: Tensor) -> Tensor:
+    """Lay the matrices (stack, in, out) of a stack beside each other: (in, stack * out)."""
+    return weight.transpose(0, 1).reshape(weight.shape[1], -1)
 
 
 class StackedLinear(nn.Module):
