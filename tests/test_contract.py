@@ -77,4 +77,4 @@ def test_predict_is_the_sign_or_argmax_of_the_decision_function(classes, objecti
     values = clf.decision_function(X)
     chosen = (values > 0).astype(int) if classes == 2 else values.argmax(axis=1)
     assert np.array_equal(clf.predict(X), clf.classes_[chosen])
-    assert np.array_equal(values, clf.score_function(X) - clf.threshold_)
+    assert np.array_equal(values, clf.predictions(X).scores - clf.threshold_)

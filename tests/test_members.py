@@ -103,7 +103,7 @@ def test_alignment_puts_members_on_one_scale(problem, request):
 
 def test_the_score_is_the_mean_of_the_aligned_members(binary, three):
     for (clf, _), (X, _) in ((binary, BINARY), (three, THREE)):
-        found = clf.score_function(X).reshape(len(X), -1)
+        found = clf.predictions(X).scores.reshape(len(X), -1)
         np.testing.assert_allclose(found, aligned(clf, X).mean(axis=1), rtol=1e-12, atol=1e-12)
 
 
@@ -223,7 +223,7 @@ def test_a_loaded_model_moves_as_the_saved_one_does(problem, request, tmp_path):
         assert np.array_equal(clf.threshold_, loaded.threshold_)
         assert np.array_equal(clf.predict(X), loaded.predict(X))
         assert np.array_equal(clf.predict_proba(X), loaded.predict_proba(X))
-        assert np.array_equal(clf.score_function(X), loaded.score_function(X))
+        assert np.array_equal(clf.predictions(X).scores, loaded.predictions(X).scores)
         assert clf.oof_report_ == loaded.oof_report_
 
 
@@ -286,13 +286,13 @@ def test_a_larger_prior_never_lowers_the_classs_probability(problem, request):
 def test_a_prior_moves_what_depends_on_it_and_nothing_else(binary):
     clf, _ = binary
     X, _ = BINARY
-    scores = clf.score_function(X)
+    scores = clf.predictions(X).scores
     for objective in ("balanced", "recall>=0.9"):
         clf.set_objective(objective).set_prior(None)
         assert clf.set_prior([0.99, 0.01]).threshold_ == clf.set_prior(None).threshold_
     clf.set_objective("accuracy")
     assert clf.set_prior([0.99, 0.01]).threshold_ > clf.set_prior([0.2, 0.8]).threshold_
-    assert np.array_equal(clf.score_function(X), scores)
+    assert np.array_equal(clf.predictions(X).scores, scores)
     clf.set_objective("balanced").set_prior(None)
 
 
@@ -529,15 +529,15 @@ def test_a_prediction_does_not_depend_on_its_batch(data, parameters):
     X, y = data
     clf = quick(**parameters).fit(X, y)
     many = np.tile(X, (5, 1))  # more than two blocks
-    whole = clf.score_function(many)
-    assert np.array_equal(whole, np.concatenate([clf.score_function(X)] * 5))
+    whole = clf.predictions(many).scores
+    assert np.array_equal(whole, np.concatenate([clf.predictions(X).scores] * 5))
     rng = np.random.default_rng(0)
     chosen = rng.permutation(len(many))[:301]
-    assert np.array_equal(clf.score_function(many[chosen]), whole[chosen])
+    assert np.array_equal(clf.predictions(many[chosen]).scores, whole[chosen])
     assert np.array_equal(clf.predict_proba(X[7:8])[0], clf.predict_proba(X)[7])
     for batch_size in (1, 256, 300):
         clf.set_params(batch_size=batch_size)
-        assert np.array_equal(clf.score_function(many), whole)
+        assert np.array_equal(clf.predictions(many).scores, whole)
 
 
 def test_the_fit_does_not_depend_on_the_batch_size():
@@ -625,7 +625,9 @@ def test_one_member_with_validation_rows_has_its_rule_from_them(tmp_path):
     X, y = BINARY
     extra = make_rows(60, seed=5)
     clf = quick(n_members=1, objective="f1").fit(X, y, X_val=extra[0], y_val=extra[1])
-    assert np.array_equal(clf._judgement.rule.evidence.scores[:, 0], clf.score_function(extra[0]))
+    assert np.array_equal(
+        clf._judgement.rule.evidence.scores[:, 0], clf.predictions(extra[0]).scores
+    )
     clf.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     for one in (clf, loaded):

@@ -70,7 +70,7 @@ def assert_same_model(one, other, X):
     for name in ("n_features_in_", "history_", "n_steps_", "report_", "report_source_"):
         assert getattr(one, name) == getattr(other, name), name
     assert np.array_equal(one.threshold_, other.threshold_)
-    assert np.array_equal(one.score_function(X), other.score_function(X))
+    assert np.array_equal(one.predictions(X).scores, other.predictions(X).scores)
     weights = one.network_.state_dict()
     for name, tensor in other.network_.state_dict().items():
         assert torch.equal(tensor, weights[name]), name

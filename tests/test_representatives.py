@@ -182,14 +182,14 @@ def test_post_training_on_the_training_rows_gives_the_representatives_of_the_fit
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), np.arange(80) % 4 == 0
     model = SetConvClassifier(n_members=1, objective=None, max_steps=5, random_state=0).fit(X, y)
-    fitted, scores = model.representatives_.copy(), model.score_function(X)
+    fitted, scores = model.representatives_.copy(), model.predictions(X).scores
     few = np.r_[0:20]
     model.post_train(X[few], y[few])
     assert not np.allclose(model.representatives_, fitted)
     assert model.class_counts_.tolist() == [15, 5]
     model.post_train(X, y)
     np.testing.assert_allclose(model.representatives_, fitted, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(model.score_function(X), scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.predictions(X).scores, scores, rtol=1e-4, atol=1e-5)
 
 
 def test_post_training_needs_rows_of_every_class_and_changes_nothing_without_them():

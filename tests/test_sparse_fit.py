@@ -40,8 +40,8 @@ def small(**parameters):
 
 
 def assert_same_scores(one, other, rows, other_rows=None):
-    found = other.score_function(rows if other_rows is None else other_rows)
-    assert np.array_equal(one.score_function(rows), found)
+    found = other.predictions(rows if other_rows is None else other_rows).scores
+    assert np.array_equal(one.predictions(rows).scores, found)
     assert np.array_equal(one.threshold_, other.threshold_)
 
 
@@ -81,7 +81,7 @@ def test_every_form_of_sparse_rows_is_the_same(data, form):
     assert one.n_features_in_ == WIDE
     expected = small().fit(rows, codes)
     np.testing.assert_allclose(
-        one.score_function(given), expected.score_function(rows), rtol=1e-4, atol=1e-4
+        one.predictions(given).scores, expected.predictions(rows).scores, rtol=1e-4, atol=1e-4
     )
 
 
@@ -129,7 +129,7 @@ def test_stored_zeros_are_zeros(data):
     gone.eliminate_zeros()
     one, other = small().fit(stored, codes), small().fit(gone, codes)
     np.testing.assert_allclose(
-        one.score_function(rows), other.score_function(rows), rtol=1e-4, atol=1e-4
+        one.predictions(rows).scores, other.predictions(rows).scores, rtol=1e-4, atol=1e-4
     )
 
 
@@ -210,9 +210,9 @@ def test_without_a_projection_the_network_learns_what_it_learns_from_dense_rows(
     assert one._model.direct
     assert not dense._model.direct
     np.testing.assert_allclose(one.anchor_, dense.anchor_, rtol=1e-5, atol=1e-6)
-    scores = dense.score_function(rows.toarray())
+    scores = dense.predictions(rows.toarray()).scores
     np.testing.assert_allclose(
-        one.score_function(rows), scores, rtol=1e-2, atol=2e-3 * np.abs(scores).max()
+        one.predictions(rows).scores, scores, rtol=1e-2, atol=2e-3 * np.abs(scores).max()
     )
 
 
@@ -247,15 +247,15 @@ KINDS = {
 def test_scores_depend_on_the_row_alone(name, classes, tmp_path):
     rows, codes = make_rows(n=300, classes=classes)
     clf = small(**KINDS[name]).fit(rows, codes)
-    whole = clf.score_function(rows)
+    whole = clf.predictions(rows).scores
     assert whole.shape == ((300,) if classes == 2 else (300, 3))
     for batch_size in (1, 100, 256):
         clf.set_params(batch_size=batch_size)
-        assert np.array_equal(clf.score_function(rows), whole)
+        assert np.array_equal(clf.predictions(rows).scores, whole)
     chosen = np.random.default_rng(0).permutation(300)[:31]
-    assert np.array_equal(clf.score_function(rows[chosen]), whole[chosen])
+    assert np.array_equal(clf.predictions(rows[chosen]).scores, whole[chosen])
     # Dense rows to a model that was fitted on sparse ones.
-    dense = clf.score_function(rows[chosen].toarray())
+    dense = clf.predictions(rows[chosen].toarray()).scores
     np.testing.assert_allclose(dense, whole[chosen], rtol=1e-4, atol=1e-5)
     clf.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
@@ -266,13 +266,13 @@ def test_scores_depend_on_the_row_alone(name, classes, tmp_path):
 
 def test_dense_rows_give_exactly_the_same_where_they_are_projected(data, model):
     rows, _ = data
-    assert np.array_equal(model.score_function(rows.toarray()), model.score_function(rows))
+    assert np.array_equal(model.predictions(rows.toarray()).scores, model.predictions(rows).scores)
 
 
 def test_sparse_rows_to_a_model_of_dense_rows_give_the_same_scores(data):
     rows, codes = data
     clf = small().fit(rows.toarray(), codes)
-    assert np.array_equal(clf.score_function(rows), clf.score_function(rows.toarray()))
+    assert np.array_equal(clf.predictions(rows).scores, clf.predictions(rows.toarray()).scores)
     other = clone(clf).fit(rows.toarray(), codes)
     for one, given in ((clf, rows), (other, rows.toarray())):
         one.partial_fit(given, codes)
@@ -283,7 +283,7 @@ def test_the_same_seed_gives_the_same_result_and_another_another(data):
     one, two, other = (small(random_state=seed).fit(*data) for seed in (3, 3, 4))
     assert_same_scores(one, two, data[0])
     assert one.history_ == two.history_
-    assert not np.array_equal(one.score_function(data[0]), other.score_function(data[0]))
+    assert not np.array_equal(one.predictions(data[0]).scores, other.predictions(data[0]).scores)
 
 
 # -------------------------------------------------------------------------------- all else
@@ -338,7 +338,7 @@ def test_rows_of_weight_zero_are_left_out_and_weights_count(data):
     other = small().fit(rows[kept], codes[kept], weights[kept])
     assert_same_scores(one, other, rows)
     equal = small().fit(rows[kept], codes[kept])
-    assert not np.array_equal(one.score_function(rows), equal.score_function(rows))
+    assert not np.array_equal(one.predictions(rows).scores, equal.predictions(rows).scores)
 
 
 def test_groups_are_kept_together_and_early_stopping_looks_at_sparse_rows(data):
@@ -379,10 +379,10 @@ def test_a_warm_start_does_not_mix_dense_and_sparse_rows(data, first):
     forms = {"dense": rows.toarray(), "sparse": rows}
     clf = small(warm_start=True).fit(forms.pop(first), codes)
     (other,) = forms.values()
-    before = clf.score_function(rows)
+    before = clf.predictions(rows).scores
     with pytest.raises((ParameterError, DataError), match="sparse"):
         clf.fit(other, codes)
-    assert np.array_equal(clf.score_function(rows), before)
+    assert np.array_equal(clf.predictions(rows).scores, before)
 
 
 class Interrupt(Callback):
@@ -441,8 +441,8 @@ def test_the_unit_of_rows_that_are_projected_is_nothing(data, dtype, factor):
     given = rows.astype(dtype) * dtype(factor)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        found = small().fit(given, codes).score_function(given)
-    np.testing.assert_allclose(found, small().fit(rows, codes).score_function(rows), atol=0.01)
+        found = small().fit(given, codes).predictions(given).scores
+    np.testing.assert_allclose(found, small().fit(rows, codes).predictions(rows).scores, atol=0.01)
 
 
 def test_rows_that_are_too_large_for_the_network_are_refused_with_what_to_do(data):
@@ -455,7 +455,9 @@ def test_only_the_ratios_of_weights_count(data):
     rows, codes = data
     weights = np.random.default_rng(0).random(200) + 0.5
     one, other = (small().fit(rows, codes, factor * weights) for factor in (1, 1000))
-    np.testing.assert_allclose(one.score_function(rows), other.score_function(rows), atol=0.01)
+    np.testing.assert_allclose(
+        one.predictions(rows).scores, other.predictions(rows).scores, atol=0.01
+    )
 
 
 def test_a_column_named_twice_with_numbers_too_large_together_is_refused(data):

@@ -128,7 +128,7 @@ def assert_same_model(one, other, rows=ROWS):
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an array has no names of columns
-        found, expected = (model.score_function(rows) for model in (one, other))
+        found, expected = (model.predictions(rows).scores for model in (one, other))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one.threshold_, other.threshold_, rtol=1e-4, atol=1e-5)
     assert one.class_counts_.tolist() == other.class_counts_.tolist()
@@ -266,7 +266,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(folders, problem, tm
         clf.fit(folders[problem], "label")
     clf.set_params(callbacks=()).fit(folders[problem], "label", resume_from=tmp_path)
     assert clf.history_ == whole.history_
-    scores = [one.score_function(folders[problem]) for one in (clf, whole)]
+    scores = [one.predictions(folders[problem]).scores for one in (clf, whole)]
     assert np.array_equal(*scores)
     assert_same_model(clf, whole, rows)
     with pytest.raises(ValueError, match="other data"):

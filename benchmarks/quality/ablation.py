@@ -128,7 +128,7 @@ def work(cell: Cell, data: Path, semeval_rows: int = SEMEVAL_ROWS) -> dict[str, 
         parameters = {"linear_share": 0.0, **changed}
         model = SetConvClassifier(**parameters, random_state=cell.split, progress=False)
         model.fit(task.X[train], task.y[train], groups=groups)
-        scores = model.score_function(task.X[test])
+        scores = model.predictions(task.X[test]).scores
         figures = {
             "auc": float(roc_auc_score(y, scores)),
             "average_precision": float(average_precision_score(y, scores)),

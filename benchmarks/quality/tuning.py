@@ -73,8 +73,8 @@ def scores_of(model: Any, X: NDArray) -> NDArray[np.float64]:
 
     Where a model has a raw score apart from its decision function, that is the score.
     """
-    if hasattr(model, "score_function"):
-        return np.asarray(model.score_function(X), dtype=np.float64)
+    if hasattr(model, "predictions"):
+        return np.asarray(model.predictions(X).scores, dtype=np.float64)
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), dtype=np.float64)
     return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)

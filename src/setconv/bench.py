@@ -25,13 +25,13 @@ class OutOfFold:
     scores : float64 array of shape (n_rows, heads)
     rows : int array of shape (n_rows,)
         Which training rows these are.
-    folds : int array of shape (n_rows,)
-        The first member that left a row out.
+    left_out : bool array of shape (n_members, n_rows)
+        Which members left them out.
     """
 
     scores: NDArray[np.float64]
     rows: NDArray[np.int64]
-    folds: NDArray[np.int64]
+    left_out: NDArray[np.bool_]
 
 
 class Bench:
@@ -106,19 +106,21 @@ class Bench:
         """Return the scores of rows, averaged over the members."""
         return self.model.scores(rows.features, self._parameters.batch_size)
 
+    @property
+    def validation_chose(self) -> bool:
+        """Whether the validation rows picked the weights, so that they tell nothing any more."""
+        return self._parameters.early_stopping
+
     def score_out_of_fold(self) -> OutOfFold:
         """Put the members on one scale and score each row by those that left it out.
 
-        Rows that nobody left out do not count, unless a class has no others.
+        Rows that nobody left out have no such score, and are not among the rows.
         """
         raw = self.model.member_scores(self.train.features, self._parameters.batch_size)
         self.model.align(raw)
-        never = ~self.left_out.any(axis=0)
-        scores = self.model.average(raw, self.left_out | never)
-        codes = self.train.codes
-        lost = np.setdiff1d(codes, codes[~never])
-        rows = np.flatnonzero(~never | np.isin(codes, lost))
-        return OutOfFold(scores[rows], rows, np.argmax(self.left_out, axis=0)[rows])
+        rows = np.flatnonzero(self.left_out.any(axis=0))
+        left_out = self.left_out[:, rows]
+        return OutOfFold(self.model.average(raw[rows], left_out), rows, left_out)
 
     def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
         rng = np.random.default_rng([self._seed, draw])

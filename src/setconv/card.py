@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from setconv.metrics import Report
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
+
 _COLUMNS = {
     "specificity": "Spec",
     "sensitivity": "Sens",
@@ -17,8 +20,7 @@ _COLUMNS = {
 _SOURCES = {
     "validation": "Measured on validation rows that training did not see.",
     "out_of_fold": "Measured out of fold: on training rows, each by members that had not seen it.",
-    "training": "Measured on the training rows themselves, so optimistic: judge the model on rows "
-    "that it has not seen.",
+    "none": "Not measured: the model has seen every row. Judge it on others.",
 }
 
 
@@ -65,6 +67,12 @@ def write_card(config: Mapping[str, Any]) -> str:
                 for row in config["report"]["per_class"]
             ],
         ),
+        "",
+        *(line for remark in Report.from_dict(config["report"]).remarks() for line in (remark, "")),
+        "## Decision",
+        "",
+        f"Objective: {config['parameters']['objective']!r}. Its threshold rests on this: "
+        f"{config['threshold_basis']}. {WHY_NOT_THE_LARGEST}",
         "",
         "## Training",
         "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from setconv import inputs, targets
 from setconv.anchors import Anchor
+from setconv.copies import Keys, Ties, row_keys, tie_copies
+from setconv.decisions.evidence import weight_scales
 from setconv.episodes import QuerySource
 from setconv.errors import DataError, NotFittedError
 from setconv.fitting import FitResult, fit_model
@@ -20,7 +23,7 @@ from setconv.heads import HeadSharing
 from setconv.model import SetConvModel
 from setconv.nn.network import Similarity
 from setconv.parameters import FitParameters, seed_from
-from setconv.prediction import Predictions
+from setconv.prediction import Predicting
 from setconv.rows import Matrix, Rows, choose
 from setconv.scaling import Scaling
 from setconv.sparse import Projecting
@@ -34,7 +37,7 @@ from setconv.updating import Updates
 Array = NDArray[Any]
 
 
-class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
+class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
     """Classification when the class that matters is rare, by set convolution.
 
     The rows of each class are compressed into one representative by a permutation-invariant set
@@ -120,8 +123,10 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
     weight_decay : float, default=0.01
     schedule : {"one_cycle", "cosine", "constant"}, default="one_cycle"
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class on top of the equal weight that all have; "balanced" is therefore the
-        same as None. A weight moves the log-odds by its logarithm and scales the loss.
+        How much a class matters, on top of the equal weight that all have; "balanced" is therefore
+        the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the power
+        of the class's recall in "balanced" and multiplies its row of a cost matrix. Probabilities
+        and what "f1", "mcc", "accuracy" and a minimum mean do not depend on it.
     post_size : int or None, default=None
         Representatives from a random subset of this size, in the class ratio, instead of all rows.
     early_stopping : bool, default=False
@@ -141,8 +146,6 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         A torch device; "auto" is CUDA where there is one, else the CPU.
     batch_size : int, default=8192
         Rows at a time in prediction; bounds memory and does not change results.
-    warm_start : bool, default=False
-        Start from the weights of the last fit; scaling and anchor follow the new data.
     progress : {"auto"} or bool, default="auto"
         A progress bar on standard error; "auto" shows one on terminals.
     callbacks : sequence of `setconv.training.Callback`, default=()
@@ -171,10 +174,16 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         the class. With one member there is no axis of members.
     threshold_ : float or ndarray of shape (n_classes,)
         What `decision_function` takes off the scores.
+    threshold_basis_ : str
+        What it rests on: how many rows of which kind, and whether a minimum is known to be met.
+    objective_ : str, dict, array-like or None
+        What the decision was made for, in `fit` or by `set_objective`.
+    prior_ : ndarray of shape (n_classes,) or None
+        The prevalence of `set_prior`; None: that of the training data.
     oof_report_ : `setconv.metrics.Report`
         Metrics on the training rows, each scored by the members that left it out and decided on by
-        a threshold and calibrator that other folds gave. Only with members and without validation
-        rows.
+        a threshold and calibrator that other folds gave. A class of which no row was left out has
+        no figures and stands in its ``unjudged`` with the reason. Only with members.
     network_ : `setconv.nn.SetConvNetwork`
         The torch module.
     n_features_in_ : int
@@ -185,9 +194,9 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
     n_steps_ : int
         Steps that were taken.
     report_ : `setconv.metrics.Report`
-        Metrics on the validation rows if there are any, else `oof_report_`, else on training rows
-        (then optimistic).
-    report_source_ : {"validation", "out_of_fold", "training"}
+        `oof_report_` where there are members, else metrics on ``X_val``. If these chose the weights
+        (``early_stopping``), or there are none, every row was seen: there are no figures.
+    report_source_ : {"out_of_fold", "validation", "none"}
 
     References
     ----------
@@ -247,7 +256,6 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         precision: Precision = "float32",
         device: str = "auto",
         batch_size: int = 8192,
-        warm_start: bool = False,
         progress: Progress = "auto",
         callbacks: Sequence[Callback] = (),
         checkpoint_dir: str | Path | None = None,
@@ -290,7 +298,6 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         self.precision = precision
         self.device = device
         self.batch_size = batch_size
-        self.warm_start = warm_start
         self.progress = progress
         self.callbacks = callbacks
         self.checkpoint_dir = checkpoint_dir
@@ -320,12 +327,15 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_rows,) or str
             Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
-            Weighs a row within its class: in the scaling, the anchor, the representatives and the
-            loss. Rows of weight 0 are left out.
+            How much a row matters within its class: in the scaling, the anchor, the representatives,
+            the loss, the decision and the report. Only ratios within a class count: how frequent a
+            class is stays its number of rows, see `set_prior`. Rows of weight 0 are left out.
         X_val, y_val : array-like, optional
-            Validation rows, instead of held-out ones.
+            Validation rows, instead of held-out ones; copies of training rows among them are left
+            out.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group stay on one side of the validation split and in one fold.
+            Rows of one group stay on one side of the validation split and in one fold. So do copies
+            of a row, with or without groups.
         resume_from : path, optional
             Folder with a checkpoint of this very fit (same data, parameters and random_state);
             the result is identical to that of the uninterrupted run.
@@ -334,41 +344,70 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit_keyed(
+            X,
+            y,
+            sample_weight,
+            X_val=X_val,
+            y_val=y_val,
+            groups=groups,
+            resume_from=resume_from,
+        )
+
+    def _fit_keyed(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        *,
+        X_val: Any,
+        y_val: Any,
+        groups: ArrayLike | None,
+        resume_from: str | Path | None,
+        keys: Keys | None = None,
+        keys_val: Keys | None = None,
+    ) -> Self:
+        """Fit; ``keys`` are equal for rows that are copies, by default those of equal features."""
         with (
             inputs.columns_kept_on_error(self),
             rows_of(self, X, y, reset=True) as (rows, given),
-            self._validation_rows(X_val, y_val) as validation,
+            self._validation_rows(X_val, y_val, keys_val) as validation,
         ):
             labels = targets.check_labels(given, rows.shape[0])
             weights = targets.check_weights(sample_weight, rows.shape[0])
             members = targets.check_groups(groups, rows.shape[0])
-            return self._fit(rows, labels, weights, members, validation, resume_from)
+            return self._fit(rows, labels, weights, members, validation, resume_from, keys)
 
     def _fit(
         self,
         rows: Matrix,
         labels: Array,
         weights: NDArray[np.float64],
-        groups: Array | None,
-        validation: tuple[Matrix, Array] | None,
-        resume_from: str | Path | None,
+        groups: Array | None = None,
+        validation: tuple[Matrix, Array, Keys | None] | None = None,
+        resume_from: str | Path | None = None,
+        keys: Keys | None = None,
     ) -> Self:
-        kept = weights > 0
-        if not kept.all():  # else no copy of the rows is made
-            rows, labels, weights = choose(rows, kept), labels[kept], weights[kept]
-            groups = None if groups is None else groups[kept]
+        numbers = None
+        if not weights.all():  # else no copy of the rows is made
+            numbers = np.flatnonzero(weights)
+            rows, labels, weights = choose(rows, numbers), labels[numbers], weights[numbers]
+            groups = None if groups is None else groups[numbers]
+            keys = None if keys is None else keys[numbers]
         classes, codes = targets.encode_labels(labels)
-        train = Rows(rows, codes, weights, groups)
-        warm = self._warm_model(classes, rows.shape[1])
+        targets.warn_of_equal_counts(classes, codes)
         parameters = FitParameters.of(self)
         seed = seed_from(self.random_state)
+        keys = row_keys(rows) if keys is None else keys
+        ties = tie_copies(keys, rows, codes, groups)
+        scales = weight_scales(weights, codes, len(classes))
+        train = Rows(rows, codes, weights * scales[codes], groups, ties.units, numbers)
         held_out = None
         if validation is not None:
-            known = targets.encode_known_labels(validation[1], classes, "y_val")
-            held_out = Rows(validation[0], known, np.ones(len(known)))
+            held_out = _unseen_rows(*validation, classes, keys, ties)
         elif self.early_stopping:
             fraction = parameters.validation_fraction
-            inside, outside = split_validation(codes, fraction, groups, seed)
+            inside, outside = split_validation(codes, fraction, ties.units, seed)
             train, held_out = train.take(inside), train.take(outside)
         result = fit_model(
             parameters,
@@ -377,11 +416,12 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
             validation=held_out,
             class_weights=targets.check_class_weight(self.class_weight, classes),
             seed=seed,
-            warm=warm,
+            notes=ties.notes,
             callbacks=gather_callbacks(self.callbacks, self.progress),
             resume_from=resume_from,
         )
         self.classes_ = classes
+        self._weight_scales = scales
         self._keep(result, self._count(train.codes, train.weights))
         return self
 
@@ -390,6 +430,7 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         self._model = result.model
         self.history_ = result.state.history
         self.n_steps_ = result.state.step
+        self.objective_ = self.objective
         self._judgement = result.judgement
         self.class_counts_ = counts
         if hasattr(self, "_pending"):
@@ -411,7 +452,9 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
         return np.bincount(codes[weights > 0], minlength=len(self.classes_))
 
     @contextmanager
-    def _validation_rows(self, X_val: Any, y_val: Any) -> Iterator[tuple[Matrix, Array] | None]:
+    def _validation_rows(
+        self, X_val: Any, y_val: Any, keys: Keys | None
+    ) -> Iterator[tuple[Matrix, Array, Keys | None] | None]:
         if X_val is None and y_val is None:
             yield None
             return
@@ -423,19 +466,7 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
                 labels = targets.check_labels(given, rows.shape[0])
             except DataError as error:
                 raise type(error)(f"In X_val or y_val: {error}") from error
-            yield rows, labels
-
-    def _warm_model(self, classes: Array, n_features: int) -> SetConvModel | None:
-        if not (self.warm_start and self.__sklearn_is_fitted__()):
-            return None
-        expected = self._model.n_features
-        if not np.array_equal(classes, self.classes_) or expected != n_features:
-            raise DataError(
-                f"warm_start=True, but the data has classes {classes.tolist()[:10]} and "
-                f"{n_features} features where the last fit had {self.classes_.tolist()[:10]} and "
-                f"{expected}: set warm_start=False to start anew."
-            )
-        return self._model
+            yield rows, labels, keys
 
     def _fitted_model(self) -> SetConvModel:
         if self.__sklearn_is_fitted__():
@@ -468,3 +499,33 @@ class SetConvClassifier(Updates, Predictions, ClassifierMixin, BaseEstimator):
             model = self._model.to("cpu")
             state = {**state, "_model": model, "network_": model.network}
         return state
+
+
+def _unseen_rows(
+    rows: Matrix,
+    labels: Array,
+    keys: Keys | None,
+    classes: Array,
+    train_keys: Keys,
+    ties: Ties,
+) -> Rows:
+    """Return validation rows, but for those that are copies of training rows."""
+    codes = targets.encode_known_labels(labels, classes, "y_val")
+    given = Rows(rows, codes, np.ones(len(codes)))
+    if ties.natural:
+        return given
+    copied = np.isin(row_keys(rows) if keys is None else keys, train_keys)
+    if not copied.any():
+        return given
+    if copied.all():
+        raise DataError(
+            f"All {len(codes)} rows of X_val are training rows, which can validate nothing: give "
+            "rows that are not in X."
+        )
+    warnings.warn(
+        f"{copied.sum()} of {len(codes)} rows of X_val are copies of training rows and are left "
+        "out: they would tell nothing about new rows.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return given.take(np.flatnonzero(~copied))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from setconv.classifier import SetConvClassifier
+from setconv.copies import Keys
 from setconv.errors import ModelFileError, NotFittedError
 from setconv.persistence import SavedModel
-from setconv.prediction import OutOfFoldAnswers
+from setconv.predicted import Predictions
 from setconv.saving import describe, restore, save
 
 Array = NDArray[Any]
@@ -67,7 +69,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         rows = encoder.fit_transform(X)
         validation = None if X_val is None else encoder.transform(X_val)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
-        classifier.fit(
+        classifier._fit_keyed(
             rows,
             y,
             sample_weight,
@@ -75,6 +77,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
             y_val=y_val,
             groups=groups,
             resume_from=resume_from,
+            keys=self._keys(X),
+            keys_val=None if X_val is None else self._keys(X_val),
         )
         self.encoder_, self.classifier_ = encoder, classifier
         return self
@@ -87,17 +91,13 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         """Return the calibrated probability of each class, shape (n_rows, n_classes)."""
         return self._fitted().predict_proba(self.encode(X))
 
-    def predict_with_proba(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
-        """Return what `predict` and `predict_proba` return, from one pass over the rows."""
-        return self._fitted().predict_with_proba(self.encode(X))
+    def predictions(self, X: Any) -> Predictions:
+        """Return labels, probabilities, scores and decision values, from one pass over the rows."""
+        return self._fitted().predictions(self.encode(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes)."""
         return self._fitted().decision_function(self.encode(X))
-
-    def score_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score: (n_rows,) of the second class, or (n_rows, n_classes)."""
-        return self._fitted().score_function(self.encode(X))
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the learned embedding of each row, shape (n_rows, n_embedding)."""
@@ -108,8 +108,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         self._fitted()
         return np.asarray(self.encoder_.transform(X))
 
-    def predict_out_of_fold(self) -> OutOfFoldAnswers:
-        """Return what the members that left a training row out say of it."""
+    def predict_out_of_fold(self) -> Predictions:
+        """Return what the members that left a training row out say of it, and which rows."""
         return self._fitted().predict_out_of_fold()
 
     def set_objective(self, objective: Any) -> Self:
@@ -133,16 +133,22 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
     class_counts_ = _from_classifier("class_counts_")
     representatives_ = _from_classifier("representatives_")
     threshold_ = _from_classifier("threshold_")
+    threshold_basis_ = _from_classifier("threshold_basis_")
+    prior_ = _from_classifier("prior_")
     report_ = _from_classifier("report_")
     report_source_ = _from_classifier("report_source_")
     oof_report_ = _from_classifier("oof_report_")
     history_ = _from_classifier("history_")
     n_steps_ = _from_classifier("n_steps_")
-    objective = _from_classifier("objective")
+    objective_ = _from_classifier("objective_")
 
     def _make_encoder(self) -> Any:
         """Return a new, unfitted encoder."""
         raise NotImplementedError
+
+    def _keys(self, X: Any) -> Keys | None:  # noqa: ARG002
+        """Return numbers that are equal for copies; None: for rows that are encoded alike."""
+        return None
 
     def _describe(self) -> SavedModel:
         saved = describe(self._fitted())
@@ -196,6 +202,11 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         folder: Path,  # noqa: ARG004
     ) -> Any:
         return kind.restore(described, arrays)
+
+    def _only(self, members: NDArray[np.bool_]) -> Self:
+        part = copy.copy(self)
+        part.classifier_ = self._fitted()._only(members)
+        return part
 
     def _fitted(self) -> SetConvClassifier:
         if self.__sklearn_is_fitted__():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setconv.anchors import compute_anchors
 from setconv.bench import Bench
@@ -67,7 +66,7 @@ def fit_model(
     validation: Rows | None = None,
     class_weights: NDArray[np.float64],
     seed: int,
-    warm: SetConvModel | None = None,
+    notes: tuple[str, ...] = (),
     callbacks: Sequence[Callback] = (),
     resume_from: str | Path | None = None,
 ) -> FitResult:
@@ -82,8 +81,8 @@ def fit_model(
         Looked at during training; picks the weights with ``early_stopping``.
     class_weights : array of shape (n_classes,)
     seed : int
-    warm : SetConvModel, optional
-        The model whose weights, and projection of sparse rows, to start from; they are copied.
+    notes : tuple of str
+        What to know about the training rows before reading the report.
     callbacks : sequence of Callback
     resume_from : path, optional
         Folder of a checkpoint of the same fit.
@@ -94,7 +93,7 @@ def fit_model(
     init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
         seeds
     )
-    seen = see_rows(parameters.projection, train, warm, more[0])
+    seen = see_rows(parameters.projection, train, more[0])
     n_rows, n_inputs = seen.features.shape
     plan = parameters.settle(
         n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
@@ -103,15 +102,13 @@ def fit_model(
     evidence = n_members > 1 or validation is not None
     check_objective(parameters.objective, classes, has_evidence=evidence)
     device = resolve_device(parameters.device)
-    left_out = leave_out(train.codes, n_members, train.groups, fold_seed)
+    left_out = leave_out(train.codes, n_members, train.units, fold_seed)
     views = seen.choose_views(parameters.scaling, n_members)
     scaler = fit_scaler(views, parameters.clip, seen.features, train.weights)
     dense = replace(train, features=seen.features)
     anchors = _member_anchors(parameters, dense, n_classes, left_out, anchor_seed)
     width = scaler.width(n_inputs)
     network = build_network(parameters, plan, width, n_classes, init_seed)
-    if warm is not None:
-        _start_from(network, warm.network.state_dict())
     network.to(device)
     episodes = HeadEpisodes(
         train.codes,
@@ -165,7 +162,7 @@ def fit_model(
     state = trainer.run()
     logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
     bench.represent()
-    judgement = judge(bench, classes, class_weights, parameters.objective, rule_seed)
+    judgement = judge(bench, classes, class_weights, parameters.objective, rule_seed, notes)
     return FitResult(model, state, judgement)
 
 
@@ -211,17 +208,6 @@ def build_network(
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
     )
-
-
-def _start_from(network: SetConvNetwork, weights: Mapping[str, Tensor]) -> None:
-    try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ParameterError(
-            "warm_start=True, but the network's parameters (encoder, out_features, hidden, output, "
-            "similarity, heads, scaling, n_members) are not those of the last fit: set "
-            "warm_start=False to start anew."
-        ) from error
 
 
 def _plan_checkpoints(

@@ -54,6 +54,8 @@ class SetConvModel:
         Put the members on one scale: a head's score is ``(score - level) / spread``.
     discriminants : Discriminants, SparseLines or None
         The linear part that is added to each member's score.
+    chosen : bool array of shape (n_members,)
+        The members that speak; all but in what `only` returns.
     """
 
     def __init__(
@@ -77,16 +79,12 @@ class SetConvModel:
         self.levels = np.zeros(network.n_stacked)
         self.spreads = np.ones(network.n_stacked)
         self.discriminants: Discriminants | SparseLines | None = None
+        self.chosen = np.ones(network.n_members, dtype=np.bool_)
 
     @property
     def device(self) -> torch.device:
         """Where the network is."""
         return next(self.network.parameters()).device
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the model was fitted on sparse rows."""
-        return self.direct or self.front is not None
 
     @property
     def n_features(self) -> int:
@@ -105,6 +103,12 @@ class SetConvModel:
         if isinstance(self.discriminants, Discriminants):
             moved.discriminants = self.discriminants.to(device)
         return moved
+
+    def only(self, members: NDArray[np.bool_]) -> SetConvModel:
+        """Return the model as some of its members see it, such as those that left a row out."""
+        part = copy.copy(self)
+        part.chosen = members
+        return part
 
     def scaled_anchors(self) -> Tensor:
         """Return the anchors as the network sees them, (n_stacked, n_anchors, n_inputs)."""
@@ -164,9 +168,13 @@ class SetConvModel:
         self.levels = (level - level.mean(axis=0) * relative).ravel()
 
     def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
-        """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features)."""
+        """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
+
+        Only the members that speak are among the stacked.
+        """
+        stacked = np.repeat(self.chosen, self.network.n_heads)
         parts = [
-            self.network.finish(embedded).transpose(0, 1).cpu().numpy()
+            self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
             for _, _, embedded in self._embed(rows, batch)
         ]
         return np.concatenate(parts)[: rows.shape[0]]
@@ -183,11 +191,14 @@ class SetConvModel:
     ) -> NDArray[np.float64]:
         """Average the members' scores (n_rows, n_stacked) on one scale; (n_rows, heads).
 
-        With ``weights`` (n_members, n_rows) only the members that are marked for a row count.
+        With ``weights`` (n_members, n_rows) only the members that are marked for a row count, by
+        default those that speak.
         """
         shape = (len(raw), self.network.n_members, self.network.n_heads)
         aligned = ((raw - self.levels) / self.spreads).reshape(shape)
-        marks = np.ones(shape[1::-1]) if weights is None else weights.astype(np.float64)
+        if weights is None:
+            weights = np.repeat(self.chosen[:, None], len(raw), axis=1)
+        marks = weights.astype(np.float64)
         total = np.zeros((len(raw), shape[2]))
         for member, mark in enumerate(marks):
             # One after the other: numpy's own sums depend on how many rows there are.

@@ -17,7 +17,7 @@ from setconv.errors import ModelFileError
 from setconv.files import replace_folder
 
 FORMAT = "setconv-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 
 
@@ -82,12 +82,12 @@ def read_model(folder: Path) -> SavedModel:
     """Read a model folder; a damaged, foreign or newer one is a clear error."""
     config = _read_config(folder)
     version = config.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         versions = config.get("versions")
         wrote = versions.get("setconv", "") if isinstance(versions, dict) else ""
         raise ModelFileError(
             f"{folder} has format version {version!r}, written by setconv {wrote}; this version "
-            f"reads up to {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
+            f"reads {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
         )
     path = folder / TENSORS
     try:

@@ -1,8 +1,9 @@
-"""Predictions as columns of a table, for files."""
+"""What a model says of rows, as one object; and as columns of a table, for files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,44 @@ from setconv.storage import Batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of rows, from one pass over them.
+
+    Attributes
+    ----------
+    labels : array of shape (n_rows,)
+        The decisions.
+    probabilities : float64 array of shape (n_rows, n_classes)
+    scores : float64 array of shape (n_rows,) or (n_rows, n_classes)
+        Of the second of two classes, or of each: the log-odds of the heads for equally frequent
+        classes, averaged over the members. No objective, threshold or prior changes them.
+    decision_values : float64 array of the same shape
+        What decides: the score minus the threshold. Its sign, or the argmax, gives the label.
+    rows : int64 array of shape (n_rows,)
+        Which of the rows that were given these are, counted from 0.
+    truth : array of shape (n_rows,), optional
+        The true labels, where they are known.
+    weights : float64 array of shape (n_rows,), optional
+        What a row counts in a report on these predictions: its sample weight within its class, and
+        the prevalence that was set. None: all the same.
+    left_out : bool array of shape (n_members, n_rows), optional
+        Of training rows: the members that a row was kept from, which say all of this.
+    """
+
+    labels: NDArray[Any]
+    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    decision_values: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    truth: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    left_out: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 def column_names(model: Any) -> list[str]:
@@ -31,14 +70,11 @@ def check_kept(model: Any, kept: Iterable[str]) -> None:
         )
 
 
-Answer = Callable[[Any], tuple[NDArray[Any], NDArray[np.float64]]]
+Answer = Callable[[Any], Predictions]
 
 
 def predicted_columns(
-    model: Any,
-    rows: Any,
-    present: NDArray[np.bool_] | None = None,
-    answer: Answer | None = None,
+    model: Any, rows: Any, answer: Answer, present: NDArray[np.bool_] | None = None
 ) -> dict[str, Any]:
     """Return label and probabilities as Arrow arrays; null where a row is not present.
 
@@ -47,10 +83,10 @@ def predicted_columns(
     model : fitted classifier
     rows : what the model predicts
         Those that are present.
+    answer : callable
+        From rows to `Predictions`.
     present : bool array, optional
         All by default.
-    answer : callable, optional
-        From rows to labels and probabilities; the model's `predict_with_proba` by default.
     """
     with needed("predicting to a file", "pyarrow", "cli"):
         import pyarrow as pa
@@ -60,8 +96,8 @@ def predicted_columns(
     labels = np.full(len(present), None, dtype=object)
     probabilities = np.full((len(present), len(model.classes_)), np.nan)
     if present.any():
-        decided, found = (answer or model.predict_with_proba)(rows)
-        labels[present], probabilities[present] = decided.tolist(), found
+        found = answer(rows)
+        labels[present], probabilities[present] = found.labels.tolist(), found.probabilities
     kind = pa.array(model.classes_.tolist()).type
     columns = [pa.array(labels, type=kind)]
     columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
@@ -75,4 +111,4 @@ def predicted_tables(model: Any, batches: Iterable[Batch], answer: Answer) -> It
 
     for batch in batches:
         kept = {} if batch.extra is None else {n: batch.extra[n] for n in batch.extra.column_names}
-        yield pa.table(kept | predicted_columns(model, batch.rows, answer=answer))
+        yield pa.table(kept | predicted_columns(model, batch.rows, answer))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
-from setconv.decisions import DecisionRule
+from setconv.decisions import DecisionRule, cross_fit
 from setconv.errors import ParameterError
-from setconv.judging import Judgement, cross_decide, report_again
+from setconv.judging import Judgement
 from setconv.model import SetConvModel
-from setconv.predicted import check_kept, predicted_tables
+from setconv.predicted import Predictions, check_kept, predicted_tables
 from setconv.saving import describe, save
 from setconv.storage import write_predictions
 from setconv.stored import batches_of
@@ -23,24 +23,7 @@ from setconv.stored import batches_of
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class OutOfFoldAnswers:
-    """What members that left a row out say of it, in the order of the training rows.
-
-    Attributes
-    ----------
-    truth, predicted : arrays of labels
-    probabilities : float64 array of shape (n_rows, n_classes)
-    scores : float64 array of shape (n_rows,) or (n_rows, n_classes)
-    """
-
-    truth: Array
-    predicted: Array
-    probabilities: NDArray[np.float64]
-    scores: NDArray[np.float64]
-
-
-class Predictions(TransformerMixin):
+class Predicting(TransformerMixin):
     """The part of the estimator that comes after `fit`."""
 
     if TYPE_CHECKING:
@@ -49,6 +32,7 @@ class Predictions(TransformerMixin):
         batch_size: int
         representatives_: Array
         _judgement: Judgement
+        _model: SetConvModel
 
         def _fitted_model(self) -> SetConvModel: ...
         def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
@@ -61,9 +45,7 @@ class Predictions(TransformerMixin):
         `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
         worth predicting for "balanced" at a probability far below one half.
         """
-        decided = self._rule.decide(self._scores(X))
-        chosen: Array = np.asarray(self.classes_)[decided]
-        return chosen
+        return self.predictions(X).labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes).
@@ -72,10 +54,10 @@ class Predictions(TransformerMixin):
         `set_prior`. With ``objective=None`` they are the paper's (equations 5-7), for equally
         frequent classes; with more than two, P(y=c|x) of each head is then divided by their sum.
         """
-        return self._rule.probabilities(self._scores(X))
+        return self.predictions(X).probabilities
 
-    def predict_with_proba(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
-        """Return what `predict` and `predict_proba` return, from one pass over the rows."""
+    def predictions(self, X: Any) -> Predictions:
+        """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         return self._answer(self._scores(X))
 
     def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
@@ -104,7 +86,7 @@ class Predictions(TransformerMixin):
 
         done = 0
 
-        def answer(rows: Any) -> tuple[Array, NDArray[np.float64]]:
+        def answer(rows: Any) -> Predictions:
             nonlocal done
             scores = model.scores(rows, self.batch_size, done)
             done += rows.shape[0]
@@ -118,16 +100,7 @@ class Predictions(TransformerMixin):
         With two classes it is that of the second, and its sign is `predict`; with more the argmax
         is. With a cost matrix over more than two classes it is minus the expected cost.
         """
-        return self._rule.decision_values(self._scores(X))
-
-    def score_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score: (n_rows,) of the second class, or (n_rows, n_classes).
-
-        The log-odds of the heads for equally frequent classes, averaged over the members; no
-        objective, threshold or prior changes them.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self.predictions(X).decision_values
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the learned embedding of each row, as it is compared with representatives.
@@ -139,23 +112,30 @@ class Predictions(TransformerMixin):
         embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return embedded.reshape(len(embedded), -1)
 
-    def predict_out_of_fold(self) -> OutOfFoldAnswers:
+    def predict_out_of_fold(self) -> Predictions:
         """Return what the members that left a training row out say of it, for all such rows.
 
-        Decisions and probabilities are cross-fitted, as in `oof_report_`: what to judge the model
-        by without a test set.
+        ``rows`` has their numbers among the rows that were given to `fit`. Decisions and
+        probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
+        exactly these predictions: what to judge the model by without a test set.
         """
-        rule, folds = self._rule, self._judgement.folds
-        evidence = rule.evidence
-        if folds is None or evidence is None or self._judgement.source != "out_of_fold":
-            raise ParameterError(
-                "There are no out-of-fold rows: fit with n_members of at least 2 and without "
-                "validation rows."
-            )
-        decided, probabilities = cross_decide(rule, folds)
-        classes = np.asarray(self.classes_)
-        scores = evidence.scores[:, 0] if evidence.scores.shape[1] == 1 else evidence.scores
-        return OutOfFoldAnswers(classes[evidence.codes], classes[decided], probabilities, scores)
+        judgement, evidence = self._judgement_of_fit(), self._rule.evidence
+        if judgement.source != "out_of_fold" or evidence is None:
+            why = " ".join(judgement.report.remarks())
+            raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
+        found = cross_fit(judgement.rule, judgement.folds)
+        classes, scores = np.asarray(self.classes_), evidence.scores
+        rows = np.arange(len(scores)) if judgement.rows is None else judgement.rows
+        return Predictions(
+            labels=classes[found.codes],
+            probabilities=found.probabilities,
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=found.values,
+            rows=rows,
+            truth=classes[evidence.codes],
+            weights=judgement.row_weights,
+            left_out=judgement.left_out,
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Return names for the columns of `transform`."""
@@ -166,7 +146,7 @@ class Predictions(TransformerMixin):
     def set_objective(self, objective: Any) -> Self:
         """Move the decision to another objective, without training.
 
-        Chosen on the out-of-fold scores of the fit; `oof_report_` follows.
+        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow.
 
         Parameters
         ----------
@@ -177,8 +157,8 @@ class Predictions(TransformerMixin):
         self
         """
         self._fitted_model()
-        self._judgement = report_again(self._judgement, self._rule.with_objective(objective))
-        self.objective = objective
+        self._judgement = self._judgement.moved(self._rule.with_objective(objective))
+        self.objective = self.objective_ = objective
         self._publish_decision()
         return self
 
@@ -186,7 +166,8 @@ class Predictions(TransformerMixin):
         """Say how frequent the classes are where the model is used.
 
         Probabilities follow, and so does the threshold of an objective that depends on it
-        (precision, F1, MCC, accuracy, costs; not recall and "balanced").
+        (precision, F1, MCC, accuracy, costs; not recall and "balanced"). `report_` and
+        `oof_report_` are then of rows that are weighted to that prevalence, and say so.
 
         Parameters
         ----------
@@ -199,7 +180,7 @@ class Predictions(TransformerMixin):
         self
         """
         self._fitted_model()
-        self._judgement = report_again(self._judgement, self._rule.with_prior(prior))
+        self._judgement = self._judgement.moved(self._rule.with_prior(prior))
         self._publish_decision()
         return self
 
@@ -212,15 +193,30 @@ class Predictions(TransformerMixin):
         self._fitted_model()
         save(describe(self), Path(folder))
 
+    def _only(self, members: NDArray[np.bool_]) -> Self:
+        """Return the classifier as some of its members see it: those that left a row out."""
+        part = copy.copy(self)
+        part._model = self._fitted_model().only(members)
+        part.representatives_ = self.representatives_[members]
+        return part
+
     @property
     def _rule(self) -> DecisionRule:
-        self._fitted_model()
-        return self._judgement.rule
+        return self._judgement_of_fit().rule
 
-    def _answer(self, scores: NDArray[np.float64]) -> tuple[Array, NDArray[np.float64]]:
-        """Return labels and probabilities."""
-        chosen: Array = np.asarray(self.classes_)[self._rule.decide(scores)]
-        return chosen, self._rule.probabilities(scores)
+    def _judgement_of_fit(self) -> Judgement:
+        self._fitted_model()
+        return self._judgement
+
+    def _answer(self, scores: NDArray[np.float64]) -> Predictions:
+        rule = self._rule
+        return Predictions(
+            labels=np.asarray(self.classes_)[rule.decide(scores)],
+            probabilities=rule.probabilities(scores),
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=rule.decision_values(scores),
+            rows=np.arange(len(scores)),
+        )
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         model = self._fitted_model()
@@ -234,8 +230,10 @@ class Predictions(TransformerMixin):
     def _publish_decision(self) -> None:
         """Show the decision, and the report on it, as fitted attributes."""
         judgement = self._judgement
-        thresholds = judgement.rule.thresholds
-        self.threshold_ = float(thresholds[0]) if len(self.classes_) == 2 else thresholds
+        rule = judgement.rule
+        self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
+        self.threshold_basis_ = judgement.basis
+        self.prior_ = rule.prior
         self.report_, self.report_source_ = judgement.report, judgement.source
         if judgement.source == "out_of_fold":
             self.oof_report_ = judgement.report

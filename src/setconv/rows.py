@@ -19,18 +19,36 @@ Matrix: TypeAlias = NDArray[Any] | sparse.csr_matrix | StoredRows
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with their class numbers, weights and groups."""
+    """Rows with what belongs to each of them.
+
+    Attributes
+    ----------
+    features : Matrix
+    codes : int64 array of shape (n_rows,)
+        Class numbers.
+    weights : float64 array of shape (n_rows,)
+        Within a class; their mean is 1 in each.
+    groups : array of shape (n_rows,), optional
+        As the user gave them.
+    units : int64 array of shape (n_rows,), optional
+        Rows of equal numbers stay on one side of a split: groups and copies.
+    numbers : int64 array of shape (n_rows,), optional
+        Which of the rows that the user gave these are; None: all of them, in their order.
+    """
 
     features: Matrix
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     groups: NDArray[Any] | None = None
+    units: NDArray[np.int64] | None = None
+    numbers: NDArray[np.int64] | None = None
 
-    def take(self, chosen: NDArray[Any]) -> Rows:
-        """Return the chosen rows; those on disk stay there."""
-        groups = None if self.groups is None else self.groups[chosen]
+    def take(self, chosen: NDArray[np.int64]) -> Rows:
+        """Return the rows of these numbers; those on disk stay there."""
+        groups, units = (None if a is None else a[chosen] for a in (self.groups, self.units))
         features = choose(self.features, chosen)
-        return Rows(features, self.codes[chosen], self.weights[chosen], groups)
+        numbers = chosen if self.numbers is None else self.numbers[chosen]
+        return Rows(features, self.codes[chosen], self.weights[chosen], groups, units, numbers)
 
 
 def choose(features: Matrix, chosen: NDArray[Any]) -> Matrix:

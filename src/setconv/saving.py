@@ -34,7 +34,6 @@ from setconv.saved_parts import (
     restore_linear,
 )
 from setconv.saved_views import describe_views, restore_views, views_fit
-from setconv.upgrade import upgrade
 
 _ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
 # Not part of a model: what only makes sense in the process that fitted it.
@@ -65,9 +64,7 @@ def describe(estimator: Any) -> SavedModel:
     views, view_tensors = describe_views(model.scaler)
     tensors |= view_tensors
     judgement = estimator._judgement
-    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in judgement.rule.arrays().items()}
-    if judgement.folds is not None:
-        tensors["rule/folds"] = torch.from_numpy(judgement.folds)
+    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in _kept_rows(judgement).items()}
     names = getattr(estimator, "feature_names_in_", None)
     config = {
         "versions": {
@@ -79,11 +76,16 @@ def describe(estimator: Any) -> SavedModel:
         },
         "parameters": {
             name: _encode_parameter(name, value)
-            for name, value in estimator.get_params(deep=False).items()
+            # The decision that is saved, whatever was set for the next fit.
+            for name, value in {
+                **estimator.get_params(deep=False),
+                "objective": estimator.objective_,
+            }.items()
             if name not in _LEFT_OUT
         },
         "classes": _encode_labels(estimator.classes_),
         "class_counts": estimator.class_counts_.tolist(),
+        "weight_scales": estimator._weight_scales.tolist(),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
         "network": model.network.spec,
@@ -97,6 +99,7 @@ def describe(estimator: Any) -> SavedModel:
         "history": estimator.history_,
         "report": judgement.report.to_dict(),
         "report_source": judgement.source,
+        "threshold_basis": judgement.basis,
     }
     return SavedModel(type(estimator).__name__, config, tensors)
 
@@ -105,7 +108,7 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     """Make a new estimator what the saved one was; errors name the damage."""
     target = resolve_device(device)
     try:
-        _restore(estimator, upgrade(saved), device)
+        _restore(estimator, saved, device)
         estimator._model = estimator._model.to(target)
         estimator._publish()
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
@@ -148,10 +151,23 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
         estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
     estimator.classes_ = classes
     estimator.class_counts_ = np.array(config["class_counts"])
+    estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
+    estimator.objective_ = estimator.objective
     estimator.history_ = config["history"]
     estimator.n_steps_ = config["n_steps"]
     estimator._judgement = judgement
     estimator._model = model
+
+
+def _kept_rows(judgement: Judgement) -> dict[str, NDArray[Any]]:
+    """Return the rows that the decision and the report rest on, in few bytes each."""
+    arrays = judgement.rule.arrays()
+    if judgement.left_out is not None:
+        arrays["left_out"] = np.packbits(judgement.left_out, axis=0)
+        arrays["n_folds"] = np.array(len(judgement.left_out))
+    if judgement.rows is not None and (judgement.rows != np.arange(len(judgement.rows))).any():
+        arrays["rows"] = judgement.rows
+    return arrays
 
 
 def _restore_judgement(
@@ -159,9 +175,17 @@ def _restore_judgement(
 ) -> Judgement:
     prefix = "rule/"
     arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k.startswith(prefix)}
-    folds = arrays.pop("folds", None)
+    left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
+    if left_out is not None:
+        n_folds = int(arrays.pop("n_folds"))
+        left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
     rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
-    return Judgement(rule, Report.from_dict(config["report"]), config["report_source"], folds)
+    report = Report.from_dict(config["report"])
+    source = config["report_source"]
+    n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
+    if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
+        raise ValueError("wrong: rows of the rule")
+    return Judgement(rule, report, source, left_out, rows, report.unjudged, report.notes)
 
 
 def _check_shapes(
@@ -176,6 +200,7 @@ def _check_shapes(
         "heads": model.network.n_heads != heads,
         "classes": len(np.unique(classes)) != len(classes),
         "class_counts": len(config["class_counts"]) != len(classes),
+        "weight_scales": len(config["weight_scales"]) != len(classes),
         "feature_names": names is not None and len(names) != width,
         "offset": len(model.offset) != heads,
         "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),

@@ -8,7 +8,6 @@ from typing import Any
 from scipy.sparse import issparse
 
 from setconv.errors import ParameterError
-from setconv.model import SetConvModel
 from setconv.rows import Matrix, Rows, StoredRows
 from setconv.scaling import FEW_COLUMNS, choose_views
 from setconv.sparse import Front, Projecting, Projection, make_front
@@ -56,24 +55,10 @@ class SeenRows:
         return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
 
 
-def see_rows(projecting: Projecting, train: Rows, warm: SetConvModel | None, seed: int) -> SeenRows:
-    """Make sparse rows dense where a projection is wanted; others stay as they are.
-
-    Parameters
-    ----------
-    projecting : int, "auto" or None
-    train : Rows
-    warm : SetConvModel or None
-        A model to go on from: its projection is used again.
-    seed : int
-    """
+def see_rows(projecting: Projecting, train: Rows, seed: int) -> SeenRows:
+    """Make sparse rows dense where a projection is wanted; others stay as they are."""
     rows = train.features
-    if warm is not None and issparse(rows) != warm.is_sparse:
-        raise ParameterError(
-            "warm_start=True, but one of the last fit and this one is on sparse rows and the other "
-            "is not: set warm_start=False to start anew."
-        )
     if not issparse(rows):
         return SeenRows(rows)
-    front = warm.front if warm is not None else make_front(projecting, rows, train.weights, seed)
+    front = make_front(projecting, rows, train.weights, seed)
     return SeenRows(rows, direct=True) if front is None else SeenRows(front(rows), front)

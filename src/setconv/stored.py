@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from setconv import inputs
 from setconv.errors import DataError, ParameterError
-from setconv.rows import Matrix
+from setconv.rows import Matrix, row_slices
 from setconv.storage import Batch, is_stored, open_source, read_batches
 
 # Rows of up to so many bytes are read into memory: training is then as fast as it can be.
@@ -47,6 +47,8 @@ def rows_of(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Ma
         else:
             _compare_columns(estimator, source.rows.shape[1])
         rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
+        if reset and label is None and y is not None:
+            _refuse_label_column(rows, y, source.names)
         yield rows, y if label is None else source.labels
 
 
@@ -75,6 +77,24 @@ def known_columns(estimator: Any) -> list[str] | None:
     """Return the names of the columns that the estimator was fitted on, if it knows any."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
+
+
+def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> None:
+    """Refuse a file in which a column of the features is the labels that are to be learned."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
+        return
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    for part in row_slices(rows.shape[0], _BATCH):
+        same &= (rows[part] == labels[part, None]).all(axis=0)
+        if not same.any():
+            return
+    column = int(np.flatnonzero(same)[0])
+    name = f"{column}" if names is None else f"{names[column]!r}"
+    raise DataError(
+        f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
+        "the column as y, or take it out of X."
+    )
 
 
 def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:

@@ -22,7 +22,9 @@ def check_labels(y: Any, n_rows: int) -> Array:
             "requires y to be passed, but the target y is None: give a label for each row."
         )
     try:
-        labels: Array = column_or_1d(y, warn=True)
+        # A list may mix strings, numbers and nan, which numpy would make strings all.
+        given = y if hasattr(y, "dtype") or hasattr(y, "__array__") else _as_objects(y)
+        labels: Array = column_or_1d(given, warn=True)
         _refuse_missing(labels)
         labels = _with_one_type(labels)
         with warnings.catch_warnings():
@@ -72,6 +74,25 @@ def _with_one_type(labels: Array) -> Array:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise LabelError(f"y mixes labels of different types ({names}): make them all one type.")
     return np.array(plain) if kinds <= {int, float, bool} else labels
+
+
+def _as_objects(y: Any) -> Any:
+    objects = np.asarray(y, dtype=object)
+    return objects if objects.ndim == 1 else y
+
+
+def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
+    """Say what resampling in front of the fit does, where the data looks like it."""
+    counts = np.bincount(codes)
+    if counts.min() == counts.max():
+        warnings.warn(
+            f"All {len(classes)} classes have exactly {counts[0]:,} rows. If that was made by "
+            "SMOTE or another sampler, the out-of-fold figures are too good, for made-up rows tell "
+            "of the rows of other folds: fit the rows as they were collected; classes need no "
+            "balancing here.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:

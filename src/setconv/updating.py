@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv import inputs, targets
+from setconv.decisions.evidence import weight_scales
 from setconv.errors import DataError, LabelError
+from setconv.judging import Judgement
 from setconv.model import SetConvModel
 from setconv.rows import Matrix, StoredRows
 from setconv.stored import rows_of
@@ -24,6 +25,8 @@ class Updates:
         classes_: Array
         class_counts_: NDArray[np.int64]
         batch_size: int
+        _judgement: Judgement
+        _weight_scales: NDArray[np.float64]
         _pending: list[tuple[Any, Array, NDArray[np.float64]]]
 
         def _fitted_model(self) -> SetConvModel: ...
@@ -35,9 +38,6 @@ class Updates:
             rows: Matrix,
             labels: Array,
             weights: NDArray[np.float64],
-            groups: Array | None,
-            validation: tuple[Matrix, Array] | None,
-            resume_from: str | Path | None,
         ) -> Self: ...
 
     def partial_fit(
@@ -50,7 +50,8 @@ class Updates:
         """Let new rows take part in the representatives, exactly.
 
         The network, the anchor and the scaling stay as they were; the representatives become what
-        they would be with all rows seen so far. A batch may lack classes. On a new estimator the
+        they would be with all rows seen so far. Decision and `report_` stay those of the model
+        before these rows, and the report says so. A batch may lack classes. On a new estimator the
         first call needs ``classes``; rows are kept until every class has been seen, then the model
         is fitted on them as `fit` does.
 
@@ -94,8 +95,13 @@ class Updates:
         """Add rows to the representatives, or keep them until every class has been seen."""
         codes = targets.encode_known_labels(labels, self.classes_, "y")
         if self.__sklearn_is_fitted__():
+            weights = weights * self._weight_scales[codes]
             self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
-            self.class_counts_ += self._count(codes, weights)
+            counted = self._count(codes, weights)
+            self.class_counts_ += counted
+            self._judgement = self._judgement.noting(
+                f"The figures are of the model before partial_fit added {counted.sum():,} rows."
+            )
             self._publish()
             return self
         if isinstance(rows, StoredRows):
@@ -107,15 +113,15 @@ class Updates:
         rows = inputs.stack_rows([part for part, _, _ in pending])
         labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
         if len(np.unique(labels[weights > 0])) == len(self.classes_):
-            return self._fit(rows, labels, weights, None, None, None)
+            return self._fit(rows, labels, weights)
         self._pending = pending
         return self
 
     def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Make the representatives anew, from these rows alone: the paper's post-training.
 
-        The network, the anchor, the scaling and the thresholds stay as they were. `partial_fit`
-        adds rows instead.
+        The network, the anchor, the scaling and the thresholds stay as they were, and so does
+        `report_`, which says so. `partial_fit` adds rows instead.
 
         Parameters
         ----------
@@ -137,13 +143,18 @@ class Updates:
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
                 raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+            scales = weight_scales(weights, codes, len(self.classes_))
             earlier = model.sums
             model.reset_representatives()
             try:
-                model.add_rows(rows, codes, weights, self.batch_size)
+                model.add_rows(rows, codes, weights * scales[codes], self.batch_size)
             except BaseException:
                 model.sums = earlier
                 raise
-        self.class_counts_ = counts
+        self.class_counts_, self._weight_scales = counts, scales
+        self._judgement = self._judgement.noting(
+            f"The figures are of the model before post_train made its representatives of "
+            f"{counts.sum():,} rows."
+        )
         self._publish()
         return self

@@ -27,7 +27,7 @@ class WordSum:
         return np.array([sum(self.weights.get(w, 0.0) for w in t.split()) for t in texts])
 
     def predict(self, texts):
-        return self.classes_[(self.score_function(texts) > 0).astype(int)]
+        return self.classes_[(self.predictions(texts).scores > 0).astype(int)]
 
 
 # ------------------------------------------------------------------------------------- features
@@ -42,7 +42,7 @@ def test_a_feature_contributes_the_score_minus_that_with_its_usual_value(which, 
     found = feature_contributions(model, X[:3], background=usual, class_=label)
 
     def score(rows):
-        scores = model.score_function(rows)
+        scores = model.predictions(rows).scores
         return scores if scores.ndim == 1 else scores[:, 1]
 
     for feature in range(X.shape[1]):
@@ -160,7 +160,7 @@ def test_two_megabytes_are_scored_in_bounded_batches(monkeypatch):
 
 def test_a_text_of_one_word_is_compared_with_nothing_but_never_asks_about_an_empty_text(text_model):
     found = word_contributions(text_model, "smoke", class_="fire")
-    word, nothing = text_model.score_function(["smoke", "."])
+    word, nothing = text_model.predictions(["smoke", "."]).scores
     assert text_model.classes_.tolist() == ["calm", "fire"]
     assert found.values[0] == pytest.approx(word - nothing)
 

@@ -101,7 +101,7 @@ def test_a_page_opens_without_errors_and_without_requests(visit, text_page, mult
 
 def test_the_slider_moves_the_numbers_to_what_the_scores_say(visit, text_page, text_model, unseen):
     texts, labels = unseen
-    scores, truth = text_model.score_function(texts), labels == "fire"
+    scores, truth = text_model.predictions(texts).scores, labels == "fire"
     opened = visit(text_page)
     seen = set()
     for position in (0, 250, 500, 777, 1000):
@@ -145,7 +145,7 @@ def test_a_class_can_be_chosen_where_there_are_many(
     visit, multiclass_page, fitted_multiclass, multiclass
 ):
     X, y = multiclass
-    scores = fitted_multiclass.score_function(X)
+    scores = fitted_multiclass.predictions(X).scores
     opened = visit(multiclass_page)
     opened.tab.select_option("#explorer-class", label="1")
     assert opened.tab.inner_text("#x-name") == "1"

@@ -49,7 +49,7 @@ def test_the_figures_of_the_minority_class_are_right(text_page, text_model, unse
     texts, labels = unseen
     page = Page(text_page.html)
     truth, predicted = labels == "fire", text_model.predict(texts) == "fire"
-    right = right_figures(truth, predicted, text_model.score_function(texts))
+    right = right_figures(truth, predicted, text_model.predictions(texts).scores)
     shown = figures_on(page)
     assert set(shown) == set(right)
     for name, value in right.items():
@@ -129,7 +129,7 @@ def test_every_class_of_many_has_its_figures(multiclass_page, fitted_multiclass,
     X, y = multiclass
     rows = [row for row in Page(multiclass_page.html).section_rows("figures") if len(row) == 9]
     assert [row[0] for row in rows[1:]] == ["3", "2", "1", "0"]
-    predicted, scores = fitted_multiclass.predict(X), fitted_multiclass.score_function(X)
+    predicted, scores = fitted_multiclass.predict(X), fitted_multiclass.predictions(X).scores
     for row in rows[1:]:
         c = int(row[0])
         right = right_figures(y == c, predicted == c, scores[:, c])

@@ -127,7 +127,7 @@ def test_a_sample_keeps_rare_classes_and_its_bound():
 
 def test_the_map_lays_representatives_among_the_rows_of_their_class(fitted, binary):
     X, y = binary
-    evaluation = evaluation_of(y, fitted.score_function(X))
+    evaluation = evaluation_of(y, fitted.predictions(X).scores)
     laid_out = draw_map(fitted, X, evaluation, seed=0)
     assert laid_out.points.shape == (len(X), 2)
     assert 0 < laid_out.explained <= 1

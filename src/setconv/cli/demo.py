@@ -95,11 +95,13 @@ def _figures(truth: Any, predicted: Any, scores: Any) -> list[str]:
 def _predict_sentences(model: Any) -> None:
     from setconv.cli.demo_data import NEGATIVE
 
-    labels, probabilities = model.predict_with_proba(list(SENTENCES))
+    found = model.predictions(list(SENTENCES))
     column = model.classes_.tolist().index(NEGATIVE)
     rows = [
         [text, label, f"{share:.0%}"]
-        for text, label, share in zip(SENTENCES, labels, probabilities[:, column], strict=True)
+        for text, label, share in zip(
+            SENTENCES, found.labels, found.probabilities[:, column], strict=True
+        )
     ]
     out.print(table("New sentences", ["text", "decision", "probability of a complaint"], rows))
 

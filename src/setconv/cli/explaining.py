@@ -53,16 +53,16 @@ def explain_rows(
     from setconv.explain import nearest_rows
 
     label = None if class_ is None else _label(model, class_)
-    labels, probabilities = model.predict_with_proba(rows)
+    said = model.predictions(rows)
     explain = _words if takes_texts(model) else _features
     explained = []
     for number, found in enumerate(explain(model, rows, label, known)):
-        shares = zip(map(str, model.classes_), probabilities[number].tolist(), strict=True)
+        shares = zip(map(str, model.classes_), said.probabilities[number].tolist(), strict=True)
         order = np.argsort(-np.abs(found["values"]), kind="stable")[:top]
         explained.append(
             {
                 "row": found["row"],
-                "predicted": labels[number],
+                "predicted": said.labels[number],
                 "probabilities": dict(shares),
                 "class": found["class"],
                 "method": "occlusion",

@@ -73,7 +73,7 @@ def command(
 
         def compute(batch: Any, first: int) -> dict[str, Any]:
             rows, present = plan.rows(batch, first, skip_empty=empty is Empty.skip)
-            return predicted_columns(fitted, rows, present)
+            return predicted_columns(fitted, rows, fitted.predictions, present)
 
         count = stream(reader, output, compute, plan.kept, output_format)
     say(f"{count:,} rows predicted")

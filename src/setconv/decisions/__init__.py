@@ -10,7 +10,7 @@ from setconv.decisions.calibration import Calibrator
 from setconv.decisions.crossfit import cross_fit
 from setconv.decisions.objective import Objective, parse_objective
 from setconv.decisions.prior import parse_prior
-from setconv.decisions.rule import DecisionRule, fit_rule, paper_rule
+from setconv.decisions.rule import DecisionRule, fit_rule, unproven_rule
 
 __all__ = [
     "Calibrator",
@@ -18,7 +18,7 @@ __all__ = [
     "Objective",
     "cross_fit",
     "fit_rule",
-    "paper_rule",
     "parse_objective",
     "parse_prior",
+    "unproven_rule",
 ]

@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     scores : float array of shape (n_classes, n_rows)
     codes : int array of shape (n_rows,)
     weights : float array of shape (n_rows,)
-    kind : {"balanced", "f1", "mcc", "accuracy"}
+    kind : {"balanced", "f1", "mcc"}
     powers : float array of shape (n_classes,)
         The powers of the recalls in "balanced", summing to one.
     """
@@ -123,8 +123,6 @@ class _Flips:
 def _criterion(problem: Problem, flips: _Flips) -> Floats:
     truth = np.bincount(problem.codes, problem.weights, minlength=len(problem.scores))
     total = truth.sum()
-    if problem.kind == "accuracy":
-        return np.asarray(flips.total(lambda right, _, __: right) / total)
     if problem.kind == "f1":
         shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
         return np.asarray(shares / len(truth))

@@ -59,6 +59,13 @@ class Calibrator:
         """Return the probabilities, shape (n_rows, n_classes); as `log_probabilities`."""
         return np.asarray(np.exp(self.log_probabilities(scores, prior)))
 
+    def thresholds(self, prior: Floats | None = None) -> Floats:
+        """Return what to take off the scores so that the largest probability decides, (heads,)."""
+        if len(self.intercepts) == 1:
+            return np.array([self.score_at(0.0, prior)])
+        found = -(np.asarray(self.intercepts) + self._shift(prior)) * (self.scale / self.slopes[0])
+        return np.asarray(found - found.mean())
+
     def score_at(self, log_odds: float, prior: Floats | None = None) -> float:
         """Return the score of two classes at which class 1 has these log-odds."""
         shift = self._shift(prior)
@@ -95,3 +102,14 @@ class Calibrator:
     def _bent(self, u: Floats) -> Floats:
         low, high = self.slopes
         return np.asarray(low * log_expit(u) - high * log_expit(-u) + self.intercepts[0])
+
+
+def natural_calibrator(prior: Floats) -> Calibrator:
+    """Return the calibrator that takes scores at their word, where no row can tell better.
+
+    Balanced episodes make scores the log-odds of equally frequent classes; they are shifted to
+    the prevalence.
+    """
+    logs = np.log(prior)
+    intercepts = (logs[1] - logs[0],) if len(prior) == 2 else logs
+    return Calibrator((1.0, 1.0), tuple(map(float, intercepts)), 0.0, 1.0, tuple(map(float, prior)))

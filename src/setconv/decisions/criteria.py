@@ -13,7 +13,7 @@ def binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Flo
 
     Parameters
     ----------
-    kind : {"balanced", "f1", "mcc", "accuracy"}
+    kind : {"balanced", "f1", "mcc"}
     counts : Counts
         Seen from class 1.
     positive : int
@@ -27,8 +27,6 @@ def binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Flo
         return np.asarray(_ratio(tp, tp + fn) ** own * _ratio(tn, tn + fp) ** other)
     if kind == "f1":
         return _ratio(2 * tp, 2 * tp + fp + fn)
-    if kind == "accuracy":
-        return _ratio(tp + tn, tp + fn + fp + tn)
     sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
     return _ratio(tp * tn - fp * fn, sides)
 

@@ -23,7 +23,8 @@ class Evidence:
     codes : int array of shape (n_rows,)
         Class of each row, from 0.
     weights : float array of shape (n_rows,)
-        Weight of each row; rows of weight 0 are left out.
+        Weight of each row within its class: as `check_evidence` makes them, 1 on average in each
+        class. They say how much a row matters, never how frequent its class is.
     n_classes : int
     """
 
@@ -59,7 +60,11 @@ class Evidence:
 
 
 def check_evidence(scores: Any, codes: Any, weights: Any, n_classes: int) -> Evidence:
-    """Check that scores, codes and weights belong together; rows of weight 0 are left out."""
+    """Check that scores, codes and weights belong together.
+
+    Rows of weight 0 are left out; the weights of the others are brought to a mean of 1 in each
+    class.
+    """
     scores = np.asarray(scores, dtype=np.float64)
     codes = np.asarray(codes, dtype=np.int64)
     heads = 1 if n_classes == 2 else n_classes
@@ -87,7 +92,17 @@ def check_evidence(scores: Any, codes: Any, weights: Any, n_classes: int) -> Evi
             f"codes go from {codes.min()} to {codes.max()}: {n_classes} classes are numbered "
             f"from 0 to {n_classes - 1}."
         )
+    if (weights != 1).any():
+        weights = weights * weight_scales(weights, codes, n_classes)[codes]
     return Evidence(scores, codes, weights, n_classes)
+
+
+def weight_scales(weights: Floats, codes: Codes, n_classes: int) -> Floats:
+    """Return a factor a class that makes the mean weight of its rows 1, and prevalence counts."""
+    largest = weights.max()  # sums of huge weights would overflow
+    sums = np.bincount(codes, weights=weights / largest, minlength=n_classes)
+    counts = np.bincount(codes, minlength=n_classes)
+    return np.asarray(np.divide(counts, sums, out=np.ones(n_classes), where=sums > 0) / largest)
 
 
 def rarest(codes: Codes, n_classes: int) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from setconv.decisions.calibration import Calibrator
+from setconv.decisions.calibration import Calibrator, natural_calibrator
 from setconv.decisions.cuts import Floats
 from setconv.decisions.evidence import Evidence, thin
 
@@ -24,27 +25,45 @@ _STEPS = 100
 _Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
-def fit_calibrator(evidence: Evidence, *, seed: int = 0) -> Calibrator:
-    """Fit probabilities to the rows, for their own prevalence.
+def fit_calibrator(evidence: Evidence, prior: Floats | None = None, *, seed: int = 0) -> Calibrator:
+    """Fit probabilities to the rows, for the prevalence of the training data.
 
     The targets are smoothed as Platt did: a row of a class with n rows counts as that class for
     (n + 1) / (n + n_classes), the remainder shared among the others. So the result is finite
-    when the scores separate the classes, or when a class has one row or none. Two classes with at
-    least 50 rows each get a bend where it raises the likelihood clearly.
+    when the scores separate the classes. Two classes with at least 50 rows each get a bend where it
+    raises the likelihood clearly. A class without rows is moved as the others are on average; if
+    fewer than two classes have rows, scores are taken at their word.
 
     Parameters
     ----------
     evidence : Evidence
         Beyond 200,000 scores a sample of the rows is used, drawn class by class, with at least
         a tenth of that from each class that has so many.
+    prior : float array of shape (n_classes,), optional
+        The share of each class in the training data; by default that of the rows.
     seed : int
         Of the sample.
     """
-    prior = tuple(map(float, evidence.prior))
+    if prior is None:
+        prior = evidence.prior
+    elif not np.array_equal(prior, evidence.prior):
+        evidence = evidence.weighed(prior / evidence.prior)
+    seen = np.flatnonzero(evidence.seen)
+    if len(seen) < 2:
+        return natural_calibrator(prior)
     most = _MOST_NUMBERS // evidence.scores.shape[1]
     part = thin(evidence, most, most // 10, seed)
-    fit = _fit_two if evidence.n_classes == 2 else _fit_many
-    return fit(part, prior)
+    if evidence.n_classes == 2:
+        return _fit_two(part, tuple(map(float, prior)))
+    if len(seen) == evidence.n_classes:
+        return _fit_many(part, tuple(map(float, prior)))
+    codes = np.searchsorted(seen, part.codes)
+    known = Evidence(np.ascontiguousarray(part.scores[:, seen]), codes, part.weights, len(seen))
+    found = _fit_many(known, tuple(map(float, prior[seen] / prior[seen].sum())))
+    logs = np.log(prior)
+    intercepts = logs + np.mean(found.intercepts - logs[seen])
+    intercepts[seen] = found.intercepts
+    return replace(found, intercepts=tuple(map(float, intercepts)), prior=tuple(map(float, prior)))
 
 
 def _smoothed(evidence: Evidence) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,16 @@ from setconv.decisions.cuts import Floats, RankedRows
 _FEW = 5
 
 
+class Floor(NamedTuple):
+    """A threshold for a minimum, and whether the rows it was chosen on say that it is met."""
+
+    threshold: float
+    met: bool
+
+
 def recall_threshold(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> float:
+) -> Floor:
     """Return the highest threshold whose recall is at least ``level`` in expectation.
 
     For a new row that is exchangeable with the n rows of the class, the chance to score below the
@@ -45,7 +53,8 @@ def recall_threshold(
     # Sums of equal weights are to be the whole numbers that they stand for.
     reached = np.cumsum(weight) * (effective / weight.sum()) - 1e-9
     place = int(np.searchsorted(reached, (effective + 1) * (1 - level), side="right")) - 1
-    if place < 0:
+    met = place >= 0
+    if not met:
         needed = "no number of rows is enough"
         if level < 1:
             needed = f"{math.ceil(level / (1 - level) - 1e-9)} rows are needed"
@@ -57,12 +66,12 @@ def recall_threshold(
             stacklevel=2,
         )
         place = 0
-    return rows.threshold(int(np.searchsorted(rows.values, own[place])))
+    return Floor(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
 
 
 def precision_threshold(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> float:
+) -> Floor:
     """Return the lowest threshold, so the highest recall, with at least this precision.
 
     Cuts that decide for fewer than five rows count only if no other reaches the precision. If
@@ -90,10 +99,10 @@ def precision_threshold(
             cut = int(good[0])
             if few:
                 _warn_precision(level, float(precision[cut]), int(decided[cut]))
-            return rows.threshold(cut)
+            return Floor(rows.threshold(cut), not few)
     cut = int(np.argmax(np.where(solid, precision, -1.0)))
     _warn_precision(level, float(precision[cut]), int(decided[cut]))
-    return rows.threshold(cut)
+    return Floor(rows.threshold(cut), met=False)
 
 
 def _warn_precision(level: float, reached: float, decided: int) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 from setconv.errors import ParameterError
 
 Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precision", "cost"]
-Criterion = Literal["balanced", "f1", "mcc", "accuracy"]
+Criterion = Literal["balanced", "f1", "mcc"]
 
-_CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
+_NAMED: tuple[Literal["accuracy"] | Criterion, ...] = (*get_args(Criterion), "accuracy")
 _FLOORS: tuple[Literal["recall"], Literal["precision"]] = ("recall", "precision")
 _FLOOR_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", re.I)
 _ALLOWED = (
@@ -78,7 +78,7 @@ def parse_objective(objective: Any, classes: Any) -> Objective:
     objective : None, str, dict, array-like or Objective
         None: the paper's rule, the largest score. "balanced": the geometric mean of the recalls
         of all classes. "f1": of the positive class, with more than two classes the mean over
-        classes. "mcc", "accuracy". "recall>=0.95", "precision>=90%" or
+        classes. "mcc". "accuracy": the most probable class. "recall>=0.95", "precision>=90%" or
         ``{"recall": 0.95, "class": label}``: a minimum, of the positive class unless ``class``
         names another. A matrix of shape (n_classes, n_classes): cost[true, predicted].
     classes : array-like
@@ -113,9 +113,9 @@ def _plain(label: Any) -> Any:
 
 def _from_text(text: str) -> Objective:
     name = text.strip().lower()
-    for criterion in _CRITERIA:
-        if name == criterion:
-            return Objective(criterion)
+    for named in _NAMED:
+        if name == named:
+            return Objective(named)
     match = _FLOOR_TEXT.fullmatch(name)
     if match is None:
         raise ParameterError(f"objective={text!r} is not known: give {_ALLOWED}.")

@@ -32,7 +32,7 @@ def choose_offsets(
     ----------
     evidence : Evidence
         Its weights are those of the criterion.
-    kind : {"balanced", "f1", "mcc", "accuracy"}
+    kind : {"balanced", "f1", "mcc"}
         "f1" is the mean over the classes.
     powers : float array of shape (n_classes,)
         The powers of the recalls in "balanced".

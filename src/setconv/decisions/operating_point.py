@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from setconv.decisions.calibration import Calibrator
@@ -16,8 +18,15 @@ from setconv.decisions.threshold import choose_threshold
 _STEADYING_ROWS = 20
 
 
+class OperatingPoint(NamedTuple):
+    """Thresholds (heads,), and whether a minimum is met; None where none was asked for."""
+
+    thresholds: Floats
+    met: bool | None = None
+
+
 def choose_operating_point(
-    evidence: Evidence,
+    evidence: Evidence | None,
     objective: Objective,
     *,
     calibrator: Calibrator,
@@ -26,38 +35,42 @@ def choose_operating_point(
     class_weights: Floats,
     method: Method,
     seed: int,
-) -> Floats:
-    """Return the thresholds (heads,) for an objective.
+) -> OperatingPoint:
+    """Return the thresholds for an objective.
 
-    Class weights are the powers of the recalls in "balanced", else factors of the rows' weights.
-    A prior, too, multiplies the weights of the rows by its ratio to the training data's, except
-    where prevalence plays no part: "balanced" and a minimum recall.
+    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
+    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
+    of the rows by its ratio to the training data's, except where prevalence plays no part:
+    "balanced" and a minimum recall.
+
+    Without evidence, or of two classes of which one has no rows, nothing can be chosen: scores are
+    cut at 0, where balanced episodes put the middle, and no minimum is met.
     """
     kind = objective.kind
-    heads = evidence.scores.shape[1]
-    if kind == "paper":
-        return np.zeros(heads)
+    heads = len(calibrator.intercepts)
+    if kind == "accuracy":
+        return OperatingPoint(calibrator.thresholds(prior))
     if kind == "cost":
         cost = scaled_cost(objective, class_weights)
         if heads > 1:
-            return np.zeros(heads)
+            return OperatingPoint(np.zeros(heads))
         false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
         odds = float(np.log(false_alarm) - np.log(miss))
-        return np.array([calibrator.score_at(odds, prior)])
-    factors = np.ones_like(class_weights)
-    if kind not in ("balanced", "recall"):
-        ratio = 1.0 if prior is None else prior / np.asarray(calibrator.prior)
-        factors = class_weights * ratio
-    rows = evidence.weighed(factors)
+        return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
+    if kind == "paper" or evidence is None or (heads == 1 and not evidence.seen.all()):
+        return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
+    rows = evidence
+    if kind not in ("balanced", "recall") and prior is not None:
+        rows = evidence.weighed(prior / np.asarray(calibrator.prior))
     if kind == "recall" or kind == "precision":
         return _floor(rows, objective, positive)
     powers = class_weights / class_weights.sum()
     if heads > 1:
-        return choose_offsets(rows, kind, powers=powers, method=method, seed=seed)
+        return OperatingPoint(choose_offsets(rows, kind, powers=powers, method=method, seed=seed))
     cut = choose_threshold(rows, kind, positive=positive, powers=powers, method=method, seed=seed)
     if kind == "balanced" and method == "smooth":
         cut = _steadied(cut, rows, calibrator, powers)
-    return np.array([cut])
+    return OperatingPoint(np.array([cut]))
 
 
 def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats) -> float:
@@ -68,8 +81,6 @@ def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats
     it varies less; it counts like 20 rows of the rarer class. Where scores hardly tell the classes
     apart it can lie far beyond all of them, and is not followed there.
     """
-    if not rows.seen.all():
-        return cut
     even = np.full(2, 0.5)
     probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
     share = _STEADYING_ROWS / (_STEADYING_ROWS + int(np.bincount(rows.codes).min()))
@@ -84,24 +95,26 @@ def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
     return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
 
 
-def _floor(rows: Evidence, objective: Objective, positive: int) -> Floats:
+def _floor(rows: Evidence, objective: Objective, positive: int) -> OperatingPoint:
     target = positive if objective.target is None else objective.target
     heads = rows.scores.shape[1]
     thresholds = np.zeros(heads)
     if not rows.seen[target]:
-        return thresholds
+        return OperatingPoint(thresholds, met=False)
     assert objective.level is not None
     choose = recall_threshold if objective.kind == "recall" else precision_threshold
     member = rows.codes == target
     if heads > 1:
         margins = margins_of(rows.scores, target)
-        thresholds[target] = choose(margins, member, rows.weights, objective.level)
-        return thresholds
+        thresholds[target], met = choose(margins, member, rows.weights, objective.level)
+        # Alarms for rows of a class that has none here are not counted.
+        everywhere = objective.kind == "recall" or bool(rows.seen.all())
+        return OperatingPoint(thresholds, met and everywhere)
     column = rows.scores[:, 0]
     if target == 1:
-        thresholds[0] = choose(column, member, rows.weights, objective.level)
+        thresholds[0], met = choose(column, member, rows.weights, objective.level)
     else:
         # Class 0 is decided on at the threshold itself too, hence the next float below.
-        mirrored = choose(-column, member, rows.weights, objective.level)
+        mirrored, met = choose(-column, member, rows.weights, objective.level)
         thresholds[0] = np.nextafter(-mirrored, -np.inf)
-    return thresholds
+    return OperatingPoint(thresholds, met)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.decisions.calibration import Calibrator
+from setconv.decisions.calibration import Calibrator, natural_calibrator
 from setconv.decisions.cuts import Codes, Floats
 from setconv.decisions.evidence import Evidence, check_evidence, rarest
 from setconv.decisions.fit_calibrator import fit_calibrator
@@ -44,6 +44,10 @@ class DecisionRule:
     class_weights : float array of shape (n_classes,)
     evidence : Evidence or None
         The out-of-fold rows; without them the rule cannot be moved.
+    train_prior : float array of shape (n_classes,)
+        The share of each class in the training data, in rows.
+    met : bool or None
+        Whether the evidence says that the minimum of the objective is met; None without a minimum.
     method : {"smooth", "exact", "bagged", "mean_criterion"}
     seed : int
     """
@@ -56,15 +60,17 @@ class DecisionRule:
     positive: int
     class_weights: Floats
     evidence: Evidence | None
+    train_prior: Floats
+    met: bool | None = None
     method: Method = DEFAULT_METHOD
     seed: int = 0
 
     @property
-    def train_prior(self) -> Floats | None:
-        """The share of each class in the training data, if known."""
-        if self.calibrator is not None:
-            return np.asarray(self.calibrator.prior)
-        return None if self.evidence is None else self.evidence.prior
+    def unjudged(self) -> tuple[int, ...]:
+        """The classes of which the evidence has no row."""
+        if self.evidence is None:
+            return tuple(range(len(self.classes)))
+        return tuple(np.flatnonzero(~self.evidence.seen).tolist())
 
     def decision_values(self, scores: Floats) -> Floats:
         """Return what decides: score minus threshold, (n_rows,) for two classes, else (n_rows, K).
@@ -121,6 +127,8 @@ class DecisionRule:
             "prior": None if self.prior is None else self.prior.tolist(),
             "positive": self.positive,
             "class_weights": self.class_weights.tolist(),
+            "train_prior": self.train_prior.tolist(),
+            "met": self.met,
             "method": self.method,
             "seed": self.seed,
         }
@@ -153,6 +161,8 @@ class DecisionRule:
             int(data["positive"]),
             np.asarray(data["class_weights"], dtype=np.float64),
             evidence,
+            np.asarray(data["train_prior"], dtype=np.float64),
+            data["met"],
             data["method"],
             int(data["seed"]),
         )
@@ -168,6 +178,7 @@ def fit_rule(
     classes: Any,
     positive: int | None = None,
     prior: Any = None,
+    train_prior: Floats | None = None,
     method: Method = DEFAULT_METHOD,
     seed: int = 0,
 ) -> DecisionRule:
@@ -180,9 +191,10 @@ def fit_rule(
     codes : int array of shape (n_rows,)
         Class of each row, from 0.
     weights : array-like of shape (n_rows,), optional
+        How much a row matters within its class; prevalence is counted in rows.
     class_weights : array-like of shape (n_classes,), optional
-        Powers of the recalls in "balanced", factors of the rows' weights in the other criteria
-        and of the rows of a cost matrix.
+        How much a class matters: powers of the recalls in "balanced", factors of the rows of a cost
+        matrix.
     objective : see `parse_objective`
     classes : array-like of shape (n_classes,)
         The labels, in the order of the class numbers.
@@ -190,6 +202,8 @@ def fit_rule(
         The class number that F1 of two classes, recall and precision speak of by default; by
         default the class with the fewest rows, of equals the last, as in `setconv.metrics`.
     prior : see `parse_prior`
+    train_prior : float array of shape (n_classes,), optional
+        The share of each class in the training data; by default that of these rows.
     method : see `choose_threshold`
     seed : int
 
@@ -208,33 +222,56 @@ def fit_rule(
         rarest(evidence.codes, len(labels)) if positive is None else int(positive),
         np.ones(len(labels)) if class_weights is None else np.asarray(class_weights, np.float64),
         evidence,
+        evidence.prior if train_prior is None else train_prior,
+        None,
         method,
         seed,
     )
     return _chosen(rule) if prior is None else rule.with_prior(prior)
 
 
-def paper_rule(classes: Any) -> DecisionRule:
-    """Return the paper's rule, for a model without out-of-fold scores."""
+def unproven_rule(
+    classes: Any, train_prior: Floats, class_weights: Any = None, objective: Any = "balanced"
+) -> DecisionRule:
+    """Return the rule for a model without any out-of-fold scores, which proves nothing.
+
+    Scores are taken as log-odds of equally frequent classes, which balanced episodes make them: the
+    middle is 0, and probabilities are shifted to the prevalence. No minimum is met by it.
+    """
     labels = tuple(classes)
-    heads = 1 if len(labels) == 2 else len(labels)
-    ones = np.ones(len(labels))
-    return DecisionRule(
-        Objective("paper"), np.zeros(heads), None, None, labels, len(labels) - 1, ones, None
+    rule = DecisionRule(
+        parse_objective(objective, labels),
+        np.zeros(1 if len(labels) == 2 else len(labels)),
+        natural_calibrator(train_prior),
+        None,
+        labels,
+        int(len(train_prior) - 1 - np.argmin(train_prior[::-1])),
+        np.ones(len(labels)) if class_weights is None else np.asarray(class_weights, np.float64),
+        None,
+        train_prior,
     )
+    return _at_operating_point(rule)
 
 
 def _chosen(rule: DecisionRule) -> DecisionRule:
     """Return the rule with the thresholds and the calibrator that it asks for."""
-    if rule.objective.kind == "paper":
-        return replace(rule, thresholds=np.zeros_like(rule.thresholds), calibrator=None)
-    if rule.evidence is None:
+    if rule.evidence is None and rule.objective.kind != "paper":
         raise ParameterError(
             "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it with "
             "members, or with an objective."
         )
-    calibrator = rule.calibrator or fit_calibrator(rule.evidence, seed=rule.seed)
-    thresholds = choose_operating_point(
+    return _at_operating_point(rule)
+
+
+def _at_operating_point(rule: DecisionRule) -> DecisionRule:
+    if rule.objective.kind == "paper":
+        thresholds = np.zeros_like(rule.thresholds)
+        return replace(rule, thresholds=thresholds, calibrator=None, met=None)
+    calibrator = rule.calibrator
+    if calibrator is None:
+        assert rule.evidence is not None
+        calibrator = fit_calibrator(rule.evidence, rule.train_prior, seed=rule.seed)
+    point = choose_operating_point(
         rule.evidence,
         rule.objective,
         calibrator=calibrator,
@@ -244,4 +281,4 @@ def _chosen(rule: DecisionRule) -> DecisionRule:
         method=rule.method,
         seed=rule.seed,
     )
-    return replace(rule, calibrator=calibrator, thresholds=thresholds)
+    return replace(rule, calibrator=calibrator, thresholds=point.thresholds, met=point.met)

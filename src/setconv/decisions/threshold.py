@@ -31,7 +31,7 @@ def choose_threshold(
     ----------
     evidence : Evidence
         Of two classes; its weights are those of the criterion.
-    kind : {"balanced", "f1", "mcc", "accuracy"}
+    kind : {"balanced", "f1", "mcc"}
     positive : int
         The class whose F1 counts.
     powers : float array of shape (2,)

@@ -19,8 +19,8 @@ class Model(Protocol):
     def predict(self, X: Any) -> Any:
         """Return the class of each row."""
 
-    def score_function(self, X: Any) -> Any:
-        """Return the score: (n_rows,) of the second class, or (n_rows, n_classes)."""
+    def predictions(self, X: Any) -> Any:
+        """Return what it says of rows; ``scores`` is (n_rows,) of the second class, or of each."""
 
     def transform(self, X: Any) -> Any:
         """Return the learned embedding of each row."""
@@ -33,7 +33,7 @@ def plain_classes(model: Model) -> list[Any]:
 
 def class_scores(model: Model, X: Any) -> NDArray[np.float64]:
     """Return the score of each class against the rest, (n_rows, n_classes)."""
-    return by_class(np.asarray(model.score_function(X), dtype=np.float64))
+    return by_class(np.asarray(model.predictions(X).scores, dtype=np.float64))
 
 
 def by_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:

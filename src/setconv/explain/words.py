@@ -61,7 +61,7 @@ def word_contributions(
     Parameters
     ----------
     model : fitted text classifier
-        Its ``score_function`` takes a list of str.
+        Its ``predictions`` takes a list of str.
     text : str
     class_ : label, optional
         The class whose score is explained, against the rest; by default the predicted one.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassMetrics", "Report", "minimum_of_five", "report"]
 
+# For everything that shows decisions beside probabilities.
+WHY_NOT_THE_LARGEST = (
+    "A decision serves the objective, so it may differ from the largest probability: a rare class "
+    "is worth an alarm long before it is the likelier one."
+)
 _OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc", "brier")
 _HEADINGS = {
     "n_rows": "rows",
@@ -47,6 +52,10 @@ class ClassMetrics:
     brier: float
 
 
+_FIGURES = tuple(one.name for one in fields(ClassMetrics) if one.name != "n_rows")
+_OF_OTHERS = tuple(name for name in _FIGURES if name != "sensitivity")
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """What :func:`report` measured.
@@ -64,6 +73,14 @@ class Report:
     accuracy, balanced_accuracy, macro_f1, g_mean, macro_auc, mcc, brier : float
         Over all classes: share of right rows, mean recall, mean F1, geometric mean of the
         recalls, mean AUC, Matthews correlation, Brier score (see :func:`setconv.metrics.brier`).
+    weighted : bool
+        Whether rows count by weights.
+    prior : mapping of class to float, or None
+        The prevalence that the rows were weighted to, if they were.
+    unjudged : mapping of class to str
+        Classes without figures, and why: no row of them was kept from the model.
+    notes : tuple of str
+        What else to know about the rows.
     """
 
     classes: tuple[Label, ...]
@@ -77,6 +94,10 @@ class Report:
     macro_auc: float
     mcc: float
     brier: float
+    weighted: bool = False
+    prior: Mapping[Label, float] | None = None
+    unjudged: Mapping[Label, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, label: Any) -> ClassMetrics:
         if label not in self.classes:
@@ -91,6 +112,19 @@ class Report:
         if not isinstance(other, Report):
             return NotImplemented
         return self.to_dict() == other.to_dict()
+
+    def remarks(self) -> list[str]:
+        """Return in sentences what to know before reading the figures."""
+        reasons = set(self.unjudged.values())
+        if len(self.unjudged) == len(self.classes) and len(reasons) == 1:
+            return [f"The model is not judged: {reasons.pop()}.", *self.notes]
+        said = [f"{label!r} is not judged: {why}." for label, why in self.unjudged.items()]
+        if self.prior is not None:
+            shares = ", ".join(f"{label} {share:.4g}" for label, share in self.prior.items())
+            said.append(f"The rows are weighted to the prevalence that was set ({shares}).")
+        if self.weighted:
+            said.append("Rows count by their sample weights, within each class.")
+        return [*said, *self.notes]
 
     def five(self) -> dict[str, float]:
         """Return the five metrics of the paper, of ``positive`` and in the paper's order."""
@@ -127,13 +161,18 @@ class Report:
             "per_class": per_class,
             "confusion": self.confusion.tolist(),
             **{name: _to_json(getattr(self, name)) for name in _OVERALL},
+            "weighted": self.weighted,
+            "prior": None if self.prior is None else [self.prior[c] for c in self.classes],
+            "unjudged": [{"class": c, "reason": why} for c, why in self.unjudged.items()],
+            "notes": list(self.notes),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read the report that :meth:`to_dict` wrote."""
-        names = [field.name for field in fields(ClassMetrics)]
+        names = [one.name for one in fields(ClassMetrics)]
         try:
+            prior = data["prior"]
             per_class = {
                 of["class"]: ClassMetrics(**{name: _from_json(of[name]) for name in names})
                 for of in data["per_class"]
@@ -144,6 +183,10 @@ class Report:
                 per_class={label: per_class[label] for label in data["classes"]},
                 confusion=_fixed(np.asarray(data["confusion"])),
                 **{name: _from_json(data[name]) for name in _OVERALL},
+                weighted=bool(data["weighted"]),
+                prior=None if prior is None else dict(zip(data["classes"], prior, strict=True)),
+                unjudged={one["class"]: str(one["reason"]) for one in data["unjudged"]},
+                notes=tuple(map(str, data["notes"])),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
@@ -152,7 +195,7 @@ class Report:
             ) from error
 
     def __str__(self) -> str:
-        names = [field.name for field in fields(ClassMetrics)]
+        names = [one.name for one in fields(ClassMetrics)]
         table = [["", "class", *(_HEADINGS.get(name, name) for name in names)]]
         for label in self.classes:
             of = asdict(self.per_class[label])
@@ -166,7 +209,7 @@ class Report:
             lines.append(" ".join(cells).rstrip())
         overall = [f"{name} {_show_number(getattr(self, name))}" for name in _OVERALL]
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
-        return "\n".join(lines)
+        return "\n".join(lines + self.remarks())
 
 
 def report(
@@ -265,6 +308,40 @@ def report(
         macro_auc=figures.mean(auc),
         mcc=figures.overall_mcc(matrix),
         brier=figures.overall_brier(brier),
+        weighted=rows.weight is not None,
+    )
+
+
+def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
+    """Return a report in which classes of which no row was judged have no figures.
+
+    Over all classes there are none then either, and where no other class is left, all that
+    remains of a class is its sensitivity.
+    """
+    if not unjudged:
+        return found
+    alone = len(found.classes) - len(unjudged) == 1
+    per_class = {}
+    for label, of in found.per_class.items():
+        lost = _FIGURES if label in unjudged else _OF_OTHERS if alone else ()
+        gone: dict[str, Any] = dict.fromkeys(lost, math.nan)
+        per_class[label] = replace(of, **gone)
+    nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
+    return replace(found, per_class=per_class, unjudged=dict(unjudged), **nothing)
+
+
+def report_of_nothing(
+    classes: Sequence[Label], positive: Label, unjudged: Mapping[Label, str]
+) -> Report:
+    """Return the report of a model that no row can judge, without any figure."""
+    nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
+    return Report(
+        classes=tuple(classes),
+        positive=positive,
+        per_class={c: ClassMetrics(0, *[math.nan] * len(_FIGURES)) for c in classes},
+        confusion=_fixed(np.zeros((len(classes), len(classes)), dtype=np.int64)),
+        **nothing,
+        unjudged=dict(unjudged),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from setconv.classifier import SetConvClassifier
+from setconv.copies import Keys, text_keys
 from setconv.encoded import EncodedClassifier
 from setconv.errors import ParameterError
 from setconv.persistence import SavedModel
@@ -19,6 +20,7 @@ from setconv.saving import save
 from setconv.text.encoder import TextEncoder
 from setconv.text.hub import HubMixin
 from setconv.text.models import copy_model_files
+from setconv.text.texts import check_texts
 from setconv.text.tfidf import TfidfEncoder
 
 _COPIED = "encoder"  # the folder inside a model folder for the encoder's own files
@@ -138,6 +140,9 @@ class SetConvTextClassifier(HubMixin, EncodedClassifier):
             f"encoder={encoder!r}: give the name or folder of a model, 'tfidf', a transformer of "
             "texts, or a function."
         )
+
+    def _keys(self, X: Any) -> Keys:
+        return text_keys(check_texts(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

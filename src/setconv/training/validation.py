@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
-from sklearn.model_selection import StratifiedGroupKFold
 
 from setconv.errors import DataError, ParameterError
+from setconv.folds import assign_folds
 from setconv.heads import head_sides
 from setconv.metrics import minimum_of_five, report
 
@@ -24,17 +23,16 @@ MONITORS: tuple[Monitor, ...] = (
     "minimum_of_five",
 )
 Indices = NDArray[np.int64]
-Array = NDArray[Any]
 
 
 def split_validation(
-    codes: Indices, fraction: float, groups: Array | None, seed: int
+    codes: Indices, fraction: float, units: Indices | None, seed: int
 ) -> tuple[Indices, Indices]:
-    """Split rows into training and validation rows, stratified, with groups kept together.
+    """Split rows into training and validation rows, stratified, with units kept together.
 
-    Without groups every class of two or more rows is on both sides and a class of one row stays
-    in training. With groups the validation part is the fold of a stratified group k-fold that
-    leaves every class in training and shows most classes in validation.
+    Without units every class of two or more rows is on both sides and a class of one row stays
+    in training. With them the validation part is one of several folds, which leaves every class in
+    training and shows most classes in validation.
 
     Returns
     -------
@@ -44,8 +42,8 @@ def split_validation(
         raise ParameterError(
             f"validation_fraction={fraction!r}: give a share of the rows between 0 and 1."
         )
-    if groups is not None:
-        return _split_groups(codes, fraction, groups, seed)
+    if units is not None:
+        return _split_units(codes, fraction, units, seed)
     rng = np.random.default_rng(seed)
     held_out = []
     for code in np.unique(codes):
@@ -61,32 +59,24 @@ def split_validation(
     return np.setdiff1d(np.arange(len(codes)), validation), validation
 
 
-def _split_groups(
-    codes: Indices, fraction: float, groups: Array, seed: int
+def _split_units(
+    codes: Indices, fraction: float, units: Indices, seed: int
 ) -> tuple[Indices, Indices]:
-    n_splits = min(
-        max(2, round(1 / fraction)), len(np.unique(groups)), int(np.bincount(codes).max())
-    )
-    if n_splits < 2:
-        raise DataError("groups has a single group: no validation part can be split off.")
-    folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed % 2**32)
-    everything = set(np.unique(codes).tolist())
-    best: tuple[int, Indices, Indices] | None = None
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds is no reason to warn: one fold is all we take.
-        warnings.simplefilter("ignore", UserWarning)
-        splits = list(folds.split(codes, codes, groups))
-    for train, validation in splits:
-        if set(codes[train].tolist()) == everything and len(validation):
-            seen = len(np.unique(codes[validation]))
-            if best is None or seen > best[0]:
-                best = (seen, train, validation)
-    if best is None:
+    folds = assign_folds(codes, max(2, round(1 / fraction)), units, np.random.default_rng(seed))
+    n_classes = int(codes.max()) + 1
+    best, most = -1, 0
+    for fold in np.unique(folds):
+        inside = np.bincount(codes[folds != fold], minlength=n_classes)
+        seen = len(np.unique(codes[folds == fold]))
+        if inside.all() and seen > most:
+            best, most = fold, seen
+    if best < 0:
         raise DataError(
-            "No grouped validation part leaves every class in training: some class lives in one "
-            "group. Give X_val and y_val, or fit without groups."
+            "No validation part can be split off with groups, and copies of rows, kept together: "
+            "without it some class has no rows left. Give X_val and y_val, or set "
+            "early_stopping=False."
         )
-    return best[1], best[2]
+    return np.flatnonzero(folds != best), np.flatnonzero(folds == best)
 
 
 def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
