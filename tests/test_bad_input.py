@@ -423,7 +423,7 @@ def test_groups_of_a_wrong_length_are_refused(X, y):
 
 
 def test_a_single_group_cannot_be_split(X, y):
-    with refuses(DataError, "single group"):
+    with refuses(DataError, "groups", "X_val"):
         small(early_stopping=True).fit(X, y, groups=np.zeros(240))
 
 
@@ -434,7 +434,7 @@ def test_a_seed_that_works_without_groups_works_with_them(X, y):
 
 
 def test_a_class_that_lives_in_one_group_cannot_be_split(X, y):
-    with refuses(DataError, "some class lives in one group", "X_val"):
+    with refuses(DataError, "some class has no rows left", "X_val"):
         small(early_stopping=True).fit(X, y, groups=y)
 
 
@@ -669,14 +669,6 @@ def test_training_that_diverges_says_what_to_lower(X, y):
         small(lr=1e35, scaling=None, schedule="constant").fit(X, y)
 
 
-def test_a_warm_start_with_other_classes_or_features_is_refused(X, y, multiclass):
-    clf = small(warm_start=True).fit(X, y)
-    with refuses(DataError, "warm_start", "[0, 1, 2, 3]", "[0, 1]", "warm_start=False"):
-        clf.fit(*multiclass)
-    with refuses(DataError, "warm_start", "3 features", "8", "warm_start=False"):
-        clf.fit(X[:, :3], y)
-
-
 # ------------------------------------------------------------------------------------ unfitted
 
 
@@ -686,7 +678,7 @@ def test_a_warm_start_with_other_classes_or_features_is_refused(X, y, multiclass
         "predict",
         "predict_proba",
         "decision_function",
-        "score_function",
+        "predictions",
         "transform",
         "get_feature_names_out",
         "set_objective",
@@ -810,15 +802,6 @@ def test_after_a_failed_fit_with_other_names_the_earlier_model_is_as_it_was(pand
     with pytest.raises(LabelError):
         clf.fit(pandas_frame.rename(columns={"a": "z"}), 0 * y)
     assert_as_before(clf, pandas_frame, before)
-
-
-def test_after_a_warm_start_that_failed_the_earlier_model_is_as_it_was(X, y):
-    clf = small(warm_start=True).fit(X, y)
-    before = snapshot(clf, X)
-    clf.set_params(callbacks=[Fail()])
-    with pytest.raises(RuntimeError):
-        clf.fit(X, y)
-    assert_as_before(clf, X, before)
 
 
 @pytest.mark.parametrize(

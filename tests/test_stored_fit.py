@@ -241,9 +241,9 @@ def test_a_small_memmap_is_an_array(tmp_path, monkeypatch, feeds_from_disk, in_m
     assert not feeds_from_disk
 
 
-def test_a_fit_from_disk_can_be_repeated_and_warmed_up(folders):
-    clf = small(warm_start=True).fit(folders["binary"], "label")
-    other = small(warm_start=True).fit(ROWS, LABELS)
+def test_a_fit_from_disk_can_be_repeated(folders):
+    clf = small().fit(folders["binary"], "label")
+    other = small().fit(ROWS, LABELS)
     assert_same_model(clf.fit(folders["binary"], "label"), other.fit(ROWS, LABELS))
 
 
@@ -301,9 +301,7 @@ def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folder
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-@pytest.mark.parametrize(
-    "method", ["predict", "predict_proba", "decision_function", "score_function", "transform"]
-)
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
 def test_predictions_of_files_are_those_of_arrays(kind, method, tmp_path, in_memory):
     X = SOURCES[kind](tmp_path, make_table(*NEW))
     # A model without names of columns takes all columns of numbers.
@@ -393,7 +391,8 @@ def test_predictions_go_to_a_file(kind, tmp_path, in_memory):
     assert in_memory.predict_to(X, out) == 170
     found = pq.read_table(out)
     assert found.column_names == ["predicted_label", "probability_fire", "probability_none"]
-    labels, shares = in_memory.predict_with_proba(NEW[0])
+    said = in_memory.predictions(NEW[0])
+    labels, shares = said.labels, said.probabilities
     assert found["predicted_label"].to_pylist() == labels.tolist()
     assert np.array_equal(np.stack(found.columns[1:], axis=1), shares)
     assert [path.name for path in out.parent.iterdir()] == ["predicted.parquet"]

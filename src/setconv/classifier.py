@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -124,9 +123,9 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
     schedule : {"one_cycle", "cosine", "constant"}, default="one_cycle"
     class_weight : dict, "balanced" or None, default=None
         How much a class matters, on top of the equal weight that all have; "balanced" is therefore
-        the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the power
-        of the class's recall in "balanced" and multiplies its row of a cost matrix. Probabilities
-        and what "f1", "mcc", "accuracy" and a minimum mean do not depend on it.
+        the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the
+        power of the class's recall in "balanced" and multiplies its row of a cost matrix.
+        Probabilities, and what "f1", "mcc", "accuracy" and a minimum mean, do not depend on it.
     post_size : int or None, default=None
         Representatives from a random subset of this size, in the class ratio, instead of all rows.
     early_stopping : bool, default=False
@@ -327,12 +326,13 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_rows,) or str
             Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
-            How much a row matters within its class: in the scaling, the anchor, the representatives,
-            the loss, the decision and the report. Only ratios within a class count: how frequent a
-            class is stays its number of rows, see `set_prior`. Rows of weight 0 are left out.
+            How much a row matters within its class: in the scaling, the anchor, the
+            representatives, the loss, the decision and the report. Only ratios within a class
+            count: how frequent a class is stays its number of rows, see `set_prior`. Rows of weight
+            0 are left out.
         X_val, y_val : array-like, optional
-            Validation rows, instead of held-out ones; copies of training rows among them are left
-            out.
+            Validation rows, instead of held-out ones. No figure and no threshold is taken from
+            copies of training rows among them.
         groups : array-like of shape (n_rows,), optional
             Rows of one group stay on one side of the validation split and in one fold. So do copies
             of a row, with or without groups.
@@ -404,7 +404,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         train = Rows(rows, codes, weights * scales[codes], groups, ties.units, numbers)
         held_out = None
         if validation is not None:
-            held_out = _unseen_rows(*validation, classes, keys, ties)
+            held_out = _validation(*validation, classes, keys, ties)
         elif self.early_stopping:
             fraction = parameters.validation_fraction
             inside, outside = split_validation(codes, fraction, ties.units, seed)
@@ -501,31 +501,12 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         return state
 
 
-def _unseen_rows(
-    rows: Matrix,
-    labels: Array,
-    keys: Keys | None,
-    classes: Array,
-    train_keys: Keys,
-    ties: Ties,
+def _validation(
+    rows: Matrix, labels: Array, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
 ) -> Rows:
-    """Return validation rows, but for those that are copies of training rows."""
+    """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
     codes = targets.encode_known_labels(labels, classes, "y_val")
-    given = Rows(rows, codes, np.ones(len(codes)))
-    if ties.natural:
-        return given
-    copied = np.isin(row_keys(rows) if keys is None else keys, train_keys)
-    if not copied.any():
-        return given
-    if copied.all():
-        raise DataError(
-            f"All {len(codes)} rows of X_val are training rows, which can validate nothing: give "
-            "rows that are not in X."
-        )
-    warnings.warn(
-        f"{copied.sum()} of {len(codes)} rows of X_val are copies of training rows and are left "
-        "out: they would tell nothing about new rows.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return given.take(np.flatnonzero(~copied))
+    weights = np.ones(len(codes))
+    if not ties.natural:
+        weights[np.isin(row_keys(rows) if keys is None else keys, train_keys)] = 0
+    return Rows(rows, codes, weights)

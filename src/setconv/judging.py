@@ -90,6 +90,8 @@ class Judgement:
         else:
             kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
             said = f"{len(evidence.codes):,} {kind} rows"
+            if self.source == "none":
+                said += ", which chose the weights too"
             if rule.unjudged:
                 said += f", none of them of {names}, whose threshold is unchecked"
         if rule.met is False:
@@ -206,20 +208,21 @@ def _rows_kept(bench: Bench, labels: tuple[Any, ...], seed: int) -> _Kept:
         return _Kept(
             found.scores, seen.codes, seen.weights, "out_of_fold", unjudged, found.left_out, rows
         )
-    if validation is None:
-        why = "n_members=1 leaves no row out of training, and there are no validation rows"
+    if validation is None or not validation.weights.any():
+        why = "n_members=1 leaves no row out of training, and there are no validation rows beside"
         none = np.empty(0)
         return _Kept(none, none.astype(np.int64), none, "none", dict.fromkeys(labels, why))
-    codes = validation.codes
-    folds = assign_folds(codes, _FOLDS, validation.units, np.random.default_rng(seed))
-    scores, left_out = bench.scores(validation), folds == np.arange(_FOLDS)[:, None]
+    fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
+    codes = fresh.codes
+    folds = assign_folds(codes, _FOLDS, fresh.units, np.random.default_rng(seed))
+    scores, left_out = bench.scores(fresh), folds == np.arange(_FOLDS)[:, None]
     if bench.validation_chose:
         why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
         unjudged = dict.fromkeys(labels, why)
-        return _Kept(scores, codes, validation.weights, "none", unjudged, left_out)
+        return _Kept(scores, codes, fresh.weights, "none", unjudged, left_out)
     absent = [label for code, label in enumerate(labels) if code not in codes]
-    unjudged = dict.fromkeys(absent, "the validation rows have none of it")
-    return _Kept(scores, codes, validation.weights, "validation", unjudged, left_out)
+    unjudged = dict.fromkeys(absent, "the validation rows have none of it that is not a training row too")
+    return _Kept(scores, codes, fresh.weights, "validation", unjudged, left_out)
 
 
 def _never_left_out(

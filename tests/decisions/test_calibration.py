@@ -44,6 +44,10 @@ def test_two_classes_agree_with_scikit_learns_sigmoid():
     # With weights the smoothing differs: ours counts effective rows, theirs the sum of weights.
     for given_weights, tolerance in ((None, 1e-4), (weights, 1e-2)):
         ours = fit(scores, codes, given_weights).probabilities(scores)[:, 1]
+        if given_weights is not None:  # within each class, so that prevalence stays counts
+            given_weights = (
+                given_weights / (np.bincount(codes, weights) / np.bincount(codes))[codes]
+            )
         peer = _SigmoidCalibration().fit(scores[:, 0], codes, given_weights)
         theirs = peer.predict(scores[:, 0])
         np.testing.assert_allclose(ours, theirs, atol=tolerance)

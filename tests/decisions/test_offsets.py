@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, recall_score
+from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
 from setconv.decisions.ascent import Problem, _cuts_of, ascend
 from setconv.decisions.evidence import check_evidence, thin
 from setconv.decisions.offsets import choose_offsets, margins_of
 
-KINDS = ["balanced", "f1", "mcc", "accuracy"]
+KINDS = ["balanced", "f1", "mcc"]
 
 
 def measure(kind, truth, guess, weights=None):
@@ -19,9 +19,7 @@ def measure(kind, truth, guess, weights=None):
         return float(np.prod(recalls ** (1 / len(recalls))))
     if kind == "f1":
         return f1_score(truth, guess, average="macro", sample_weight=weights, zero_division=0)
-    if kind == "mcc":
-        return matthews_corrcoef(truth, guess, sample_weight=weights)
-    return accuracy_score(truth, guess, sample_weight=weights)
+    return matthews_corrcoef(truth, guess, sample_weight=weights)
 
 
 def draw(n, shares, seed=0, gap=1.5):

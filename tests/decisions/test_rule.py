@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from setconv.decisions import DecisionRule, cross_fit, fit_rule, paper_rule
+from setconv.decisions import DecisionRule, cross_fit, fit_rule, unproven_rule
 from setconv.decisions.paper import paper_probabilities
 from setconv.errors import DataError, ParameterError
 from setconv.metrics import report
@@ -78,7 +78,7 @@ def test_without_an_objective_the_rule_is_the_papers(data, classes):
     for rule in (
         fit_rule(scores, codes, objective=None, classes=classes),
         fit_rule(scores, codes, objective="f1", classes=classes).with_objective(None),
-        paper_rule(classes),
+        unproven_rule(classes, np.full(len(classes), 1 / len(classes)), objective=None),
     ):
         np.testing.assert_array_equal(rule.probabilities(scores), paper_probabilities(scores))
         natural = scores[:, 0] > 0 if len(classes) == 2 else scores.argmax(axis=1)
@@ -98,7 +98,7 @@ def test_the_papers_probabilities_are_as_printed():
 
 def test_a_rule_without_rows_cannot_be_moved():
     with pytest.raises(ParameterError, match="out-of-fold"):
-        paper_rule(TWO).with_objective("f1")
+        unproven_rule(TWO, np.array([0.9, 0.1])).with_objective("f1")
 
 
 @pytest.mark.parametrize(("data", "classes"), CASES)
@@ -121,15 +121,82 @@ def test_class_weights_multiply_the_costs():
     assert weighed.thresholds == pytest.approx(plain.thresholds)
 
 
-@pytest.mark.parametrize("objective", ["balanced", "f1", "mcc", "accuracy", "recall>=0.9"])
-def test_a_heavier_class_is_decided_on_more_often(objective):
-    scores, codes = two()
-    light, heavy = (
-        fit_rule(scores, codes, None, w, objective, classes=TWO) for w in ([1, 1], [1, 6])
+def test_a_heavier_class_is_decided_on_more_often():
+    light, heavy = (fit_rule(*two(), None, w, classes=TWO) for w in ([1, 1], [1, 6]))
+    assert heavy.thresholds[0] < light.thresholds[0]
+
+
+@pytest.mark.parametrize(("data", "classes"), CASES)
+@pytest.mark.parametrize("objective", ["f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5"])
+def test_what_a_figure_means_depends_on_no_class_weight(data, classes, objective):
+    weights = [1.0, 6.0, 3.0][: len(classes)]
+    light, heavy = (fit_rule(*data, None, w, objective, classes=classes) for w in (None, weights))
+    np.testing.assert_array_equal(heavy.thresholds, light.thresholds)
+    assert heavy.calibrator == light.calibrator
+
+
+@pytest.mark.parametrize(("data", "classes"), CASES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_only_ratios_of_weights_within_a_class_count(data, classes, objective):
+    scores, codes = data
+    within = np.random.default_rng(0).choice([1.0, 2.0, 5.0], size=len(codes))
+    # A factor a class, as balanced weights are; powers of two, so that not a bit differs.
+    factors = 2.0 ** np.arange(len(classes))
+    one, other = (
+        fit_rule(scores, codes, w, None, objective, classes=classes)
+        for w in (within, within * factors[codes])
     )
-    assert heavy.thresholds[0] <= light.thresholds[0]
-    if objective != "recall>=0.9":
-        assert heavy.thresholds[0] < light.thresholds[0]
+    np.testing.assert_allclose(other.thresholds, one.thresholds, atol=1e-9)
+    np.testing.assert_allclose(other.probabilities(scores), one.probabilities(scores), atol=1e-9)
+    np.testing.assert_allclose(one.train_prior, np.bincount(codes) / len(codes))
+
+
+@pytest.mark.parametrize(("data", "classes"), CASES)
+@pytest.mark.parametrize("prior", [None, "equal"])
+def test_accuracy_decides_for_the_largest_probability(data, classes, prior):
+    rule = fit_rule(*data, objective="accuracy", classes=classes)
+    if prior is not None:
+        rule = rule.with_prior(np.full(len(classes), 1 / len(classes)))
+    fresh = np.random.default_rng(5).normal(size=(5000, data[0].shape[1])) * 3
+    np.testing.assert_array_equal(rule.decide(fresh), rule.probabilities(fresh).argmax(axis=1))
+    np.testing.assert_allclose(rule.thresholds.sum() * (len(classes) > 2), 0, atol=1e-9)
+
+
+# ------------------------------------------------------------------- classes without any evidence
+
+
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "cost"])
+def test_of_two_classes_one_without_rows_leaves_the_middle(objective):
+    given = COST[2] if objective == "cost" else objective
+    scores = np.random.default_rng(0).normal(size=(50, 1))
+    known = {"classes": TWO, "positive": 1, "train_prior": np.array([0.9, 0.1])}
+    rule = fit_rule(scores, np.zeros(50, int), None, None, given, **known)
+    assert rule.unjudged == (1,)
+    assert rule.met is (False if objective in ("recall>=0.9", "precision>=0.5") else None)
+    if objective is not None:
+        odds = np.log(rule.probabilities(scores)[:, 1] / rule.probabilities(scores)[:, 0])
+        np.testing.assert_allclose(odds, scores[:, 0] + np.log(0.1 / 0.9))
+    if objective not in ("accuracy", "cost"):
+        assert rule.thresholds.tolist() == [0]
+
+
+def test_a_class_without_rows_is_moved_as_the_others_are_on_average():
+    scores, codes = three()
+    known = codes != 2
+    prior = np.array([0.8, 0.14, 0.06])
+    rule = fit_rule(scores[known], codes[known], classes=THREE, train_prior=prior, positive=2)
+    whole = fit_rule(scores, codes, classes=THREE)
+    # The two that have rows are to one another what they are by themselves.
+    pair = rule.probabilities(scores)[:, :2]
+    alone = whole.probabilities(scores)[:, :2]
+    pair, alone = (p / p.sum(axis=1, keepdims=True) for p in (pair, alone))
+    assert np.abs(pair - alone).mean() < 0.05
+    assert abs(rule.probabilities(scores)[:, 2].mean() - prior[2]) < 0.04
+    assert rule.unjudged == (2,)
+    minimum = {"recall": 0.5, "class": "c"}
+    assert rule.with_objective(minimum).met is False
+    assert rule.with_objective({"precision": 0.1, "class": "b"}).met is False
+    assert rule.with_objective({"recall": 0.5, "class": "b"}).met is True
 
 
 @pytest.mark.parametrize(("data", "classes"), CASES)
@@ -216,14 +283,15 @@ def test_cross_fitting_uses_the_other_folds_only(data, classes, objective):
     objective = COST[len(classes)] if objective == "cost" else objective
     folds = np.arange(len(codes)) % 3
     options = {"objective": objective, "classes": classes, "positive": len(classes) - 1}
-    decided, chances = cross_fit(scores, codes, None, folds, **options)
+    found = cross_fit(fit_rule(scores, codes, **options), folds)
     for fold in range(3):
         here = folds == fold
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             rule = fit_rule(scores[~here], codes[~here], **options)
-        np.testing.assert_array_equal(decided[here], rule.decide(scores[here]))
-        np.testing.assert_array_equal(chances[here], rule.probabilities(scores[here]))
+        np.testing.assert_array_equal(found.codes[here], rule.decide(scores[here]))
+        np.testing.assert_array_equal(found.values[here], rule.decision_values(scores[here]))
+        np.testing.assert_array_equal(found.probabilities[here], rule.probabilities(scores[here]))
 
 
 def test_cross_fitting_does_not_flatter_scores_that_say_nothing():
@@ -232,9 +300,8 @@ def test_cross_fitting_does_not_flatter_scores_that_say_nothing():
     for seed in range(30):
         codes = np.repeat([0, 1], [100, 15])
         scores = generator.normal(size=(115, 1))
-        options = {"objective": "balanced", "classes": TWO, "positive": 1, "method": "exact"}
-        rule = fit_rule(scores, codes, seed=seed, **options)
-        decided, _ = cross_fit(scores, codes, None, np.arange(115) % 5, **options)
+        rule = fit_rule(scores, codes, classes=TWO, positive=1, method="exact", seed=seed)
+        decided = cross_fit(rule, np.arange(115) % 5).codes
         for figures, guess in ((flattered, rule.decide(scores)), (honest, decided)):
             figures.append(np.mean([(guess[codes == c] == c).mean() for c in (0, 1)]))
     assert np.mean(flattered) > 0.53
@@ -246,16 +313,23 @@ def test_a_class_with_one_row_still_gives_a_report(objective):
     for k, classes in ((2, TWO), (3, THREE)):
         codes = np.append(np.arange(12) % (k - 1), k - 1)
         scores = np.random.default_rng(0).normal(size=(13, 1 if k == 2 else k))
-        options = {"objective": COST[k] if objective == "cost" else objective, "classes": classes}
-        decided, chances = cross_fit(
-            scores, codes, None, np.arange(13) % 5, positive=k - 1, **options
-        )
-        assert np.isin(decided, range(k)).all()
-        assert np.isfinite(chances).all()
+        given = COST[k] if objective == "cost" else objective
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            rule = fit_rule(scores, codes, **options)
+            rule = fit_rule(scores, codes, objective=given, classes=classes, positive=k - 1)
+        found = cross_fit(rule, np.arange(13) % 5)
+        assert np.isin(found.codes, range(k)).all()
+        assert np.isfinite(found.probabilities).all()
         assert np.isfinite(rule.decision_values(scores)).all()
+
+
+def test_rows_of_a_single_fold_are_decided_on_without_any_of_them():
+    scores, codes = three()
+    rule = fit_rule(scores, codes, classes=THREE)
+    found = cross_fit(rule, np.zeros(len(codes), int))
+    np.testing.assert_array_equal(found.codes, scores.argmax(axis=1))
+    other = unproven_rule(THREE, rule.train_prior).probabilities(scores)
+    np.testing.assert_array_equal(found.probabilities, other)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +348,6 @@ def test_rows_that_do_not_fit_are_refused(scores, codes, weights, message):
         fit_rule(scores, np.array(codes), weights, classes=TWO)
 
 
-def test_one_fold_is_refused():
-    scores, codes = two(10, 5)
-    with pytest.raises(DataError, match="at least two"):
-        cross_fit(scores, codes, None, np.zeros(15), classes=TWO, positive=1)
+def test_folds_of_other_rows_are_refused():
+    with pytest.raises(DataError, match="folds have shape"):
+        cross_fit(fit_rule(*two(10, 5), classes=TWO), np.zeros(3, int))

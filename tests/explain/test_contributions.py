@@ -1,5 +1,7 @@
 """Contributions by occlusion: each is the score minus the score without."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,9 +24,10 @@ class WordSum:
         self.weights = {"good": 2.0, "bad": -3.0, "very": 0.5}
         self.largest_batch = 0
 
-    def score_function(self, texts):
+    def predictions(self, texts):
         self.largest_batch = max(self.largest_batch, len(texts))
-        return np.array([sum(self.weights.get(w, 0.0) for w in t.split()) for t in texts])
+        scores = [sum(self.weights.get(w, 0.0) for w in t.split()) for t in texts]
+        return SimpleNamespace(scores=np.array(scores))
 
     def predict(self, texts):
         return self.classes_[(self.predictions(texts).scores > 0).astype(int)]
@@ -175,7 +178,7 @@ def test_several_texts_are_scored_together(text_model, reports):
     texts, _ = reports
     text_model.batches.clear()
     found = contributions_of_texts(text_model, texts[:4], "fire")
-    scored = [n for name, n in text_model.batches if name == "score_function"]
+    scored = [n for name, n in text_model.batches if name == "predictions"]
     assert scored == [4, 24]
     alone = word_contributions(text_model, texts[2], "fire")
     np.testing.assert_allclose(found[2].values, alone.values, atol=1e-9)

@@ -451,7 +451,7 @@ def test_reference_with_the_authors_weights_gives_the_authors_probabilities(bert
     weights = authors_weights(seed)
     classifier = fitted_to(rows, labels, presets.REFERENCE, early_stopping=False)
     load_authors_weights(classifier.network_, weights)
-    classifier.set_params(warm_start=True).fit(rows, labels)  # no steps: new representatives only
+    classifier.post_train(rows, labels)  # new representatives of the same weights
     rng = np.random.default_rng(seed + 100)
     queries = np.concatenate([rows[:6], rng.normal(size=(6, 1024)).astype(np.float32)])
     expected = authors_probabilities(

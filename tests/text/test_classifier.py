@@ -40,9 +40,10 @@ def test_it_is_the_classifier_on_the_rows_of_its_encoder(model):
     rows = model.encode(TEXTS)
     inner = model.classifier_
     assert (model.predict(TEXTS) == inner.predict(rows)).all()
-    for name in ("predict_proba", "decision_function", "score_function", "transform"):
+    for name in ("predict_proba", "decision_function", "transform"):
         np.testing.assert_array_equal(getattr(model, name)(TEXTS), getattr(inner, name)(rows))
-    labels, probabilities = model.predict_with_proba(TEXTS)
+    said = model.predictions(TEXTS)
+    labels, probabilities = said.labels, said.probabilities
     assert (labels == model.predict(TEXTS)).all()
     np.testing.assert_array_equal(probabilities, model.predict_proba(TEXTS))
     assert model.score(TEXTS, LABELS) > 0.8
@@ -56,7 +57,7 @@ def test_texts_come_as_lists_arrays_and_columns(model, kind):
 
 def test_the_decision_moves_without_training(model):
     moved = SetConvTextClassifier("tfidf", FAST).fit(TEXTS, LABELS)
-    assert moved.set_objective("recall>=0.95").objective == "recall>=0.95"
+    assert moved.set_objective("recall>=0.95").objective_ == "recall>=0.95"
     assert moved.set_prior(0.5).predict_proba(TEXTS)[0, 1] > model.predict_proba(TEXTS)[0, 1]
 
 

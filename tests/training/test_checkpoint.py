@@ -424,16 +424,6 @@ def test_the_advice_after_an_early_interrupt_can_be_followed(binary, tmp_path, c
         small().fit(*binary, resume_from=tmp_path)
 
 
-def test_an_interrupted_warm_start_can_be_resumed_in_the_same_estimator(binary, tmp_path):
-    clf = small(warm_start=True).fit(*binary)
-    clf.set_params(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(*binary)
-    clf.set_params(callbacks=())
-    clf.fit(*binary, resume_from=tmp_path)
-    assert_identical(clf, small(warm_start=True).fit(*binary).fit(*binary))
-
-
 def test_a_number_of_steps_from_numpy_can_be_checkpointed(binary, tmp_path):
     small(max_steps=np.int64(10), checkpoint_dir=tmp_path).fit(*binary)
     assert saved_step(tmp_path) == 10

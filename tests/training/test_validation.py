@@ -1,16 +1,13 @@
 """Validation rows: how they are split off, and the figures that are watched on them."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
-from sklearn.model_selection import StratifiedGroupKFold
 
-from setconv.decisions import paper_rule
 from setconv.errors import DataError, ParameterError
 from setconv.training.validation import MONITORS, monitored_figure, split_validation
 
@@ -22,6 +19,10 @@ seeds = st.integers(0, 2**31)
 def codes_of(counts, seed=0):
     codes = np.repeat(np.arange(len(counts)), counts)
     return np.random.default_rng(seed).permutation(codes)
+
+
+def largest(scores):
+    return (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
 def assert_partition(train, validation, n):
@@ -95,9 +96,7 @@ def test_groups_are_kept_together_and_every_class_in_training(n_groups, size, fr
     groups = rng.permutation(np.repeat(np.arange(n_groups), size))
     codes = rng.choice(3, size=len(groups), p=[0.6, 0.2, 0.2])
     codes[[np.flatnonzero(groups == g)[0] for g in range(6)]] = [0, 0, 1, 1, 2, 2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        train, validation = split_validation(codes, fraction, groups, seed)
+    train, validation = split_validation(codes, fraction, groups, seed)
     assert_partition(train, validation, len(codes))
     assert len(validation) > 0
     assert not np.isin(groups[train], groups[validation]).any()
@@ -119,26 +118,17 @@ def test_the_part_that_shows_most_classes_is_held_out():
     groups = np.arange(200) // 10
     codes = np.zeros(200, dtype=np.int64)
     codes[[3, 4, 115]] = 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for seed in range(5):
-            train, validation = split_validation(codes, 0.1, groups, seed)
-            folds = StratifiedGroupKFold(10, shuffle=True, random_state=seed)
-            # Old releases of scikit-learn may put both groups into one fold, which is none of ours.
-            there_is_one = any(
-                set(codes[inside]) == set(codes[outside]) == {0, 1}
-                for inside, outside in folds.split(codes, codes, groups)
-            )
-            assert set(codes[train]) == {0, 1}
-            assert (set(codes[validation]) == {0, 1}) is there_is_one
+    for seed in range(5):
+        train, validation = split_validation(codes, 0.1, groups, seed)
+        assert set(codes[train]) == set(codes[validation]) == {0, 1}
 
 
 def test_groups_that_cannot_be_split_are_refused():
     codes = codes_of([30, 10])
-    with pytest.raises(DataError, match="single group"):
-        split_validation(codes, 0.1, np.zeros(40), 0)
+    with pytest.raises(DataError):
+        split_validation(codes, 0.1, np.zeros(40, int), 0)
     # Two groups, each with a class of its own: whichever is held out takes a class with it.
-    with pytest.raises(DataError, match="leaves every class in training"):
+    with pytest.raises(DataError):
         split_validation(codes, 0.5, codes, 0)
 
 
@@ -147,13 +137,6 @@ def test_few_rows_in_many_groups_are_split_all_the_same():
     train, validation = split_validation(codes, 0.1, np.arange(16), 0)
     assert_partition(train, validation, 16)
     assert set(codes[train]) == {0, 1}
-
-
-def test_a_rare_class_in_groups_is_no_reason_to_warn():
-    codes = codes_of([80, 3])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        split_validation(codes, 0.1, np.arange(83), 0)
 
 
 # --------------------------------------------------------------------------------------- monitors
@@ -210,7 +193,7 @@ def test_the_loss_of_rare_classes_is_that_of_training():
 def test_the_figures_of_two_classes_are_those_of_scikit_learn(counts):
     scores, codes = make_scores(counts)
     rare = int(np.argmin(counts))
-    guess = paper_rule(range(len(counts))).decide(scores)
+    guess = largest(scores)
     toward_rare = scores[:, 0] if rare == 1 else -scores[:, 0]
     recalls = sk.recall_score(codes, guess, average=None)
     sens, spec = recalls[rare], recalls[1 - rare]
@@ -231,7 +214,7 @@ def test_the_figures_of_two_classes_are_those_of_scikit_learn(counts):
 def test_the_figures_of_several_classes_are_those_of_scikit_learn():
     counts = [60, 25, 15]
     scores, codes = make_scores(counts)
-    guess = paper_rule(range(len(counts))).decide(scores)
+    guess = largest(scores)
     recalls = sk.recall_score(codes, guess, average=None)
     auc = np.mean([sk.roc_auc_score(codes == c, scores[:, c]) for c in range(3)])
     expected = {

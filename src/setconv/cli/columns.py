@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.cli.data import find_text, has_text, takes_texts, texts_of
+from setconv.cli.data import find_text, has_text, texts_of
+from setconv.cli.encoding import encoded, takes_texts
 from setconv.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,27 +39,27 @@ class ColumnPlan:
     kept: tuple[str, ...]
 
     def rows(
-        self, batch: pa.Table, first: int, *, skip_empty: bool = False
+        self, batch: pa.Table, numbers: NDArray[np.int64], *, skip_empty: bool = False
     ) -> tuple[Any, NDArray[np.bool_]]:
-        """Return what the model takes of a batch, and which rows have any of it.
+        """Return a batch as the classifier inside the model takes it, and which rows have any of it.
 
         Parameters
         ----------
         batch : pyarrow.Table
-        first : int
-            Rows before the batch, for messages.
+        numbers : int64 array of shape (n_rows,)
+            The row of the file that each row is, for messages.
         skip_empty : bool, default=False
             Whether rows without a text are left out instead of refused.
         """
         present = np.ones(batch.num_rows, dtype=bool)
-        if self.text is not None:
-            if skip_empty:
-                present = has_text(batch, self.text)
-                batch = batch.filter(present)
-            return texts_of(batch, self.text, first), present
-        if hasattr(self.model, "encoder_"):
-            return batch, present
-        return _matrix(batch, self.features, first), present
+        if self.text is None:
+            # Of those that training left out again, some may be missing.
+            used = [name for name in self.features if name in batch.column_names]
+            return encoded(self.model, batch.select(used), numbers), present
+        if skip_empty:
+            present = has_text(batch, self.text)
+            batch, numbers = batch.filter(present), numbers[present]
+        return texts_of(batch, self.text, numbers), present
 
 
 def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
@@ -119,17 +120,3 @@ def _is_number(kind: Any) -> bool:
     import pyarrow.types as types
 
     return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
-
-
-def _matrix(batch: pa.Table, names: tuple[str, ...], first: int) -> NDArray[np.float32]:
-    matrix = np.empty((batch.num_rows, len(names)), dtype=np.float32)
-    for place, name in enumerate(names):
-        column = np.asarray(batch[name].to_numpy(zero_copy_only=False))
-        try:
-            matrix[:, place] = column.astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"Column {name!r} has a value that is not a number in rows {first + 1} to "
-                f"{first + batch.num_rows} ({error}): the model takes numbers."
-            ) from error
-    return matrix

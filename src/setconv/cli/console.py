@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ def start_logging(verbose: bool) -> None:
     logger = logging.getLogger("setconv")
     logger.handlers[:] = [handler]
     logger.setLevel(logging.INFO if verbose else logging.WARNING)
+    warnings.formatwarning = _sentence
     logging.captureWarnings(capture=True)
     logging.getLogger("py.warnings").handlers[:] = [handler]
 
@@ -51,6 +53,11 @@ def start_logging(verbose: bool) -> None:
 def figure(value: float | None) -> str:
     """Return a metric with three digits, "n/a" if it is not defined."""
     return "n/a" if value is None or value != value else f"{value:.3f}"
+
+
+def _sentence(message: Warning | str, category: type[Warning], *_: Any) -> str:
+    # Where in the library it was raised tells the user nothing.
+    return str(message) if category is UserWarning else f"{category.__name__}: {message}"
 
 
 def _plain(value: Any) -> Any:

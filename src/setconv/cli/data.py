@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setconv.cli.console import err, say, table
+from setconv.cli.encoding import takes_texts
 from setconv.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,18 +29,33 @@ class Loaded:
     y : array of labels
     source : dict of str to str
         Which columns they come from.
+    numbers : int64 array of shape (n_rows,)
+        Which rows of the file they are, counted from 1.
+    ids : list of str or None
+        What the user calls the rows; "" where the file has nothing.
     groups : array or None
     """
 
     X: Any
     y: NDArray[Any]
     source: dict[str, str]
+    numbers: NDArray[np.int64]
+    ids: list[str] | None = None
     groups: NDArray[Any] | None = None
 
     @property
     def is_text(self) -> bool:
         """Whether the rows are texts."""
         return isinstance(self.X, list)
+
+    @property
+    def row_names(self) -> list[str]:
+        """What each row is called where it is clear that it is a row."""
+        ids = self.ids or [""] * len(self.numbers)
+        return [
+            row_name(number, one) if one else str(number)
+            for number, one in zip(self.numbers.tolist(), ids, strict=True)
+        ]
 
 
 def load_rows(
@@ -50,6 +66,8 @@ def load_rows(
     label: str | None = None,
     features: str | None = None,
     group: str | None = None,
+    id_column: str | None = None,
+    id_needed: bool = True,
     skip_empty: bool = False,
     file_format: str | None = None,
     encoding: str | None = None,
@@ -64,35 +82,62 @@ def load_rows(
         Decides whether texts or features are read, and from which columns by default.
     text, label, features, group : str, optional
         Columns; found if not given.
+    id_column : str, optional
+        Column of what the rows are called, which is no feature.
+    id_needed : bool, default=True
+        Whether the file must have it: a training file need not have what another file has.
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
     file_format, encoding : str, optional
     """
+    from setconv.names import require_column
     from setconv.records import find_label_column, labels_of, open_records
 
     known = getattr(model, "source_", None) or {}
     with open_records(data, format=file_format, encoding=encoding) as reader:
+        if not id_needed:
+            id_column = _if_there(id_column, reader)
+        for option, name in (("--group", group), ("--id", id_column)):
+            if name is not None:
+                require_column(name, reader.columns, option)
         sample = reader.sample()
         column = None
         if features is None and (model is None or takes_texts(model)):
             column = find_text(reader, text, known, needed=model is not None)
         label = label or _if_there(known.get("label"), reader)
-        label = find_label_column(sample, label, exclude=[] if column is None else [column])
+        others = [name for name in (column, id_column) if name is not None]
+        label = find_label_column(sample, label, exclude=others)
         rows = reader.read()
-    rows = _with_labels(rows, label, skip_empty)
+    numbers = np.arange(1, rows.num_rows + 1)
+    if skip_empty:
+        if column is not None:
+            rows, numbers = _with(rows, numbers, has_text(rows, column), "text")
+        y, present = labels_of(rows[label], drop=True)
+        rows, numbers = _with(rows, numbers, present, "label")
+        if not rows.num_rows:
+            raise DataError(f"No row of {data} is left: all lack a label or a text.")
+    else:
+        y = labels_of(rows[label])
     source = {"label": label}
     if column is not None:
-        rows = _with_texts(rows, column, skip_empty)
-        X: Any = texts_of(rows, column)
+        X: Any = texts_of(rows, column, numbers)
         source["text"] = column
     else:
-        X = _features(rows, features, [label] if group is None else [label, group], model)
-    return Loaded(X, labels_of(rows[label]), source, _groups(rows, group))
+        no_features = [name for name in (label, group, id_column) if name is not None]
+        X = _features(rows, features, no_features, model)
+    ids = None if id_column is None else ids_of(rows, id_column)
+    groups = None if group is None else np.array([str(one) for one in rows[group].to_pylist()])
+    return Loaded(X, y, source, numbers, ids, groups)
 
 
-def takes_texts(model: Any) -> bool:
-    """Whether a model takes texts, not features."""
-    return getattr(model, "takes", None) == "texts"
+def row_name(number: int, name: str | None) -> str:
+    """Return what a row is called: its number in the file, and its id if it has one."""
+    return f"{name} (row {number})" if name else f"row {number}"
+
+
+def ids_of(rows: pa.Table, column: str) -> list[str]:
+    """Return a column as names of the rows; "" for nothing."""
+    return ["" if value is None else str(value) for value in rows[column].to_pylist()]
 
 
 def find_text(
@@ -110,15 +155,15 @@ def find_text(
     return column
 
 
-def texts_of(rows: pa.Table, column: str, first: int = 0) -> list[str]:
+def texts_of(rows: pa.Table, column: str, numbers: NDArray[np.int64]) -> list[str]:
     """Return a column as texts; a missing or empty one is an error that names the row."""
     present = has_text(rows, column)
     if not present.all():
-        missing = np.flatnonzero(~present)
+        missing = numbers[~present]
         raise DataError(
-            f"The text in row {first + int(missing[0]) + 1}, column {column!r}, is missing or "
-            f"empty ({len(missing)} such rows among {len(present)}): give them a text, or run "
-            "again with --empty skip."
+            f"The text in row {missing[0]}, column {column!r}, is missing or empty "
+            f"({len(missing)} such rows among {len(present)}): give them a text, or run again with "
+            "--empty skip."
         )
     texts: list[str] = rows[column].to_pylist()
     return texts
@@ -150,9 +195,11 @@ def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
 
     found = find_duplicates(known.X, rows.X)
     if found.count:
+        there, here = found.rows[0]
         say(
             f"warning: {found.count} of {len(rows.y)} rows are in the training file too (first: "
-            f"row {found.rows[0][1]}), so the figures are better than on new rows: remove them."
+            f"row {rows.numbers[here - 1]}, which is row {known.numbers[there - 1]} there), so the "
+            "figures are better than on new rows: remove them."
         )
 
 
@@ -160,31 +207,23 @@ def _if_there(column: str | None, reader: RecordReader) -> str | None:
     return column if column in reader.columns else None
 
 
-def _with_labels(rows: pa.Table, label: str, skip: bool) -> pa.Table:
-    from setconv.records import labels_of
-
-    if not skip:
-        return rows
-    present = labels_of(rows[label], drop=True)[1]
-    return _kept(rows, present, "label")
-
-
-def _with_texts(rows: pa.Table, column: str, skip: bool) -> pa.Table:
-    return _kept(rows, has_text(rows, column), "text") if skip else rows
-
-
-def _kept(rows: pa.Table, present: NDArray[np.bool_], what: str) -> pa.Table:
+def _with(
+    rows: pa.Table, numbers: NDArray[np.int64], present: NDArray[np.bool_], what: str
+) -> tuple[pa.Table, NDArray[np.int64]]:
     if not present.all():
         say(f"note: {int((~present).sum())} rows without a {what} are left out")
-        rows = rows.filter(present)
-    return rows
+    return rows.filter(present), numbers[present]
 
 
 def _features(rows: pa.Table, features: str | None, exclude: list[str], model: Any) -> pa.Table:
     from setconv.records import feature_columns
 
     if model is not None:
-        return rows
+        names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
+        if names is None:
+            return rows.select([name for name in rows.column_names if name not in exclude])
+        # Of those that training left out again, some may be missing.
+        return rows.select([name for name in names if name in rows.column_names])
     if features is not None and features != "all":
         names = [name.strip() for name in features.split(",")]
         unknown = [name for name in names if name not in rows.column_names]
@@ -193,20 +232,14 @@ def _features(rows: pa.Table, features: str | None, exclude: list[str], model: A
                 f"--features: there is no column {unknown[0]!r}; the columns are "
                 f"{', '.join(map(repr, rows.column_names))}."
             )
+        if not set(names).isdisjoint(exclude):
+            raise DataError(
+                f"--features: {min(set(names) & set(exclude))!r} is the column of labels, groups "
+                "or ids, which is no feature."
+            )
         return rows.select(names)
     names, notes = feature_columns(rows, exclude)
     note(notes)
     if not names:
         raise DataError("No column is left for features: name them with --features, or --text.")
     return rows.select(names)
-
-
-def _groups(rows: pa.Table, group: str | None) -> NDArray[Any] | None:
-    if group is None:
-        return None
-    if group not in rows.column_names:
-        raise DataError(
-            f"--group: there is no column {group!r}; the columns are "
-            f"{', '.join(map(repr, rows.column_names))}."
-        )
-    return np.array([str(value) for value in rows[group].to_pylist()])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from setconv.cli.console import say
 from setconv.cli.options import Data, Device, Encoding, Format, Text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 EPILOG = "Example: [bold]setconv embed reviews.csv --text review -o embeddings.parquet[/]"
 
@@ -52,8 +56,8 @@ def command(
     with open_records(data, format=file_format, encoding=encoding) as reader:
         column = str(find_text(reader, text, {}))
 
-        def embed(table: object, first: int) -> dict[str, object]:
-            rows = model.transform(texts_of(table, column, first))
+        def embed(table: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
+            rows = model.transform(texts_of(table, column, numbers))
             names = (f"embedding_{number}" for number in range(rows.shape[1]))
             return dict(zip(names, rows.T, strict=True))
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
-from setconv.cli.console import figure, table
+from setconv.cli.console import figure, out, table
 
-_COLUMNS = {
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from setconv.metrics import Report
+    from setconv.predicted import Predictions
+
+COLUMNS = {
     "specificity": "Spec",
     "sensitivity": "Sens",
     "precision": "Prec",
@@ -17,33 +26,81 @@ _COLUMNS = {
     "auc": "AUC",
     "average_precision": "AP",
 }
-_SOURCES = {
-    "out_of_fold": "out of fold",
-    "validation": "on validation rows",
-    "training": "on the training rows, optimistic",
+TITLES = {
+    "out_of_fold": "Each class against the rest, out of fold",
+    "validation": "Each class against the rest, on validation rows",
+    "none": "Each class against the rest: not measured",
 }
 
 
-def show_report(model: Any) -> Table:
-    """Return the table of the figures that a fitted model has of itself."""
-    source = _SOURCES[model.report_source_]
-    return metrics_table(f"Each class against the rest, {source}", model.report_)
+def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions, Report]:
+    """Return the predictions of rows with their weights, and the figures on them.
+
+    Where a prevalence was set, each class counts as much as it will where the model is used.
+    """
+    from setconv.metrics import report
+
+    weights, prior, notes = None, None, ()
+    if model.prior_ is not None:
+        prior = dict(zip(model.classes_.tolist(), model.prior_.tolist(), strict=True))
+        labels = y.tolist()
+        counts = Counter(labels)
+        each = {c: share * len(y) / counts[c] for c, share in prior.items() if counts[c]}
+        # A label that the model does not know is refused by the report.
+        weights = np.array([each.get(label, 1.0) for label in labels])
+        notes = tuple(
+            f"There is no row of {c!r}, so the figures lack its share of {share:.4g}."
+            for c, share in prior.items()
+            if c not in each
+        )
+    found = replace(found, weights=weights)
+    measured = report(
+        y,
+        found.labels,
+        found.scores,
+        probabilities=found.probabilities,
+        classes=model.classes_,
+        sample_weight=weights,
+    )
+    # The weights are of classes, and the prevalence says so; no row has one of its own.
+    return found, replace(measured, weighted=False, prior=prior, notes=notes)
 
 
-def metrics_table(title: str, report: Any) -> Table:
+def by_class(classes: NDArray[Any], values: Any) -> dict[str, Any] | None:
+    """Return one value a class as plain data; None if there is none."""
+    return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
+
+
+def metrics_table(title: str, report: Report) -> Table:
     """Return a table of a `setconv.metrics.Report`."""
     rows = [
-        [row["class"], *(figure(row.get(name)) for name in _COLUMNS)]
+        [row["class"], *(figure(row.get(name)) for name in COLUMNS)]
         for row in report.to_dict()["per_class"]
     ]
-    return table(title, ["class", *_COLUMNS.values()], rows)
+    return table(title, ["class", *COLUMNS.values()], rows)
+
+
+def show_figures(
+    title: str, report: Report, *, basis: str | None = None, decisions: bool = True
+) -> None:
+    """Print figures and, one sentence a line, what to know about them.
+
+    Parameters
+    ----------
+    title : str
+    report : setconv.metrics.Report
+    basis : str, optional
+        What the thresholds rest on.
+    """
 
 
 def report_facts(model: Any) -> dict[str, Any]:
-    """Return the same as plain data."""
+    """Return a model's own figures as plain data."""
     return {
-        "classes": dict(zip(map(str, model.classes_), model.class_counts_.tolist(), strict=True)),
-        "objective": model.objective,
+        "classes": by_class(model.classes_, model.class_counts_.tolist()),
+        "objective": model.objective_,
+        "prior": by_class(model.classes_, model.prior_),
+        "threshold_basis": model.threshold_basis_,
         "report_source": model.report_source_,
         "report": model.report_.to_dict(),
     }

@@ -18,6 +18,10 @@ Text = Annotated[
 Label = Annotated[
     str | None, typer.Option("--label", help="Column of the labels; found if not given.")
 ]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", help="Column of what the rows are called, beside their numbers."),
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", help="csv, tsv, jsonl or parquet, if the name does not tell."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,10 @@ from setconv.cli.options import (
     Prior,
     Text,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 EPILOG = (
     "Examples: [bold]setconv predict model/ new.csv -o out.parquet[/]   "
@@ -57,6 +61,7 @@ def command(
     Rows without a text have no prediction with --empty skip.
     """
     from setconv.cli.columns import column_plan
+    from setconv.cli.encoding import inside
     from setconv.cli.streaming import stream
     from setconv.loading import load
     from setconv.predicted import check_kept, predicted_columns
@@ -71,9 +76,9 @@ def command(
         plan = column_plan(fitted, reader, text, keep)
         check_kept(fitted, plan.kept)
 
-        def compute(batch: Any, first: int) -> dict[str, Any]:
-            rows, present = plan.rows(batch, first, skip_empty=empty is Empty.skip)
-            return predicted_columns(fitted, rows, fitted.predictions, present)
+        def compute(batch: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
+            rows, present = plan.rows(batch, numbers, skip_empty=empty is Empty.skip)
+            return predicted_columns(fitted, rows, inside(fitted).predictions, present)
 
         count = stream(reader, output, compute, plan.kept, output_format)
     say(f"{count:,} rows predicted")

@@ -10,7 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from setconv.cli.console import err
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from setconv.records import RecordReader
 
@@ -20,7 +22,7 @@ BATCH = 8192
 def stream(
     reader: RecordReader,
     output: str,
-    compute: Callable[[pa.Table, int], Mapping[str, Any]],
+    compute: Callable[[pa.Table, NDArray[np.int64]], Mapping[str, Any]],
     kept: Sequence[str],
     output_format: str | None = None,
 ) -> int:
@@ -32,10 +34,11 @@ def stream(
     output : str
         File to write in one move, or "-".
     compute : callable
-        From a batch and the number of its first row to new columns.
+        From a batch and the file's numbers of its rows, counted from 1, to new columns.
     kept : sequence of str
     output_format : str, optional
     """
+    import numpy as np
     import pyarrow as pa
 
     from setconv.records import open_writer
@@ -48,7 +51,7 @@ def stream(
     ):
         task = progress.add_task("rows", total=reader.n_rows)
         for batch in reader.batches(BATCH):
-            new = compute(batch, done)
+            new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
             writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
             done += batch.num_rows
             share = reader.progress()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setconv.report.evaluation import Codes, Floats
+from setconv.report.intervals import effective, wilson
 
 FIGURES = ("spec", "sens", "precision", "f1", "g_mean", "auc", "ap")
 
@@ -33,7 +34,7 @@ class Measured:
     ----------
     values : float64 array of shape (n_classes, n_figures)
     low, high : float64 arrays of shape (n_classes, n_figures)
-        95 % percentile interval.
+        95 % interval: Wilson's for the shares, else percentiles of the draws.
     gap, gap_low, gap_high : float64 arrays of shape (n_classes, n_figures)
         The first method minus this one, and its interval from the same draws.
     """
@@ -59,38 +60,68 @@ def measure(
     n_classes: int,
     methods: Sequence[Answers],
     *,
+    weights: Floats,
     repeats: int,
     seed: int,
-    ranked: Collection[int] | None = None,
+    ranked: Collection[int],
+    unjudged: Collection[int] = (),
 ) -> list[Measured]:
-    """Measure all methods, one class against the rest, with 95 % bootstrap intervals.
+    """Measure all methods, one class against the rest, with 95 % intervals.
 
     Draws are stratified: each has as many rows of every class as there are. A figure that the
     rows leave undefined is nan, and so are AUC and average precision of classes that are not
-    among ``ranked``; by default all are.
+    among ``ranked``. Classes that are ``unjudged`` have no figures, and where a single other one
+    is left, all that is known of it is its sensitivity.
     """
-    wanted = range(n_classes) if ranked is None else ranked
-    rankings = [_Rankings(truth, n_classes, method, wanted) for method in methods]
-    once = np.ones((1, len(truth)))
-    values = [ranking.figures(once)[0] for ranking in rankings]
+    rankings = [_Rankings(truth, n_classes, method, ranked) for method in methods]
+    values = [ranking.figures(weights[None])[0] for ranking in rankings]
+    for found in values:
+        found[list(unjudged)] = np.nan
+        if len(unjudged) == n_classes - 1:
+            found[:, [f for f, name in enumerate(FIGURES) if name != "sens"]] = np.nan
     drawn: list[list[Floats]] = [[] for _ in methods]
     rng = np.random.default_rng(seed)
     strata = [np.flatnonzero(truth == c) for c in range(n_classes)]
     size = max(1, _CELLS // len(truth))
     for start in range(0, repeats, size):
-        weights = np.stack(
+        draws = np.stack(
             [_draw(rng, strata, len(truth)) for _ in range(start, min(start + size, repeats))]
         )
         for ranking, parts in zip(rankings, drawn, strict=True):
-            parts.append(ranking.figures(weights))
-    replicates = [np.concatenate(parts) if parts else values[0][None] for parts in drawn]
-    return [_summary(i, values, replicates) for i in range(len(methods))]
+            parts.append(ranking.figures(draws * weights))
+    replicates = [np.concatenate(parts) for parts in drawn]
+    found = []
+    for i, ranking in enumerate(rankings):
+        low, high = _safe(values[i], *_interval(replicates[i]), ranking.sizes(weights))
+        gap_low, gap_high = _interval(replicates[0] - replicates[i])
+        gap = values[0] - values[i]
+        found.append(Measured(values[i], low, high, gap, gap_low, gap_high))
+    return found
 
 
-def _summary(i: int, values: list[Floats], replicates: list[Floats]) -> Measured:
-    low, high = _interval(replicates[i])
-    gap_low, gap_high = _interval(replicates[0] - replicates[i])
-    return Measured(values[i], low, high, values[0] - values[i], gap_low, gap_high)
+def _safe(values: Floats, low: Floats, high: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """Return intervals of which none has lost its width.
+
+    Shares have Wilson's. Where the draws of another figure are all alike, it has what the bounds
+    of its shares give, or Wilson's for as many rows as the smaller side has.
+    """
+    low, high = low.copy(), high.copy()
+    spec, sens, precision, f1, g_mean, auc, ap = range(len(FIGURES))
+    shares = [spec, sens, precision]
+    low[:, shares], high[:, shares] = wilson(values[:, shares], sizes)
+    fewest = sizes[:, [spec, sens]].min(axis=1)
+    for bound, is_high in ((low, False), (high, True)):
+        with np.errstate(invalid="ignore"):
+            instead = {
+                f1: ratio(2 * bound[:, precision] * bound[:, sens],
+                          bound[:, precision] + bound[:, sens], 0.0),
+                g_mean: np.sqrt(bound[:, spec] * bound[:, sens]),
+                **{f: wilson(values[:, f], fewest)[is_high] for f in (auc, ap)},
+            }
+        bound[:, list(instead)] = np.where(
+            alike[:, list(instead)], np.stack(list(instead.values()), axis=1), bound[:, list(instead)]
+        )
+    return low, high
 
 
 def _interval(replicates: Floats) -> tuple[Floats, Floats]:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from setconv.report.evaluation import Floats
+from setconv.report.intervals import effective, wilson
 
 _POINTS = 300
 _BINS = 10
-_Z = 1.959963984540054  # of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Bin:
         The bounds.
     n_rows : int
     said : float
-        The mean probability.
+        The mean probability, by weight.
     seen : float
-        The share of rows that are of the class.
+        The share of rows that are of the class, by weight.
     seen_low, seen_high : float
         Its 95 % interval (Wilson).
     """
@@ -49,35 +49,32 @@ class Bin:
     seen_high: float
 
 
-def roc(is_class: NDArray[np.bool_], scores: Floats) -> Curve:
+def roc(is_class: NDArray[np.bool_], scores: Floats, weights: Floats) -> Curve:
     """Return false alarms against rows found."""
-    fpr, tpr, _ = roc_curve(is_class, scores)
+    fpr, tpr, _ = roc_curve(is_class, scores, sample_weight=weights)
     return _thinned(fpr, tpr)
 
 
-def precision_recall(is_class: NDArray[np.bool_], scores: Floats) -> Curve:
+def precision_recall(is_class: NDArray[np.bool_], scores: Floats, weights: Floats) -> Curve:
     """Return recall against precision, without the point at recall 0 that no threshold has."""
-    precision, recall, _ = precision_recall_curve(is_class, scores)
+    precision, recall, _ = precision_recall_curve(is_class, scores, sample_weight=weights)
     return _thinned(recall[:-1][::-1], precision[:-1][::-1])
 
 
-def reliability(is_class: NDArray[np.bool_], probability: Floats) -> list[Bin]:
+def reliability(is_class: NDArray[np.bool_], probability: Floats, weights: Floats) -> list[Bin]:
     """Return ten equal bins of the probability, but for those without rows."""
     number = np.minimum((probability * _BINS).astype(np.int64), _BINS - 1)
     found = []
     for b in np.unique(number):
         inside = number == b
-        n, seen = int(inside.sum()), float(is_class[inside].mean())
-        low, high = _wilson(seen, n)
-        said = float(probability[inside].mean())
-        found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, low, high))
+        weight = weights[inside]
+        said, seen = (
+            float(np.average(part[inside], weights=weight)) for part in (probability, is_class)
+        )
+        low, high = wilson(seen, effective(weight.sum(), np.square(weight).sum()))
+        n = int(inside.sum())
+        found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, float(low), float(high)))
     return found
-
-
-def _wilson(share: float, n: int) -> tuple[float, float]:
-    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def _thinned(x: Floats, y: Floats) -> Curve:

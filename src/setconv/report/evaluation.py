@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError
 from setconv.explain.rows import count_rows
-from setconv.explain.scoring import by_class, class_scores, plain_classes
+from setconv.explain.scoring import by_class, plain_classes
+from setconv.predicted import Predictions
 from setconv.report.wording import readable
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,28 +29,42 @@ class Evaluation:
         The classes, in the order of the columns.
     names : tuple of str
         The labels as the page shows them.
+    codes : int64 array
+        The true classes of all rows that were given.
+    rows : int64 array of shape (n_rows,)
+        Which of them are judged.
     truth, predicted : int64 arrays of shape (n_rows,)
-    scores, probabilities : float64 arrays of shape (n_rows, n_classes)
+    scores, values, probabilities : float64 arrays of shape (n_rows, n_classes)
+        ``values`` decide: of two classes the sign, of more the largest.
+    weights : float64 array of shape (n_rows,)
+        What a row counts in every figure, 1 on average.
     counts : int64 array of shape (n_classes,)
         Rows of each class among those judged.
     train_counts : int64 array of shape (n_classes,) or None
         Rows of each class in training, if the model knows.
     minority : tuple of int
         The minority classes, the rarest first; never empty.
-    out_of_fold : bool
-        Whether these are training rows, each judged by members that left it out.
+    prior : float64 array of shape (n_classes,) or None
+        The prevalence that was set for the model, to which rows are weighted.
+    left_out : bool array of shape (n_members, n_rows) or None
+        Of training rows: the members that a row was kept from, which judge it.
     """
 
     labels: tuple[Any, ...]
     names: tuple[str, ...]
+    codes: Codes
+    rows: Codes
     truth: Codes
     predicted: Codes
     scores: Floats
+    values: Floats
     probabilities: Floats
+    weights: Floats
     counts: Codes
     train_counts: Codes | None
     minority: tuple[int, ...]
-    out_of_fold: bool = False
+    prior: Floats | None = None
+    left_out: Flags | None = None
 
     @property
     def n_rows(self) -> int:
@@ -65,49 +81,103 @@ class Evaluation:
         """The class that the page speaks of first: the rarest."""
         return self.minority[0]
 
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether these are training rows, each judged by members that left it out."""
+        return self.left_out is not None
 
-def evaluate(model: Any, X: Any, y: Any, *, out_of_fold: bool = False) -> Evaluation:
-    """Ask the model about the rows, or its members about the training rows that they left out."""
+    @property
+    def weighted(self) -> bool:
+        """Whether some rows count more than others."""
+        return bool((self.weights != 1).any())
+
+    @property
+    def unjudged(self) -> tuple[int, ...]:
+        """Classes that no member left a row of out: they have no figures."""
+        return tuple(np.flatnonzero(self.counts == 0).tolist()) if self.out_of_fold else ()
+
+    def comparable(self, c: int) -> bool:
+        """Whether a class, and another one beside it, is judged."""
+        return c not in self.unjudged and len(self.unjudged) < len(self.labels) - 1
+
+    def share(self, flags: Flags) -> float:
+        """Return the share of rows by weight."""
+        return float(self.weights[flags].sum() / self.weights.sum())
+
+    def members_of(self, places: Codes) -> Flags | None:
+        """Return the members that speak of some judged rows; None: all of them."""
+        return None if self.left_out is None else self.left_out[:, places]
+
+
+def evaluate(
+    model: Any, X: Any, y: Any, *, predictions: Predictions | None, out_of_fold: bool
+) -> Evaluation:
+    """Ask the model about the rows once, or its members about training rows that they left out."""
     labels = tuple(plain_classes(model))
-    truth = encode(y, labels, "y")
-    if len(truth) != count_rows(X):
+    codes = encode(y, labels, "y")
+    if len(codes) != count_rows(X):
         raise DataError(
-            f"X has {count_rows(X)} rows but y has {len(truth)}: pass one label for each row."
+            f"X has {count_rows(X)} rows but y has {len(codes)}: pass one label for each row."
         )
-    if not len(truth):
+    if not len(codes):
         raise DataError("X has no rows: there is nothing to report on; pass at least one.")
+    if out_of_fold:
+        found = model.predict_out_of_fold()
+    else:
+        found = model.predictions(X) if predictions is None else predictions
+    rows = np.asarray(found.rows, dtype=np.int64)
+    _check_rows(found, codes, labels)
+    truth = codes[rows]
     counts = np.bincount(truth, minlength=len(labels))
     known = getattr(model, "class_counts_", None)
     train_counts = None if known is None else np.asarray(known, dtype=np.int64)
+    prior = getattr(model, "prior_", None)
     return Evaluation(
         labels=labels,
         names=tuple(readable(label, 40) for label in labels),
+        codes=codes,
+        rows=rows,
         truth=truth,
-        predicted=encode(model.predict(X), labels, "the prediction"),
-        scores=class_scores(model, X),
-        probabilities=np.asarray(model.predict_proba(X), dtype=np.float64),
+        predicted=encode(found.labels, labels, "the prediction"),
+        scores=by_class(np.asarray(found.scores, dtype=np.float64)),
+        values=by_class(np.asarray(found.decision_values, dtype=np.float64)),
+        probabilities=np.asarray(found.probabilities, dtype=np.float64),
+        weights=_weights(found.weights, prior, truth, counts),
         counts=counts,
         train_counts=train_counts,
         minority=minority_classes(counts if train_counts is None else train_counts),
-        out_of_fold=out_of_fold,
+        prior=prior,
+        left_out=found.left_out,
     )
 
 
-def _ask(
-    model: Any, X: Any, truth: Codes, labels: tuple[Any, ...], out_of_fold: bool
-) -> tuple[Codes, Floats, Floats]:
-    """Return predicted class numbers, probabilities and scores (n_rows, n_classes)."""
-    if not out_of_fold:
-        predicted = encode(model.predict(X), labels, "the prediction")
-        return predicted, np.asarray(model.predict_proba(X), np.float64), class_scores(model, X)
-    answers = model.predict_out_of_fold()
-    if not np.array_equal(encode(answers.truth, labels, "y"), truth):
+def _check_rows(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> None:
+    """Refuse predictions that are of other rows."""
+    if found.left_out is None:
+        if len(found) != len(codes):
+            raise DataError(
+                f"predictions are of {len(found)} rows but X has {len(codes)}: pass those of X."
+            )
+        return
+    inside = found.rows.max(initial=-1) < len(codes)
+    if not inside or not np.array_equal(encode(found.truth, labels, "y"), codes[found.rows]):
         raise DataError(
             "out_of_fold=True is for the rows that the model was fitted to, in their order; these "
             "are others. Leave it out to judge the model on them."
         )
-    predicted = encode(answers.predicted, labels, "the prediction")
-    return predicted, answers.probabilities, by_class(answers.scores)
+
+
+def _weights(given: Floats | None, prior: Floats | None, truth: Codes, counts: Codes) -> Floats:
+    """Return what each row counts: as given, or so that classes have the prevalence that was set.
+
+    The mean is 1.
+    """
+    if given is None and prior is None:
+        return np.ones(len(truth))
+    if given is None:
+        given = (np.asarray(prior) / np.maximum(counts, 1))[truth]
+    weights = np.asarray(given, dtype=np.float64)
+    return weights / weights.mean()
 
 
 def minority_classes(counts: Codes) -> tuple[int, ...]:

@@ -12,11 +12,12 @@ from setconv.report.evaluation import Codes, Evaluation, Floats
 _POINTS = 2000  # thresholds of one class
 _ALL_POINTS = 8000  # of all classes
 _FEWEST = 100
+_ABOVE = np.nextafter(0, 1)  # of exact ties, the rows that the model decided for the class
 
 
 @dataclass(frozen=True)
 class Explorer:
-    """Thresholds of one class against the rest.
+    """Shifts of the model's own threshold of one class against the rest.
 
     Attributes
     ----------
@@ -25,14 +26,16 @@ class Explorer:
     positives, negatives : int
         Rows of the class and of the rest.
     cuts : list of float
-        Thresholds, falling: an alarm is a score of at least the cut. Before the first one there is
-        no alarm at all.
+        Shifts, falling: an alarm is a margin of at least the cut. Those above 0 are the model's
+        own alarms. Before the first one there is no alarm at all.
     tp, fp : list of int
         Alarms that are right and wrong, with 0 in front for no alarm; one longer than ``cuts``.
+    weighted : dict or None
+        ``positives``, ``negatives``, ``tp`` and ``fp`` by weight, for the rates.
     probability : list of float or None
-        The probability of the class at each cut, where the score alone decides it.
+        That of the alarm nearest to each cut, where the score alone decides it.
     own : int
-        The place in ``tp`` that stands for the model's own decision.
+        The place in ``tp`` that is the model's own decision.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Explorer:
     cuts: list[float]
     tp: list[int]
     fp: list[int]
+    weighted: dict[str, Any] | None
     probability: list[float] | None
     own: int
 
@@ -55,42 +59,63 @@ def explore(evaluation: Evaluation) -> list[Explorer]:
     if not evaluation.binary:
         classes += [c for c in range(len(evaluation.labels)) if c not in classes]
     limit = min(_POINTS, max(_FEWEST, _ALL_POINTS // len(classes)))
-    return [_of_class(evaluation, c, limit) for c in classes]
+    return [_of_class(evaluation, c, limit) for c in classes if evaluation.comparable(c)]
+
+
+def margins(evaluation: Evaluation, c: int) -> Floats:
+    """Return how far each row is from the decision on a class: above 0 exactly where it is taken.
+
+    Of two classes it is the decision value; of more, that of the class minus the largest of the
+    others.
+    """
+    found = evaluation.values[:, c]
+    if not evaluation.binary:
+        found = found - np.delete(evaluation.values, c, axis=1).max(axis=1)
+    taken = evaluation.predicted == c
+    # A tie is 0 for all its classes, and only one of them is decided for.
+    return np.where(taken, np.maximum(found, _ABOVE), np.minimum(found, 0.0))
 
 
 def _of_class(evaluation: Evaluation, c: int, limit: int) -> Explorer:
-    scores = evaluation.scores[:, c]
     is_class = evaluation.truth == c
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
+    margin = margins(evaluation, c)
+    order = np.argsort(-margin, kind="stable")
+    ordered = margin[order]
     ends = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])
-    tp = np.cumsum(is_class[order])[ends]
-    alarms = ends + 1
-    # Two classes: the model's alarms are the highest scores. More: it compares the classes'
-    # scores with one another, and the threshold with as many alarms stands for it.
-    n_own = int((evaluation.predicted == c).sum())
-    own = int(np.argmin(np.abs(np.r_[0, alarms] - n_own)))
+    own = int((ordered[ends] > 0).sum())
     kept = _kept(ordered[ends], own, limit)
+
+    def sums(counted: Floats) -> list[float]:
+        return [0, *np.cumsum(counted[order])[ends[kept]].tolist()]
+
+    weighted = None
+    if evaluation.weighted:
+        tp, fp = (
+            np.round(sums(np.where(side, evaluation.weights, 0)), 6).tolist()
+            for side in (is_class, ~is_class)
+        )
+        weighted = {"positives": tp[-1], "negatives": fp[-1], "tp": tp, "fp": fp}
     probability = None
-    if evaluation.binary:
+    if evaluation.binary and not evaluation.out_of_fold:
         probability = evaluation.probabilities[order[ends[kept]], c].round(6).tolist()
     return Explorer(
         name=evaluation.names[c],
         positives=int(is_class.sum()),
         negatives=int((~is_class).sum()),
         cuts=ordered[ends[kept]].tolist(),
-        tp=[0, *tp[kept].tolist()],
-        fp=[0, *(alarms - tp)[kept].tolist()],
+        tp=[int(n) for n in sums(is_class.astype(np.float64))],
+        fp=[int(n) for n in sums((~is_class).astype(np.float64))],
+        weighted=weighted,
         probability=probability,
         own=0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1,
     )
 
 
 def _kept(cuts: Floats, own: int, limit: int) -> Codes:
-    """Return which of the falling cuts are kept: even in rank and in score, and the model's own."""
+    """Return which of the falling cuts are kept: even in rank and value, and the model's own."""
     if len(cuts) <= limit:
         return np.arange(len(cuts))
     half = limit // 2 - 2
     by_rank = np.linspace(0, len(cuts) - 1, half).round().astype(np.int64)
-    by_score = np.searchsorted(-cuts, -np.linspace(cuts[0], cuts[-1], half))
-    return np.unique(np.r_[by_rank, np.minimum(by_score, len(cuts) - 1), max(own - 1, 0)])
+    by_value = np.searchsorted(-cuts, -np.linspace(cuts[0], cuts[-1], half))
+    return np.unique(np.r_[by_rank, np.minimum(by_value, len(cuts) - 1), max(own - 1, 0)])
