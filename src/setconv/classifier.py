@@ -401,7 +401,8 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         keys = row_keys(rows) if keys is None else keys
         ties = tie_copies(keys, rows, codes, groups)
         scales = weight_scales(weights, codes, len(classes))
-        train = Rows(rows, codes, weights * scales[codes], groups, ties.units, numbers)
+        weights = weights * scales[codes]
+        train = Rows(rows, codes, weights, groups, ties.units, ties.shares, numbers)
         held_out = None
         if validation is not None:
             held_out = _validation(*validation, classes, keys, ties)

@@ -39,6 +39,9 @@ class Ties(NamedTuple):
     ----------
     units : int64 array of shape (n_rows,), or None
         Rows of equal numbers stay together; None if every row stands alone.
+    shares : float64 array of shape (n_rows,), or None
+        One over the number of copies that a row has, itself among them; None: all 1. What is
+        learned without labels counts copies once: copied classes would else show in it.
     n_copies : int
         Rows that are copies of others and were tied to them.
     natural : bool
@@ -46,8 +49,9 @@ class Ties(NamedTuple):
     """
 
     units: NDArray[np.int64] | None
-    n_copies: int
-    natural: bool
+    shares: NDArray[np.float64] | None = None
+    n_copies: int = 0
+    natural: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -105,14 +109,16 @@ def tie_copies(
     groups : array of shape (n_rows,), optional
     """
     numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, copies, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
     n_copies = len(keys) - len(first)
     if not n_copies:
-        return Ties(numbers, 0, natural=False)
+        return Ties(numbers)
     units = copies if numbers is None else _joined(numbers, copies)
     if _alike_by_nature(rows, first, copies, units, codes):
-        return Ties(numbers, 0, natural=True)
-    return Ties(units, n_copies, natural=False)
+        return Ties(numbers, natural=True)
+    return Ties(units, 1 / counts[copies], n_copies)
 
 
 def _alike_by_nature(

@@ -66,7 +66,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`."""
         encoder = self._make_encoder()
-        rows = encoder.fit_transform(X)
+        keys = self._keys(X)
+        rows = _fit_transform(encoder, X, keys)
         validation = None if X_val is None else encoder.transform(X_val)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
         classifier._fit_keyed(
@@ -77,7 +78,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
             y_val=y_val,
             groups=groups,
             resume_from=resume_from,
-            keys=self._keys(X),
+            keys=keys,
             keys_val=None if X_val is None else self._keys(X_val),
         )
         self.encoder_, self.classifier_ = encoder, classifier
@@ -217,3 +218,11 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")
+
+
+def _fit_transform(encoder: Any, X: Any, keys: Keys | None) -> Any:
+    """Fit the encoder and encode; it learns from copies once, or a copied class would show."""
+    first = None if keys is None else np.unique(keys, return_index=True)[1]
+    if first is None or len(first) == len(X):
+        return encoder.fit_transform(X)
+    return encoder.fit(np.asarray(X, dtype=object)[np.sort(first)].tolist()).transform(X)

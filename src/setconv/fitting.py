@@ -104,7 +104,7 @@ def fit_model(
     device = resolve_device(parameters.device)
     left_out = leave_out(train.codes, n_members, train.units, fold_seed)
     views = seen.choose_views(parameters.scaling, n_members)
-    scaler = fit_scaler(views, parameters.clip, seen.features, train.weights)
+    scaler = fit_scaler(views, parameters.clip, seen.features, train.weights_once)
     dense = replace(train, features=seen.features)
     anchors = _member_anchors(parameters, dense, n_classes, left_out, anchor_seed)
     width = scaler.width(n_inputs)

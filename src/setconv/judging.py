@@ -72,7 +72,7 @@ class Judgement:
     def is_weighted(self) -> bool:
         """Whether rows of one class have different weights."""
         evidence = self.rule.evidence
-        return evidence is not None and bool((evidence.weights != 1).any())
+        return evidence is not None and not np.allclose(evidence.weights, 1, rtol=0, atol=1e-9)
 
     @property
     def basis(self) -> str:
@@ -221,7 +221,9 @@ def _rows_kept(bench: Bench, labels: tuple[Any, ...], seed: int) -> _Kept:
         unjudged = dict.fromkeys(labels, why)
         return _Kept(scores, codes, fresh.weights, "none", unjudged, left_out)
     absent = [label for code, label in enumerate(labels) if code not in codes]
-    unjudged = dict.fromkeys(absent, "the validation rows have none of it that is not a training row too")
+    unjudged = dict.fromkeys(
+        absent, "the validation rows have none of it that is not a training row too"
+    )
     return _Kept(scores, codes, fresh.weights, "validation", unjudged, left_out)
 
 

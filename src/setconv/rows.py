@@ -32,6 +32,8 @@ class Rows:
         As the user gave them.
     units : int64 array of shape (n_rows,), optional
         Rows of equal numbers stay on one side of a split: groups and copies.
+    shares : float64 array of shape (n_rows,), optional
+        One over the number of copies of a row.
     numbers : int64 array of shape (n_rows,), optional
         Which of the rows that the user gave these are; None: all of them, in their order.
     """
@@ -41,14 +43,25 @@ class Rows:
     weights: NDArray[np.float64]
     groups: NDArray[Any] | None = None
     units: NDArray[np.int64] | None = None
+    shares: NDArray[np.float64] | None = None
     numbers: NDArray[np.int64] | None = None
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Return the rows of these numbers; those on disk stay there."""
-        groups, units = (None if a is None else a[chosen] for a in (self.groups, self.units))
-        features = choose(self.features, chosen)
-        numbers = chosen if self.numbers is None else self.numbers[chosen]
-        return Rows(features, self.codes[chosen], self.weights[chosen], groups, units, numbers)
+        return Rows(
+            choose(self.features, chosen),
+            self.codes[chosen],
+            self.weights[chosen],
+            None if self.groups is None else self.groups[chosen],
+            None if self.units is None else self.units[chosen],
+            None if self.shares is None else self.shares[chosen],
+            chosen if self.numbers is None else self.numbers[chosen],
+        )
+
+    @property
+    def weights_once(self) -> NDArray[np.float64]:
+        """The weights for what is learned without labels, in which copies count as one row."""
+        return self.weights if self.shares is None else self.weights * self.shares
 
 
 def choose(features: Matrix, chosen: NDArray[Any]) -> Matrix:

@@ -60,5 +60,5 @@ def see_rows(projecting: Projecting, train: Rows, seed: int) -> SeenRows:
     rows = train.features
     if not issparse(rows):
         return SeenRows(rows)
-    front = make_front(projecting, rows, train.weights, seed)
+    front = make_front(projecting, rows, train.weights_once, seed)
     return SeenRows(rows, direct=True) if front is None else SeenRows(front(rows), front)

@@ -50,3 +50,11 @@ def write_features(path, n_rows=160, seed=0):
         for number, i in enumerate(order)
     ]
     return write_csv(path, rows, ("customer_id", "amount", "age", "country", "status"))
+
+
+def write_noise(path, n_rare=30, n_common=170, seed=0):
+    """Numbers that know nothing of the labels."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(["rare"] * n_rare + ["common"] * n_common)
+    rows = [[*(f"{x:.4f}" for x in rng.normal(size=4)), kind] for kind in kinds]
+    return write_csv(path, rows, ("p", "q", "r", "s", "kind"))

@@ -6,13 +6,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from setconv.copies import text_keys
 from setconv.errors import DataError
 from setconv.records import Duplicates, find_duplicates
 
 
 def test_texts_that_are_in_both_are_counted_with_their_rows():
-    found = find_duplicates(["a", "b", "b", "c"], ["x", "b", "c", "b", " c"])
+    found = find_duplicates(["a", "b", "b", "c"], ["x", "b", "c", "b"])
     assert found == Duplicates(3, ((2, 2), (4, 3), (2, 4)))
+
+
+def test_texts_are_alike_as_the_copies_in_a_fit_are():
+    train = ["Fire at http://a.b/c", "RT @one: the bridge is down", "@two"]
+    test = ["  fire  AT", "rt @two: the bridge\nis down", "@one", "fires at", "@TWO"]
+    assert find_duplicates(train, test) == Duplicates(3, ((1, 1), (2, 2), (3, 5)))
+    keys = text_keys(train + test)
+    assert [key in keys[:3] for key in keys[3:]] == [True, True, False, False, True]
+
+
+def test_values_of_a_table_are_compared_exactly():
+    assert find_duplicates({"t": ["a b", "c"]}, {"t": ["A b", "c "]}) == Duplicates(0, ())
 
 
 def test_only_the_first_few_rows_are_listed():

@@ -11,10 +11,11 @@ from sklearn.metrics import (
     recall_score,
     roc_auc_score,
 )
+from statsmodels.stats.proportion import proportion_confint
 
 from setconv.metrics import report
 from setconv.report import bootstrap
-from setconv.report.bootstrap import FIGURES, Answers, count_repeats, measure
+from setconv.report.bootstrap import FIGURES, Answers, count_repeats
 
 
 def reference(is_class, flagged, scores):
@@ -30,6 +31,13 @@ def reference(is_class, flagged, scores):
         roc_auc_score(is_class, scores),
         average_precision_score(is_class, scores),
     ]
+
+
+def measure(truth, n_classes, methods, *, weights=None, **options):
+    weights = np.ones(len(truth)) if weights is None else weights
+    return bootstrap.measure(
+        truth, n_classes, methods, weights=weights, ranked=range(n_classes), **options
+    )
 
 
 def rows_of(seed, n=120, classes=3, ties=True):
@@ -70,8 +78,11 @@ def test_figures_agree_with_the_metrics_of_the_package_where_they_are_undefined(
     for c in range(3):
         right = [getattr(known[c], name) for name in names]
         np.testing.assert_allclose(measured.values[c], right)
+    method = Answers(np.array([0, 2, 1, 1]), np.eye(3)[[0, 2, 1, 1]])
+    measured = measure(truth, 3, [method], repeats=5, seed=0)[0]
+    assert measured.values[2][FIGURES.index("precision")] == 0  # an alarm, and a wrong one
     assert np.isnan(measured.values[2][FIGURES.index("sens")])
-    assert measured.values[2][FIGURES.index("spec")] == 1
+    assert measured.values[2][FIGURES.index("spec")] == 0.75
 
 
 def test_draws_are_stratified():
@@ -88,9 +99,57 @@ def test_the_interval_of_a_share_has_the_width_that_theory_says():
     measured = measure(truth, 2, [Answers(predicted, None)], repeats=2000, seed=0)[0]
     sens = FIGURES.index("sens")
     value = measured.values[1, sens]
-    half = 1.96 * np.sqrt(value * (1 - value) / 400)
-    assert measured.high[1, sens] - value == pytest.approx(half, rel=0.15)
-    assert value - measured.low[1, sens] == pytest.approx(half, rel=0.15)
+    right = proportion_confint(value * 400, 400, method="wilson")
+    assert (measured.low[1, sens], measured.high[1, sens]) == pytest.approx(right)
+
+
+def test_no_interval_loses_its_width_where_all_rows_are_right():
+    truth = np.repeat([0, 1, 2], [50, 20, 1])
+    method = Answers(truth, np.eye(3)[truth])
+    measured = measure(truth, 3, [method], repeats=50, seed=0)[0]
+    assert (measured.values == 1).all()
+    assert (measured.high == 1).all()
+    assert (measured.low < 0.99).all()
+    for c, n in enumerate((50, 20, 1)):
+        of = dict(zip(FIGURES, measured.low[c], strict=True))
+        wilson = {
+            k: proportion_confint(k, k, method="wilson")[0] for k in (n, 71 - n, min(n, 71 - n))
+        }
+        spec, sens = wilson[71 - n], wilson[n]
+        assert (of["spec"], of["sens"], of["precision"]) == pytest.approx((spec, sens, sens))
+        assert of["g_mean"] == pytest.approx(np.sqrt(spec * sens))
+        assert of["f1"] == pytest.approx(sens)
+        assert of["auc"] == of["ap"] == pytest.approx(wilson[min(n, 71 - n)])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_weighted_figures_are_those_of_the_package(seed):
+    truth, method = rows_of(seed)
+    weights = np.random.default_rng(seed).gamma(1, size=len(truth)) + 0.01
+    measured = measure(truth, 3, [method], weights=weights, repeats=1, seed=0)[0]
+    known = report(truth, method.predicted, method.scores, classes=range(3), sample_weight=weights)
+    names = ["specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision"]
+    for c in range(3):
+        right = [getattr(known[c], name) for name in names]
+        np.testing.assert_allclose(measured.values[c], right, atol=1e-9)
+    n = weights[truth == 1].sum() ** 2 / (weights[truth == 1] ** 2).sum()
+    sens = FIGURES.index("sens")
+    right = proportion_confint(measured.values[1, sens] * n, n, method="wilson")
+    assert (measured.low[1, sens], measured.high[1, sens]) == pytest.approx(right)
+
+
+def test_classes_that_are_not_judged_have_no_figures():
+    truth, method = rows_of(1)
+    two = truth < 2
+    method = Answers(method.predicted[two], method.scores[two])
+    (measured,) = measure(truth[two], 3, [method], repeats=5, seed=0, unjudged=[2])
+    assert np.isnan(measured.values[2]).all()
+    assert np.isfinite(measured.values[:2]).all()
+    one = np.zeros(10, dtype=np.int64)
+    (alone,) = measure(one, 2, [Answers(one, np.zeros((10, 2)))], repeats=5, seed=0, unjudged=[1])
+    assert np.isfinite(alone.values).nonzero() == ([0], [FIGURES.index("sens")])
+    assert np.isfinite(alone.low).nonzero() == ([0], [FIGURES.index("sens")])
 
 
 def test_the_same_answers_have_no_gap_in_any_draw():

@@ -41,7 +41,7 @@ class ColumnPlan:
     def rows(
         self, batch: pa.Table, numbers: NDArray[np.int64], *, skip_empty: bool = False
     ) -> tuple[Any, NDArray[np.bool_]]:
-        """Return a batch as the classifier inside the model takes it, and which rows have any of it.
+        """Return a batch as the classifier inside takes it, and which rows have any of it.
 
         Parameters
         ----------

@@ -11,8 +11,7 @@ import typer
 from setconv.cli.console import figure, out, say, table
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from setconv.predicted import Predictions
 
 EPILOG = "Example: [bold]setconv demo -o demo-output/[/]"
 
@@ -58,7 +57,9 @@ def command(
     model.fit(reviews.train_texts, reviews.train_labels)
     seconds = time.perf_counter() - started
     truth = reviews.test_labels == NEGATIVE
-    found = {"SetConv": (model.predict(reviews.test_texts), _complaint_scores(model, reviews))}
+    answers = model.predictions(reviews.test_texts)
+    column = model.classes_.tolist().index(NEGATIVE)
+    found = {"SetConv": (answers.labels, answers.probabilities[:, column])}
     times = {"SetConv": seconds}
     for name, peer in fit_peers(X_train, reviews.train_labels, X_test, seed).items():
         found[name], times[name] = (peer.predictions, peer.scores), peer.seconds
@@ -73,15 +74,7 @@ def command(
     say(f"model saved in {output / 'model'}")
     _predict_sentences(model)
     del found["SetConv"]
-    _write_report(model, reviews, found, output / "report.html")
-
-
-def _complaint_scores(model: Any, reviews: Any) -> NDArray[np.float64]:
-    from setconv.cli.demo_data import NEGATIVE
-
-    column = model.classes_.tolist().index(NEGATIVE)
-    probabilities: NDArray[np.float64] = model.predict_proba(reviews.test_texts)
-    return probabilities[:, column]
+    _write_report(model, reviews, answers, found, output / "report.html")
 
 
 def _figures(truth: Any, predicted: Any, scores: Any) -> list[str]:
@@ -106,13 +99,16 @@ def _predict_sentences(model: Any) -> None:
     out.print(table("New sentences", ["text", "decision", "probability of a complaint"], rows))
 
 
-def _write_report(model: Any, reviews: Any, peers: dict[str, Any], path: Path) -> None:
+def _write_report(
+    model: Any, reviews: Any, answers: Predictions, peers: dict[str, Any], path: Path
+) -> None:
     from setconv.report import make_report
 
     page = make_report(
         model,
         reviews.test_texts,
         reviews.test_labels,
+        predictions=answers,
         train=(reviews.train_texts, reviews.train_labels),
         # The page takes scores of the second class; that of complaints is the first.
         baselines={name: (found, -scores) for name, (found, scores) in peers.items()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,12 +56,12 @@ def encode_rows(
         raise
 
 
-def feature_names(model: Any, X: Any) -> list[str] | None:
-    """Return the names of the columns of `encoded`; None of texts."""
+def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
+    """Return the names of what `encoded` makes of columns; None of texts."""
     if takes_texts(model):
         return None
     encoder = getattr(model, "encoder_", None)
-    return list(X.column_names if encoder is None else encoder.get_feature_names_out())
+    return list(columns if encoder is None else encoder.get_feature_names_out())
 
 
 def _matrix(table: pa.Table, *, first_row: int) -> NDArray[np.float32]:

@@ -15,6 +15,7 @@ from setconv.cli.options import (
     EmptyRows,
     Encoding,
     Format,
+    Id,
     Json,
     Label,
     Model,
@@ -31,6 +32,7 @@ def command(
     data: Data,
     text: Text = None,
     label: Label = None,
+    id_column: Id = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a self-contained HTML page.")
     ] = None,
@@ -50,12 +52,17 @@ def command(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """Judge a model on a file of rows with labels."""
-    from setconv import metrics
+    """Judge a model on a file of rows with labels.
+
+    With a prevalence, that of --prior or one that was saved with the model, the rows are weighted
+    to it.
+    """
     from setconv.cli.data import load_rows, warn_of_duplicates
-    from setconv.cli.figures import metrics_table
-    from setconv.cli.reporting import write_report
+    from setconv.cli.encoding import encoded, inside
+    from setconv.cli.figures import by_class, judged, metrics_table, show_notes
+    from setconv.cli.reporting import explain_command, write_report
     from setconv.loading import load
+    from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
     fitted = load(model, device=device)
     if objective is not None:
@@ -66,25 +73,46 @@ def command(
         "model": fitted,
         "text": text,
         "label": label,
+        "id_column": id_column,
         "skip_empty": empty is Empty.skip,
         "encoding": encoding,
     }
     rows = load_rows(data, file_format=file_format, **shared)
-    known = None if train is None else load_rows(train, **shared)
+    known = None if train is None else load_rows(train, id_needed=False, **shared)
     if known is not None:
         warn_of_duplicates(known, rows)
-    labels, probabilities = fitted.predict_with_proba(rows.X)
-    found = metrics.report(
-        rows.y,
-        labels,
-        fitted.score_function(rows.X),
-        probabilities=probabilities,
-        classes=fitted.classes_,
-    )
+    X = encoded(fitted, rows.X, rows.numbers)
+    answers, found = judged(fitted, inside(fitted).predictions(X), rows.y)
     if report is not None:
-        write_report(fitted, rows, known, report, data_name=Path(data).name)
+        explain = explain_command(
+            model,
+            data,
+            rows,
+            text=text,
+            id_column=id_column,
+            file_format=file_format,
+            encoding=encoding,
+        )
+        write_report(
+            fitted,
+            X,
+            rows,
+            known,
+            report,
+            data_name=Path(data).name,
+            explain=explain,
+            predictions=answers,
+        )
         say(f"report written to {report}")
     if as_json:
-        show_json({"rows": len(rows.y), "report": found.to_dict()})
+        facts = {
+            "rows": len(rows.y),
+            "prior": by_class(fitted.classes_, fitted.prior_),
+            "threshold_basis": fitted.threshold_basis_,
+            "report": found.to_dict(),
+        }
+        show_json(facts)
     else:
         out.print(metrics_table(f"{len(rows.y):,} rows, each class against the rest", found))
+        show_notes(found)
+        out.print(WHY_NOT_THE_LARGEST, markup=False)

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from setconv.cli.console import out, show_json, table
-from setconv.cli.options import Device, Encoding, Format, Json, Model, Text
+from setconv.cli.options import Device, Encoding, Format, Id, Json, Model, Text
 
 EPILOG = (
     "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
     "[bold]setconv explain model/ new.csv --rows 1,5 --train train.csv[/]"
 )
+
+_EXCERPT = 120  # characters of a training text that are shown
 
 
 def command(
@@ -36,6 +38,7 @@ def command(
     ] = None,
     top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
     text: Text = None,
+    id_column: Id = None,
     device: Device = "auto",
     file_format: Format = None,
     encoding: Encoding = None,
@@ -51,9 +54,18 @@ def command(
 
     fitted = load(model, device=device)
     chosen = select_rows(
-        fitted, data, given, rows, text=text, file_format=file_format, encoding=encoding
+        fitted,
+        data,
+        given,
+        rows,
+        text=text,
+        id_column=id_column,
+        file_format=file_format,
+        encoding=encoding,
     )
-    known = None if train is None else training_rows(fitted, train, encoding=encoding)
+    known = None
+    if train is not None:
+        known = training_rows(fitted, train, id_column=id_column, encoding=encoding)
     explained = explain_rows(fitted, chosen, class_, known, top)
     if as_json:
         show_json(explained)
@@ -64,7 +76,7 @@ def command(
 
 def _print(one: dict[str, Any]) -> None:
     shares = ", ".join(f"{label} {share:.1%}" for label, share in one["probabilities"].items())
-    out.print(f"{one['row']}", markup=False)
+    out.print(_name(one, one["text"]), markup=False)
     out.print(f"predicted {one['predicted']} ({shares})", markup=False)
     out.print(
         table(
@@ -78,6 +90,28 @@ def _print(one: dict[str, Any]) -> None:
             table(
                 "Nearest training rows in the learned space",
                 ["row", "class", "similarity"],
-                [[n["row"], n["label"], f"{n['similarity']:.3f}"] for n in one["nearest"]],
+                [
+                    [
+                        _name(near, _excerpt(near["text"])),
+                        near["label"],
+                        f"{near['similarity']:.3f}",
+                    ]
+                    for near in one["nearest"]
+                ],
             )
         )
+
+
+def _name(one: dict[str, Any], text: str | None) -> str:
+    """Return which row it is, and its text if it is one."""
+    from setconv.cli.data import row_name
+
+    called = None if one["row"] is None else row_name(one["row"], one["id"])
+    return ": ".join(part for part in (called, text) if part is not None)
+
+
+def _excerpt(text: str | None) -> str | None:
+    if text is None:
+        return None
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}..."

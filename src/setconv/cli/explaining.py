@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from setconv.cli.encoding import encoded, feature_names, inside, takes_texts
 from setconv.errors import DataError, LabelError, ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EXCERPT = 120  # characters of a text that are shown
+    from setconv.cli.data import Loaded
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows to explain.
+
+    Attributes
+    ----------
+    X : list of str or array
+        Encoded.
+    names : list of str or None
+        Of the columns; None of texts.
+    numbers : list of (int or None)
+        Which rows of the file they are, counted from 1; None of a text that was given.
+    ids : list of (str or None)
+        What the user calls them.
+    """
+
+    X: Any
+    names: list[str] | None
+    numbers: list[int | None]
+    ids: list[str | None]
 
 
 def select_rows(
     model: Any, data: str | None, given: list[str] | None, rows: str, **options: Any
-) -> Any:
+) -> Chosen:
     """Return the rows to explain: texts that were given, or rows of a file."""
     from setconv.cli.columns import column_plan
-    from setconv.cli.data import takes_texts
+    from setconv.cli.data import ids_of
+    from setconv.names import require_column
     from setconv.records import open_records
 
     if (data is None) == (not given):
@@ -27,102 +52,111 @@ def select_rows(
     if given:
         if not takes_texts(model):
             raise ParameterError("--input is for models of texts: give a file of rows")
-        return list(given)
-    wanted = _numbers(rows)
-    format_, encoding = options["file_format"], options["encoding"]
+        return Chosen(list(given), None, [None] * len(given), [None] * len(given))
+    numbers = np.array(_numbers(rows))
+    format_, encoding, id_column = (options[n] for n in ("file_format", "encoding", "id_column"))
     with open_records(str(data), format=format_, encoding=encoding) as reader:
+        if id_column is not None:
+            require_column(id_column, reader.columns, "--id")
         plan = column_plan(model, reader, options["text"], "none")
         table = reader.read()
-    if max(wanted) >= table.num_rows:
-        raise DataError(f"{data} has {table.num_rows} rows: there is no row {max(wanted) + 1}")
-    return plan.rows(table.take(wanted), 0)[0]
+    if max(numbers) > table.num_rows:
+        raise DataError(f"{data} has {table.num_rows} rows: there is no row {max(numbers)}")
+    table = table.take(numbers - 1)
+    ids: Any = [None] * len(numbers) if id_column is None else ids_of(table, id_column)
+    X, _ = plan.rows(table, numbers)
+    return Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
 
 
-def training_rows(model: Any, train: str, *, encoding: str | None) -> Any:
+def training_rows(model: Any, train: str, *, id_column: str | None, encoding: str | None) -> Loaded:
     """Return the rows and labels of the training file."""
     from setconv.cli.data import load_rows
 
-    return load_rows(train, model=model, skip_empty=True, encoding=encoding)
+    return load_rows(
+        train,
+        model=model,
+        id_column=id_column,
+        id_needed=False,
+        skip_empty=True,
+        encoding=encoding,
+    )
 
 
 def explain_rows(
-    model: Any, rows: Any, class_: str | None, known: Any, top: int
+    model: Any, chosen: Chosen, class_: str | None, known: Loaded | None, top: int
 ) -> list[dict[str, Any]]:
     """Return for each row its prediction, the strongest contributions and the nearest rows."""
-    from setconv.cli.data import takes_texts
     from setconv.explain import nearest_rows
 
     label = None if class_ is None else _label(model, class_)
-    said = model.predictions(rows)
-    explain = _words if takes_texts(model) else _features
+    texts = takes_texts(model)
+    shown = inside(model)
+    said = shown.predictions(chosen.X)
+    search = None if known is None else encoded(model, known.X, known.numbers)
+    found = _words(shown, chosen, label) if texts else _features(shown, chosen, label, search)
     explained = []
-    for number, found in enumerate(explain(model, rows, label, known)):
-        shares = zip(map(str, model.classes_), said.probabilities[number].tolist(), strict=True)
-        order = np.argsort(-np.abs(found["values"]), kind="stable")[:top]
+    for place, (of, names, values) in enumerate(found):
+        shares = zip(map(str, model.classes_), said.probabilities[place].tolist(), strict=True)
+        order = np.argsort(-np.abs(values), kind="stable")[:top]
         explained.append(
             {
-                "row": found["row"],
-                "predicted": said.labels[number],
+                "row": chosen.numbers[place],
+                "id": chosen.ids[place],
+                "text": chosen.X[place] if texts else None,
+                "predicted": said.labels[place],
                 "probabilities": dict(shares),
-                "class": found["class"],
+                "class": of,
                 "method": "occlusion",
                 "contributions": [
-                    {"name": found["names"][i], "contribution": float(found["values"][i])}
-                    for i in order
+                    {"name": names[i], "contribution": float(values[i])} for i in order
                 ],
                 "nearest": [],
             }
         )
     if known is not None:
-        nearest = nearest_rows(model, rows, known.X, top)
-        for one, indices, alike in zip(
-            explained, nearest.indices, nearest.similarities, strict=True
-        ):
+        nearest = nearest_rows(shown, chosen.X, search, top)
+        for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
             one["nearest"] = [
-                {"row": _shown(known, i), "label": known.y[i], "similarity": float(s)}
-                for i, s in zip(indices.tolist(), alike.tolist(), strict=True)
+                {
+                    "row": int(known.numbers[row]),
+                    "id": None if known.ids is None else known.ids[row],
+                    "text": known.X[row] if texts else None,
+                    "label": known.y[row],
+                    "similarity": float(similarity),
+                }
+                for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
             ]
     return explained
 
 
-def _words(model: Any, rows: list[str], label: Any, known: Any) -> list[dict[str, Any]]:  # noqa: ARG001
+# Of each row the class whose score is explained, what may have moved it, and by how much.
+Explanation = tuple[Any, Any, "NDArray[np.float64]"]
+
+
+def _words(model: Any, chosen: Chosen, label: Any) -> list[Explanation]:
     from setconv.explain import word_contributions
 
     found = []
-    for text in rows:
+    for text in chosen.X:
         one = word_contributions(model, text, label)
-        names = [text[start:end] for start, end in one.spans]
-        found.append({"row": text, "class": one.class_, "names": names, "values": one.values})
+        found.append((one.class_, [text[start:end] for start, end in one.spans], one.values))
     return found
 
 
-def _features(model: Any, rows: Any, label: Any, known: Any) -> list[dict[str, Any]]:
+def _features(model: Any, chosen: Chosen, label: Any, known: Any) -> list[Explanation]:
     from setconv.explain import feature_contributions
 
-    inner = getattr(model, "classifier_", model)
-    encoded = model.encode(rows) if inner is not model else np.asarray(rows)
-    names = model.encoder_.get_feature_names_out() if inner is not model else None
-    usual = _usual(inner) if known is None else np.median(model.encode(known.X), axis=0)
+    usual = _usual(model) if known is None else np.median(known, axis=0)
     found = feature_contributions(
-        inner, encoded, background=usual, class_=label, feature_names=names
+        model, chosen.X, background=usual, class_=label, feature_names=chosen.names
     )
-    return [
-        {"row": f"row {number + 1}", "class": c, "names": found.names, "values": values}
-        for number, (c, values) in enumerate(zip(found.classes, found.values, strict=True))
-    ]
+    return [(c, found.names, row) for c, row in zip(found.classes, found.values, strict=True)]
 
 
 def _usual(classifier: Any) -> NDArray[np.float64]:
     """Return the usual value of each feature without the training rows: the mean anchor."""
     anchors = np.asarray(classifier.anchor_, dtype=np.float64)
     return np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
-
-
-def _shown(known: Any, row: int) -> str:
-    if known.is_text:
-        text = " ".join(known.X[row].split())
-        return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}..."
-    return f"row {row + 1}"
 
 
 def _label(model: Any, given: str) -> Any:
@@ -134,9 +168,9 @@ def _label(model: Any, given: str) -> Any:
 
 def _numbers(rows: str) -> list[int]:
     try:
-        numbers = [int(part) - 1 for part in rows.split(",")]
+        numbers = [int(part) for part in rows.split(",")]
     except ValueError:
-        numbers = [-1]
-    if min(numbers) < 0:
+        numbers = [0]
+    if min(numbers) < 1:
         raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
     return numbers

@@ -1,4 +1,4 @@
-"""A model's own figures, for people and for machines."""
+"""How good a model is, for people and for machines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.table import Table
 
 from setconv.cli.console import figure, out, table
@@ -38,9 +37,12 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
 
     Where a prevalence was set, each class counts as much as it will where the model is used.
     """
+    import numpy as np
+
     from setconv.metrics import report
 
-    weights, prior, notes = None, None, ()
+    weights, prior = None, None
+    notes: tuple[str, ...] = ()
     if model.prior_ is not None:
         prior = dict(zip(model.classes_.tolist(), model.prior_.tolist(), strict=True))
         labels = y.tolist()
@@ -66,7 +68,7 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
     return found, replace(measured, weighted=False, prior=prior, notes=notes)
 
 
-def by_class(classes: NDArray[Any], values: Any) -> dict[str, Any] | None:
+def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
     """Return one value a class as plain data; None if there is none."""
     return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
 
@@ -80,18 +82,20 @@ def metrics_table(title: str, report: Report) -> Table:
     return table(title, ["class", *COLUMNS.values()], rows)
 
 
-def show_figures(
-    title: str, report: Report, *, basis: str | None = None, decisions: bool = True
-) -> None:
-    """Print figures and, one sentence a line, what to know about them.
+def show_notes(report: Report, basis: str | None = None) -> None:
+    """Print below figures what to know about them, one sentence a line.
 
     Parameters
     ----------
-    title : str
     report : setconv.metrics.Report
     basis : str, optional
         What the thresholds rest on.
     """
+    sentences = report.remarks()
+    if basis is not None:
+        sentences.append(f"Thresholds rest on: {basis}.")
+    for sentence in sentences:
+        out.print(sentence, markup=False)
 
 
 def report_facts(model: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from setconv.cli.options import (
     EmptyRows,
     Encoding,
     Format,
+    Id,
     Json,
     Label,
     Objective,
@@ -46,6 +47,7 @@ def command(
         str | None,
         typer.Option("--group", help="Column of groups whose rows stay in one fold."),
     ] = None,
+    id_column: Id = None,
     encoder: Annotated[
         str,
         typer.Option("--encoder", help='Name or folder of a Hugging Face model, or "tfidf".'),
@@ -73,7 +75,10 @@ def command(
     see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
     """
     from setconv.cli.data import load_rows, show_classes
-    from setconv.cli.figures import report_facts, show_report
+    from setconv.cli.encoding import encoded
+    from setconv.cli.figures import TITLES, metrics_table, report_facts, show_notes
+    from setconv.cli.reporting import explain_command, write_report
+    from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
     rows = load_rows(
         data,
@@ -81,6 +86,7 @@ def command(
         label=label,
         features=features,
         group=group,
+        id_column=id_column,
         skip_empty=empty is Empty.skip,
         file_format=file_format,
         encoding=encoding,
@@ -94,12 +100,33 @@ def command(
     model.save(output, **options)
     shutil.rmtree(checkpoint, ignore_errors=True)
     if report is not None:
-        _write_report(model, rows, data, report)
+        explain = explain_command(
+            output,
+            data,
+            rows,
+            text=text,
+            id_column=id_column,
+            file_format=file_format,
+            encoding=encoding,
+        )
+        write_report(
+            model,
+            encoded(model, rows.X, rows.numbers),
+            rows,
+            rows,
+            report,
+            data_name=Path(data).name,
+            explain=explain,
+            out_of_fold=True,
+        )
+        say(f"report written to {report}")
     say(f"model saved in {output}")
     if as_json:
         show_json({"model": str(output), **report_facts(model)})
     else:
-        out.print(show_report(model))
+        out.print(metrics_table(TITLES[model.report_source_], model.report_))
+        show_notes(model.report_, model.threshold_basis_)
+        out.print(WHY_NOT_THE_LARGEST, markup=False)
 
 
 def _make(
@@ -129,6 +156,9 @@ def _make(
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
     from setconv.cli.data import note
+    from setconv.cli.encoding import encode_rows
+    from setconv.errors import DataError
+    from setconv.records import FeatureEncoder
 
     try:
         model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)
@@ -140,11 +170,8 @@ def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
             else "interrupted before training; what was encoded is in the cache: run it again"
         )
         raise
+    except DataError:
+        if not rows.is_text:  # it may name one of the rows that were kept: name that of the file
+            encode_rows(FeatureEncoder().fit(rows.X).transform, rows.X, rows.numbers)
+        raise
     note(getattr(model.encoder_, "notes_", ()))
-
-
-def _write_report(model: Any, rows: Loaded, data: str, path: Path) -> None:
-    from setconv.cli.reporting import write_report
-
-    write_report(model, rows, rows, path, data_name=Path(data).name, out_of_fold=True)
-    say(f"report written to {path}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from setconv.cli.console import figure, out, show_json, table
+from setconv.cli.figures import COLUMNS, TITLES, by_class, show_notes
 from setconv.cli.options import Json, Model
 
 EPILOG = "Example: [bold]setconv inspect model/[/]"
@@ -25,17 +26,19 @@ def command(model: Model, as_json: Json = False) -> None:
 
 def describe(kind: str, config: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a model as plain data."""
-    counts = config["class_counts"]
+    labels = config["classes"]["values"]
     return {
         "kind": kind,
         "format_version": config["format_version"],
-        "classes": dict(zip(map(str, config["classes"]["values"]), counts, strict=True)),
+        "classes": by_class(labels, config["class_counts"]),
         "n_features": config["n_features"],
         "encoder": config.get("encoder"),
         "members": config["network"].get("n_members", 1),
         "weights": sum(t.numel() for name, t in tensors.items() if name.startswith("network/")),
         "steps": config["n_steps"],
         "objective": config["parameters"].get("objective"),
+        "prior": by_class(labels, config["rule"]["prior"]),
+        "threshold_basis": config["threshold_basis"],
         "report_source": config["report_source"],
         "report": config["report"],
         "parameters": config["parameters"],
@@ -44,6 +47,8 @@ def describe(kind: str, config: dict[str, Any], tensors: dict[str, Any]) -> dict
 
 
 def _print(folder: Path, facts: dict[str, Any]) -> None:
+    from setconv.metrics import Report
+
     total = sum(facts["classes"].values())
     out.print(f"{facts['kind']} in {folder}", markup=False)
     encoder = facts["encoder"]
@@ -55,21 +60,21 @@ def _print(folder: Path, facts: dict[str, Any]) -> None:
         markup=False,
     )
     report = {str(row["class"]): row for row in facts["report"]["per_class"]}
-    names = ("specificity", "sensitivity", "f1", "g_mean", "auc")
     out.print(
         table(
-            f"Classes and figures ({facts['report_source'].replace('_', ' ')})",
-            ["class", "rows", "share", "Spec", "Sens", "F1", "G-mean", "AUC"],
+            TITLES[facts["report_source"]],
+            ["class", "rows", "share", *COLUMNS.values()],
             [
                 [
                     label,
                     count,
                     f"{count / total:.1%}",
-                    *(figure(report.get(label, {}).get(name)) for name in names),
+                    *(figure(report[label][name]) for name in COLUMNS),
                 ]
                 for label, count in facts["classes"].items()
             ],
         )
     )
+    show_notes(Report.from_dict(facts["report"]), facts["threshold_basis"])
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     out.print(f"made with {versions}", markup=False)

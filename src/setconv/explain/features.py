@@ -46,6 +46,7 @@ def feature_contributions(
     background: ArrayLike,
     class_: Any = None,
     feature_names: Sequence[Any] | None = None,
+    scores: ArrayLike | None = None,
 ) -> FeatureContributions:
     """Measure by occlusion what each feature adds to the score of a class.
 
@@ -64,6 +65,8 @@ def feature_contributions(
     feature_names : sequence of str, optional
         By default the columns of ``x_rows``, else ``feature_names_in_`` of the model, else
         "feature 0" and so on.
+    scores : array-like of shape (n_rows,), optional
+        The scores of the class, if they are known: then only the changed rows are scored.
 
     Returns
     -------
@@ -82,7 +85,9 @@ def feature_contributions(
     if not len(rows):
         return FeatureContributions((), names, np.empty(0), np.empty(rows.shape))
     asked = asked_classes(model, x_rows, len(rows), class_)
-    scores = class_scores(model, x_rows)[np.arange(len(rows)), asked]
+    if scores is None:
+        scores = class_scores(model, x_rows)[np.arange(len(rows)), asked]
+    whole = np.asarray(scores, dtype=np.float64)
     values = np.empty(rows.shape)
     step = max(1, _CELLS // rows.size)
     for start in range(0, rows.shape[1], step):
@@ -90,9 +95,9 @@ def feature_contributions(
         occluded = _occlude(rows, usual, columns)
         changed = class_scores(model, like(x_rows, occluded.reshape(-1, rows.shape[1])))
         changed = changed.reshape(len(columns), len(rows), -1)
-        values[:, columns] = scores[:, None] - changed[:, np.arange(len(rows)), asked].T
+        values[:, columns] = whole[:, None] - changed[:, np.arange(len(rows)), asked].T
     classes = plain_classes(model)
-    return FeatureContributions(tuple(classes[one] for one in asked), names, scores, values)
+    return FeatureContributions(tuple(classes[one] for one in asked), names, whole, values)
 
 
 def name_features(

@@ -75,9 +75,17 @@ def word_contributions(
 
 
 def contributions_of_texts(
-    model: Model, texts: Sequence[str], class_: Any = None, *, max_pieces: int = 200
+    model: Model,
+    texts: Sequence[str],
+    class_: Any = None,
+    *,
+    max_pieces: int = 200,
+    scores: NDArray[np.float64] | None = None,
 ) -> list[WordContributions]:
-    """Return `word_contributions` of several texts, scored together."""
+    """Return `word_contributions` of several texts, scored together.
+
+    ``scores`` are those of the class for the whole texts, where they are known.
+    """
     if max_pieces < 1:
         raise ParameterError(f"max_pieces={max_pieces!r}: give at least 1.")
     for text in texts:
@@ -92,7 +100,9 @@ def contributions_of_texts(
     pieces = [_pieces(text, max_pieces) for text in texts]
     asked = asked_classes(model, texts, len(texts), class_)
     classes = plain_classes(model)
-    whole = class_scores(model, texts)[np.arange(len(texts)), asked]
+    whole = scores
+    if whole is None:
+        whole = class_scores(model, texts)[np.arange(len(texts)), asked]
     owner = np.repeat(np.arange(len(texts)), [len(spans) for spans, _ in pieces])
     without = _scores_without(model, texts, [spans for spans, _ in pieces])
     values = whole[owner] - without[np.arange(len(owner)), asked[owner]]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from setconv.copies import text_keys
 from setconv.errors import DataError
 from setconv.records.frames import as_table
 
@@ -32,18 +33,20 @@ class Duplicates:
 
 
 def find_duplicates(train_values: Any, test_values: Any) -> Duplicates:
-    """Return which rows of the test data are exactly like a row of the training data.
+    """Return which rows of the test data are in the training data too.
 
     Parameters
     ----------
     train_values, test_values : sequence of str, pyarrow array, or table
-        Texts, or whole rows; tables are compared by the columns of the first one.
+        Texts, which are alike as the copies in a fit are: case, white space, links and mentions
+        make no difference. Or whole rows, which are compared exactly, by the columns of the first
+        table.
 
     Returns
     -------
     Duplicates
     """
-    train, test = _table(train_values), _table(test_values)
+    train, test = _tables(train_values, test_values)
     absent = [name for name in train.column_names if name not in test.column_names]
     if absent:
         raise DataError(
@@ -67,12 +70,14 @@ def find_duplicates(train_values: Any, test_values: Any) -> Duplicates:
     return Duplicates(len(found), tuple((one + 1, other + 1) for one, other in rows))
 
 
-def _table(values: Any) -> pa.Table:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return pa.table({"values": values})
-    if hasattr(values, "columns") or isinstance(values, dict):
-        return as_table(values)
-    return pa.table({"values": pa.array(values)})
+def _tables(train: Any, test: Any) -> tuple[pa.Table, pa.Table]:
+    """Return both as tables; of texts with a number for each, the same for texts that are alike."""
+    if hasattr(train, "columns") or isinstance(train, dict):
+        return as_table(train), as_table(test)
+    lists = [one.to_pylist() if hasattr(one, "to_pylist") else list(one) for one in (train, test)]
+    keys = text_keys(lists[0] + lists[1])
+    n_train = len(lists[0])
+    return pa.table({"text": keys[:n_train]}), pa.table({"text": keys[n_train:]})
 
 
 def _codes(train: pa.ChunkedArray, test: pa.ChunkedArray) -> NDArray[np.int64]:

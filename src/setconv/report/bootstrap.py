@@ -75,10 +75,10 @@ def measure(
     """
     rankings = [_Rankings(truth, n_classes, method, ranked) for method in methods]
     values = [ranking.figures(weights[None])[0] for ranking in rankings]
-    for found in values:
-        found[list(unjudged)] = np.nan
+    for of_method in values:
+        of_method[list(unjudged)] = np.nan
         if len(unjudged) == n_classes - 1:
-            found[:, [f for f, name in enumerate(FIGURES) if name != "sens"]] = np.nan
+            of_method[:, [f for f, name in enumerate(FIGURES) if name != "sens"]] = np.nan
     drawn: list[list[Floats]] = [[] for _ in methods]
     rng = np.random.default_rng(seed)
     strata = [np.flatnonzero(truth == c) for c in range(n_classes)]
@@ -92,41 +92,35 @@ def measure(
     replicates = [np.concatenate(parts) for parts in drawn]
     found = []
     for i, ranking in enumerate(rankings):
-        low, high = _safe(values[i], *_interval(replicates[i]), ranking.sizes(weights))
-        gap_low, gap_high = _interval(replicates[0] - replicates[i])
+        low, high = _safe(values[i], _interval(replicates[i]), ranking.sizes(weights))
         gap = values[0] - values[i]
+        gap_low, gap_high = np.where(
+            np.isnan(gap), np.nan, _interval(replicates[0] - replicates[i])
+        )
         found.append(Measured(values[i], low, high, gap, gap_low, gap_high))
     return found
 
 
-def _safe(values: Floats, low: Floats, high: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Return intervals of which none has lost its width.
+def _safe(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
+    """Return lower and upper bounds of which none has lost its width.
 
-    Shares have Wilson's. Where the draws of another figure are all alike, it has what the bounds
-    of its shares give, or Wilson's for as many rows as the smaller side has.
+    Shares have Wilson's. Where all draws of another figure are alike, it has what the bounds of
+    its shares give, or Wilson's for as many rows as the smaller side has.
     """
-    low, high = low.copy(), high.copy()
-    spec, sens, precision, f1, g_mean, auc, ap = range(len(FIGURES))
-    shares = [spec, sens, precision]
-    low[:, shares], high[:, shares] = wilson(values[:, shares], sizes)
-    fewest = sizes[:, [spec, sens]].min(axis=1)
-    for bound, is_high in ((low, False), (high, True)):
-        with np.errstate(invalid="ignore"):
-            instead = {
-                f1: ratio(2 * bound[:, precision] * bound[:, sens],
-                          bound[:, precision] + bound[:, sens], 0.0),
-                g_mean: np.sqrt(bound[:, spec] * bound[:, sens]),
-                **{f: wilson(values[:, f], fewest)[is_high] for f in (auc, ap)},
-            }
-        bound[:, list(instead)] = np.where(
-            alike[:, list(instead)], np.stack(list(instead.values()), axis=1), bound[:, list(instead)]
-        )
-    return low, high
+    bounds = drawn.copy()
+    bounds[..., :3] = wilson(values[:, :3], sizes)
+    spec, sens, precision = (bounds[..., f] for f in range(3))
+    wide = bounds.copy()
+    wide[..., FIGURES.index("f1")] = ratio(2 * precision * sens, precision + sens, 0.0)
+    wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
+    wide[..., 5:] = wilson(values[:, 5:], sizes[:, :2].min(axis=1, keepdims=True))
+    alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
+    return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
 
 
-def _interval(replicates: Floats) -> tuple[Floats, Floats]:
-    low, high = np.quantile(replicates, [0.025, 0.975], axis=0)
-    return low, high
+def _interval(replicates: Floats) -> Floats:
+    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=0)
+    return bounds
 
 
 def _draw(rng: np.random.Generator, strata: list[NDArray[np.int64]], n_rows: int) -> Floats:
@@ -158,20 +152,26 @@ class _Rankings:
 
     def figures(self, weights: Floats) -> Floats:
         """Return the figures for draws (n_draws, n_rows): (n_draws, n_classes, n_figures)."""
-        positive = weights @ self.is_class
-        flagged = weights @ self.flagged
-        tp = weights @ (self.is_class & self.flagged)
-        fp, fn = flagged - tp, positive - tp
-        negative = weights.sum(axis=1, keepdims=True) - positive
-        sens, spec = ratio(tp, positive), ratio(negative - fp, negative)
-        precision = np.where(positive > 0, ratio(tp, flagged, 0.0), np.nan)
-        f1 = np.where(positive > 0, ratio(2 * tp, 2 * tp + fp + fn), np.nan)
+        # Cells are added, never subtracted from a total: an empty one is exactly 0.
+        is_class, flagged = self.is_class, self.flagged
+        tp, fn = weights @ (is_class & flagged), weights @ (is_class & ~flagged)
+        fp, tn = weights @ (~is_class & flagged), weights @ ~(is_class | flagged)
+        sens, spec = ratio(tp, tp + fn), ratio(tn, tn + fp)
+        has_rows = tp + fn > 0
+        precision = np.where(has_rows | (fp > 0), ratio(tp, tp + fp, 0.0), np.nan)
+        f1 = np.where(has_rows, ratio(2 * tp, 2 * tp + fp + fn), np.nan)
         ranked = [
             np.full((len(weights), 2), np.nan) if order is None else order.areas(weights)
             for order in self.orders
         ]
         auc, ap = np.stack(ranked, axis=1).transpose(2, 0, 1)
-        return np.stack([spec, sens, precision, f1, np.sqrt(spec * sens), auc, ap], axis=-1)
+        found = np.stack([spec, sens, precision, f1, np.sqrt(spec * sens), auc, ap], axis=-1)
+        return found.round(12)  # sums of weights differ in the last digit, and 1 is to be 1
+
+    def sizes(self, weights: Floats) -> Floats:
+        """Return how many rows of equal weight each share rests on, (n_classes, 3)."""
+        bases = (~self.is_class, self.is_class, self.flagged)
+        return np.stack([effective(weights @ b, weights**2 @ b) for b in bases], axis=1)
 
 
 class _Order:

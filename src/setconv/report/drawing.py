@@ -123,9 +123,12 @@ def learned_map(laid_out: LearnedMap, styles: Sequence[Style]) -> Drawing:
 
     def drawing(axes: Axes) -> None:
         axes.set_aspect("equal", adjustable="datalim")
-        axes.tick_params(labelbottom=False, labelleft=False, length=0)
         axes.grid(True)
-        axes.set(xlabel="First direction", ylabel="Second direction")
+        if laid_out.explained is None:
+            axes.set(xlabel="Similarity to the rare class", ylabel="Similarity to the other class")
+        else:
+            axes.tick_params(labelbottom=False, labelleft=False, length=0)
+            axes.set(xlabel="First direction", ylabel="Second direction")
         # Rare classes are drawn last, over the frequent ones.
         order = sorted(range(len(styles)), key=lambda c: -styles[c].number)
         for c in order:

@@ -177,7 +177,7 @@ def _weights(given: Floats | None, prior: Floats | None, truth: Codes, counts: C
     if given is None:
         given = (np.asarray(prior) / np.maximum(counts, 1))[truth]
     weights = np.asarray(given, dtype=np.float64)
-    return weights / weights.mean()
+    return np.asarray(weights / weights.mean())
 
 
 def minority_classes(counts: Codes) -> tuple[int, ...]:

@@ -36,10 +36,14 @@ def _curves(findings: Findings) -> dict[str, Any] | None:
         return None
     shown = _ranked(findings)
     truth = evaluation.truth
-    share = evaluation.counts[main] / evaluation.n_rows
-    roc = [Line(curves.roc(truth == c, s), style, (1 - p[0], p[1])) for c, s, style, p, _ in shown]
+    weights = evaluation.weights
+    share = evaluation.share(truth == main)
+    roc = [
+        Line(curves.roc(truth == c, s, weights), style, (1 - p[0], p[1]))
+        for c, s, style, p, _ in shown
+    ]
     precision = [
-        Line(curves.precision_recall(truth == c, s), style, (p[1], p[2]))
+        Line(curves.precision_recall(truth == c, s, weights), style, (p[1], p[2]))
         for c, s, style, p, _ in shown
     ]
     measured = findings.measured[0]
@@ -98,12 +102,10 @@ def _point(findings: Findings, method: int, c: int) -> tuple[float, float, float
 
 
 def _reliability(findings: Findings) -> Any:
-    evaluation = findings.evaluation
-    bins = curves.reliability(
-        evaluation.truth == evaluation.main, evaluation.probabilities[:, evaluation.main]
-    )
-    alt = f"Reliability diagram. {sentences.calibration(evaluation, bins)}"
-    return draw("reliability", alt, drawing.reliability(bins), _SQUARE)
+    if not findings.bins:
+        return None
+    alt = f"Reliability diagram. {sentences.calibration(findings.evaluation, findings.bins)}"
+    return draw("reliability", alt, drawing.reliability(findings.bins), _SQUARE)
 
 
 def _map(findings: Findings) -> dict[str, Any]:

@@ -29,4 +29,5 @@ def effective(total: Any, squares: Any) -> Floats:
     Without weights it is the number of rows.
     """
     below = np.asarray(squares, dtype=np.float64)
-    return np.divide(np.square(total), below, out=np.zeros(below.shape), where=below > 0)
+    found: Floats = np.divide(np.square(total), below, out=np.zeros(below.shape), where=below > 0)
+    return found

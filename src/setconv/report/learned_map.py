@@ -1,4 +1,4 @@
-"""The learned space on paper: its two directions of largest variance."""
+"""The learned space on paper: how similar rows are to the representatives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from setconv.explain.rows import take_rows
-from setconv.explain.space import representative_points, unit_vectors
+from setconv.explain.space import representative_directions, representative_points
 from setconv.report.evaluation import Codes, Evaluation, Floats
 from setconv.report.sampling import sample_rows
+from setconv.report.similarity import Compared
 
 _ROWS = 1500
 
@@ -23,35 +23,33 @@ class LearnedMap:
     Attributes
     ----------
     points : float64 array of shape (n_shown, 2)
+        Of two classes: the similarity to the main one and to the other.
     classes : int64 array of shape (n_shown,)
         The true classes of the points.
     representatives : float64 array of shape (n_classes, 2)
-    explained : float
-        Share of the variance that the two dimensions show.
+    explained : float or None
+        Of more classes: the share of the variance that the two dimensions show.
     """
 
     points: Floats
     classes: Codes
     representatives: Floats
-    explained: float
+    explained: float | None
 
 
-def draw_map(model: Any, X: Any, evaluation: Evaluation, seed: int) -> LearnedMap:
-    """Lay a sample of rows, and the representatives, on their first two principal components.
+def draw_map(model: Any, evaluation: Evaluation, compared: Compared, seed: int) -> LearnedMap:
+    """Lay a sample of the compared rows, and the representatives, on paper.
 
-    `transform` has the embeddings of all members side by side; the representatives of a class,
-    side by side too, are a point of the same space.
+    Two classes have two similarities; of more, the first two principal components are shown.
     """
-    shown = sample_rows(evaluation.truth, _ROWS, seed)
-    rows = unit_vectors(model, take_rows(X, shown))
-    everything = np.vstack([rows, representative_points(model)]).astype(np.float64)
-    n_components = min(2, everything.shape[1])
-    pca = PCA(
-        n_components,
-        svd_solver="full" if everything.shape[1] < 500 else "randomized",
-        random_state=seed,
-    )
-    flat = np.zeros((len(everything), 2))
-    flat[:, :n_components] = pca.fit_transform(everything)
+    shown = sample_rows(compared.codes, _ROWS, seed)
+    rows, codes = compared.similarities[shown], compared.codes[shown]
+    points, directions = representative_points(model), representative_directions(model)
+    stars = points.astype(np.float64) @ directions.T.astype(np.float64)
+    if evaluation.binary:
+        axes = [evaluation.main, 1 - evaluation.main]
+        return LearnedMap(rows[:, axes], codes, stars[:, axes], None)
+    pca = PCA(2, svd_solver="full")
+    flat = pca.fit_transform(np.vstack([rows, stars]))
     explained = float(np.nan_to_num(pca.explained_variance_ratio_).sum())
-    return LearnedMap(flat[: len(rows)], evaluation.truth[shown], flat[len(rows) :], explained)
+    return LearnedMap(flat[: len(rows)], codes, flat[len(rows) :], explained)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from setconv.explain.features import feature_contributions
-from setconv.explain.nearest import nearest_to_representatives
 from setconv.explain.rows import to_matrix
-from setconv.explain.words import contributions_of_texts
 from setconv.report.evaluation import Codes, Evaluation
+from setconv.report.explaining import ask, explain_features, explain_words
 from setconv.report.highlights import Weight, feature_values, strongest_features, strongest_words
 from setconv.report.mistakes import Shown, show
+from setconv.report.similarity import Compared
 from setconv.report.sources import Sources
 
 _CLASSES = 6  # in detail
@@ -50,24 +49,23 @@ class Meaning:
     n_explained: int
 
 
-def explain_representatives(model: Any, evaluation: Evaluation, sources: Sources) -> list[Meaning]:
+def explain_representatives(
+    model: Any, evaluation: Evaluation, sources: Sources, compared: Compared
+) -> list[Meaning]:
     """Return what the representatives of the rarest classes stand for."""
-    searched = sources.searched
-    found = nearest_to_representatives(model, searched.X, _LOOKED_AT)
     classes = evaluation.minority[:_CLASSES]
     n_texts = max(4, _TEXTS // len(classes))
     meanings = []
     for c in classes:
-        near, similarities = found.indices[c], found.similarities[c]
-        shown = _different(near, sources)
-        of_class = near[searched.codes[near] == c]
-        weights, n_explained = _weights(model, evaluation.labels[c], of_class, sources, n_texts)
+        near = np.argsort(-compared.similarities[:, c], kind="stable")[:_LOOKED_AT]
+        of_class = near[compared.codes[near] == c]
+        weights, n_explained = _weights(model, evaluation, c, of_class, sources, compared, n_texts)
         meanings.append(
             Meaning(
                 class_number=c,
                 nearest=[
-                    _show(evaluation, sources, int(near[i]), similarities[i], weights)
-                    for i in shown
+                    _show(evaluation, sources, compared, i, c, weights)
+                    for i in _different(near, compared)
                 ],
                 n_looked_at=len(near),
                 n_of_class=len(of_class),
@@ -79,51 +77,71 @@ def explain_representatives(model: Any, evaluation: Evaluation, sources: Sources
 
 
 def _show(
-    evaluation: Evaluation, sources: Sources, row: int, similarity: float, weights: list[Weight]
+    evaluation: Evaluation,
+    sources: Sources,
+    compared: Compared,
+    i: int,
+    c: int,
+    weights: list[Weight],
 ) -> Shown:
     """Return a row with its text, or else with the features that count most for the class."""
-    shown = show(sources.searched, evaluation, row, similarity)
+    row = int(compared.rows[i])
+    shown = show(compared.source, evaluation, row, compared.similarities[i, c])
     columns = [one.column for one in weights[:_VALUES] if one.column is not None]
     if not columns or sources.feature_names is None:
         return shown
-    values = to_matrix(sources.searched.take(np.array([row])))[0]
+    values = to_matrix(compared.source.take(np.array([row])))[0]
     return replace(shown, text=feature_values(sources.feature_names, values, columns))
 
 
-def _different(near: Codes, sources: Sources) -> list[int]:
-    """Return the first places of which no two have the same text."""
-    texts = sources.searched.texts
+def _different(near: Codes, compared: Compared) -> list[int]:
+    """Return the first of the nearest rows of which no two have the same text."""
+    texts = compared.source.texts
     if texts is None:
-        return list(range(min(_NEAREST, len(near))))
+        return [int(i) for i in near[:_NEAREST]]
     seen: dict[str, int] = {}
-    for place, row in enumerate(near.tolist()):
-        seen.setdefault(texts[row].strip().lower(), place)
-    return sorted(seen.values())[:_NEAREST]
-
-
-def _short(texts: list[str]) -> list[str]:
-    """Return the texts that are short enough to try every word, if there are any."""
-    return [text for text in texts if len(text.split(maxsplit=_WORDS)) <= _WORDS] or texts
+    for i in near.tolist():
+        seen.setdefault(texts[compared.rows[i]].strip().lower(), i)
+    return list(seen.values())[:_NEAREST]
 
 
 def _weights(
-    model: Any, label: Any, rows: Codes, sources: Sources, n_texts: int
+    model: Any,
+    evaluation: Evaluation,
+    c: int,
+    of_class: Codes,
+    sources: Sources,
+    compared: Compared,
+    n_texts: int,
 ) -> tuple[list[Weight], int]:
-    searched = sources.searched
-    if searched.texts is not None and sources.reads_texts:
-        texts = _short(list(dict.fromkeys(searched.texts[row] for row in rows.tolist())))[:n_texts]
-        found = contributions_of_texts(model, texts, label, max_pieces=_WORDS)
-        return strongest_words(found, _LISTED), len(found)
-    explained = rows[: sources.explainable(_ROWS)]
-    if not len(explained) or sources.background is None:
+    texts = compared.source.texts
+    by_words = texts is not None and sources.reads_texts
+    if by_words:
+        chosen = _short(of_class, compared)[:n_texts]
+    else:
+        chosen = of_class[: sources.explainable(_ROWS)]
+    if not len(chosen) or not (by_words or sources.background is not None):
         return [], 0
-    X = searched.take(explained)
-    of = feature_contributions(
-        model,
-        X,
-        background=sources.background,
-        class_=label,
-        feature_names=sources.feature_names,
+    places = None if compared.places is None else compared.places[chosen]
+    X = compared.source.take(compared.rows[chosen])
+    question = ask(evaluation, X, np.full(len(chosen), c), places)
+    if by_words:
+        return strongest_words(explain_words(model, question, _WORDS), _LISTED), len(chosen)
+    assert sources.feature_names is not None
+    assert sources.background is not None
+    values = explain_features(model, question, sources)
+    weights = strongest_features(
+        sources.feature_names, values, to_matrix(X), sources.background, _LISTED
     )
-    weights = strongest_features(of.names, of.values, to_matrix(X), sources.background, _LISTED)
-    return weights, len(explained)
+    return weights, len(chosen)
+
+
+def _short(of_class: Codes, compared: Compared) -> Codes:
+    """Return rows of different texts, if there are any then short ones: every word is tried."""
+    texts = compared.source.texts
+    assert texts is not None
+    seen: dict[str, int] = {}
+    for i in of_class.tolist():
+        seen.setdefault(texts[compared.rows[i]], i)
+    short = [i for text, i in seen.items() if len(text.split(maxsplit=_WORDS)) <= _WORDS]
+    return np.array(short or list(seen.values()), dtype=np.int64)

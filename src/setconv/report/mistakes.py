@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from setconv.explain.features import feature_contributions
-from setconv.explain.nearest import nearest_rows
-from setconv.explain.rows import count_rows, take_rows, to_matrix
-from setconv.explain.words import contributions_of_texts
+from setconv.explain.rows import to_matrix
 from setconv.report.evaluation import Codes, Evaluation, Floats
+from setconv.report.explaining import Question, ask, explain_features, explain_words
 from setconv.report.highlights import (
     Piece,
     Weight,
@@ -19,20 +17,19 @@ from setconv.report.highlights import (
     plain_pieces,
     strongest_features,
 )
-from setconv.report.sampling import sample_rows
+from setconv.report.similarity import nearest_other
 from setconv.report.sources import Source, Sources
 
 _SHOWN = 10
-_LOOKED_AT = 20_000
 _WORDS = 24  # at most so many pieces of a text are left out in turn
 _FEATURES = 4
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A row on the page: its number, its class, and its text if it has one."""
+    """A row on the page: what it is called, its class, and its text if it has one."""
 
-    number: int
+    name: str
     class_name: str
     text: list[Piece] | None
     similarity: float
@@ -45,6 +42,9 @@ class Mistake:
     Attributes
     ----------
     row : int
+        Among the rows that were given.
+    name : str
+        What the row is called.
     truth, predicted : str
     probability : float
         Of the predicted class.
@@ -54,69 +54,63 @@ class Mistake:
         Words marked by what they add to the score of the predicted class.
     features : list of Weight
         The features that add most to it.
-    nearest : Shown
-        The most similar row of those searched.
+    nearest : Shown or None
+        The most similar other row of those searched.
     """
 
     row: int
+    name: str
     truth: str
     predicted: str
     probability: float
     margin: float
     text: list[Piece] | None
     features: list[Weight]
-    nearest: Shown
+    nearest: Shown | None
 
 
-def find_mistakes(model: Any, evaluation: Evaluation, sources: Sources, seed: int) -> list[Mistake]:
+def find_mistakes(model: Any, evaluation: Evaluation, sources: Sources) -> list[Mistake]:
     """Return the mistakes with the largest margins, of every kind some."""
-    rows, margins = _surest(model, evaluation, sources, seed)
-    if not len(rows):
+    places, margins = _surest(evaluation)
+    if not len(places):
         return []
-    judged = sources.judged
-    X = judged.take(rows)
-    nearest = _nearest(model, X, rows, sources)
-    texts = _texts(model, judged, rows, sources)
-    features = _features(model, X, sources)
+    here, rows = sources.here, evaluation.rows[places]
+    question = ask(evaluation, here.take(rows), evaluation.predicted[places], places)
+    nearest = _nearest(model, question, rows, evaluation, sources)
+    texts = _texts(model, question, rows, sources)
+    features = _features(model, evaluation, places, sources)
     names, truth, predicted = evaluation.names, evaluation.truth, evaluation.predicted
     return [
         Mistake(
-            row=int(row),
-            truth=names[truth[row]],
-            predicted=names[predicted[row]],
-            probability=float(evaluation.probabilities[row, predicted[row]]),
-            margin=float(margins[place]),
-            text=texts[place],
-            features=features[place],
-            nearest=show(sources.searched, evaluation, int(nearest[0][place]), nearest[1][place]),
+            row=row,
+            name=here.name(row),
+            truth=names[truth[place]],
+            predicted=names[predicted[place]],
+            probability=float(evaluation.probabilities[place, predicted[place]]),
+            margin=float(margins[i]),
+            text=texts[i],
+            features=features[i],
+            nearest=nearest[i],
         )
-        for place, row in enumerate(rows.tolist())
+        for i, (row, place) in enumerate(zip(rows.tolist(), places.tolist(), strict=True))
     ]
 
 
-def show(source: Source, evaluation: Evaluation, place: int, similarity: float) -> Shown:
-    """Return what the page shows of a row that was searched."""
-    text = None if source.texts is None else plain_pieces(source.texts[place])
-    name = evaluation.names[source.codes[place]]
-    return Shown(int(source.numbers[place]), name, text, float(similarity))
+def show(source: Source, evaluation: Evaluation, row: int, similarity: float) -> Shown:
+    """Return what the page shows of a row beside another, or beside a representative."""
+    text = None if source.texts is None else plain_pieces(source.texts[row])
+    return Shown(source.name(row), evaluation.names[source.codes[row]], text, float(similarity))
 
 
-def _surest(
-    model: Any, evaluation: Evaluation, sources: Sources, seed: int
-) -> tuple[Codes, Floats]:
-    """Return wrong rows and their margins: half of them rows of the main class, if there are."""
+def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
+    """Return places and margins of mistakes: half of them rows of the main class, if there are."""
     wrong = np.flatnonzero(evaluation.truth != evaluation.predicted)
-    if not len(wrong):
-        return wrong, np.empty(0)
-    wrong = wrong[sample_rows(evaluation.truth[wrong], _LOOKED_AT, seed)]
-    values = np.asarray(model.decision_function(sources.judged.take(wrong)), dtype=np.float64)
-    if values.ndim == 1:
-        margins = np.abs(values)
-    else:
-        here = np.arange(len(wrong))
-        margins = values[here, evaluation.predicted[wrong]] - values[here, evaluation.truth[wrong]]
+    truth, predicted = evaluation.truth[wrong], evaluation.predicted[wrong]
+    margins = evaluation.values[wrong, predicted]
+    if not evaluation.binary:
+        margins = margins - evaluation.values[wrong, truth]
     order = np.argsort(-margins, kind="stable")
-    missed = evaluation.truth[wrong[order]] == evaluation.main
+    missed = truth[order] == evaluation.main
     first, second = order[missed], order[~missed]
     half = _SHOWN // 2
     n_first = min(len(first), max(half, _SHOWN - len(second)))
@@ -124,40 +118,45 @@ def _surest(
     return wrong[chosen], margins[chosen]
 
 
-def _nearest(model: Any, X: Any, rows: Codes, sources: Sources) -> tuple[Codes, Floats]:
+def _nearest(
+    model: Any, question: Question, rows: Codes, evaluation: Evaluation, sources: Sources
+) -> list[Shown | None]:
     """Return the most similar row for each, which is not the row itself."""
-    found = nearest_rows(model, X, sources.searched.X, k=2)
-    itself = np.zeros(len(rows), dtype=bool)
-    if not sources.from_training:
-        itself = sources.searched.numbers[found.indices[:, 0]] == rows
-    second = np.where(itself, found.indices.shape[1] - 1, 0)
-    here = np.arange(len(rows))
-    return found.indices[here, second], found.similarities[here, second]
+    barred = sources.barred(rows, copies=evaluation.out_of_fold)
+    there, searched = sources.there, sources.searched
+    found, similarities = nearest_other(
+        model, question.X, question.members, there.take(searched), barred
+    )
+    return [
+        None if one < 0 else show(there, evaluation, int(searched[one]), similarity)
+        for one, similarity in zip(found.tolist(), similarities.tolist(), strict=True)
+    ]
 
 
-def _texts(model: Any, judged: Source, rows: Codes, sources: Sources) -> list[list[Piece] | None]:
-    if judged.texts is None:
+def _texts(
+    model: Any, question: Question, rows: Codes, sources: Sources
+) -> list[list[Piece] | None]:
+    if sources.here.texts is None:
         return [None] * len(rows)
-    texts = [judged.texts[row] for row in rows.tolist()]
+    texts = [sources.here.texts[row] for row in rows.tolist()]
     if not sources.reads_texts:
         return [plain_pieces(text) for text in texts]
-    found = contributions_of_texts(model, texts, max_pieces=_WORDS)
+    found = explain_words(model, question, _WORDS)
     return [marked_pieces(text, of) for text, of in zip(texts, found, strict=True)]
 
 
-def _features(model: Any, X: Any, sources: Sources) -> list[list[Weight]]:
-    weights: list[list[Weight]] = [[] for _ in range(count_rows(X))]
-    n_explained = sources.explainable(len(weights))
-    if not n_explained or sources.background is None:
+def _features(
+    model: Any, evaluation: Evaluation, places: Codes, sources: Sources
+) -> list[list[Weight]]:
+    explained = places[: sources.explainable(len(places))]
+    weights: list[list[Weight]] = [[] for _ in places]
+    if not len(explained) or sources.background is None or sources.feature_names is None:
         return weights
-    some = take_rows(X, np.arange(n_explained))
-    of = feature_contributions(
-        model, some, background=sources.background, feature_names=sources.feature_names
-    )
-    rows = to_matrix(some)
-    for place in range(n_explained):
-        one = slice(place, place + 1)
-        weights[place] = strongest_features(
-            of.names, of.values[one], rows[one], sources.background, _FEATURES
+    X = sources.here.take(evaluation.rows[explained])
+    question = ask(evaluation, X, evaluation.predicted[explained], explained)
+    values, rows = explain_features(model, question, sources), to_matrix(X)
+    for i in range(len(explained)):
+        weights[i] = strongest_features(
+            sources.feature_names, values[i : i + 1], rows[i : i + 1], sources.background, _FEATURES
         )
     return weights

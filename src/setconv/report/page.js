@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const all = JSON.parse(document.getElementById("explorer-data").textContent);
+  if (!all.length) return;
   const at = (id) => document.getElementById(id);
   const slider = at("explorer-slider");
   const chooser = at("explorer-class");
@@ -37,25 +38,36 @@
     return Math.max(from, 1);
   };
 
+  // At its own place the threshold is 0: the lowest alarm lies a little above it.
+  const shiftAt = (place) => (place === one.own ? 0 : one.cuts[place - 1]);
+
   const positionOf = (place) => {
     if (place === 0) return NONE;
     const [low, high] = ends();
-    return high > low ? Math.round(((one.cuts[place - 1] - low) / (high - low)) * TOP) : TOP;
+    const shift = Math.max(shiftAt(place), low);
+    return high > low ? Math.round(((shift - low) / (high - low)) * TOP) : TOP;
+  };
+
+  const cells = (of) => {
+    const tp = of.tp[index];
+    const fp = of.fp[index];
+    return { tp, fp, fn: of.positives - tp, tn: of.negatives - fp };
   };
 
   const show = () => {
-    const tp = one.tp[index];
-    const fp = one.fp[index];
-    const fn = one.positives - tp;
-    const tn = one.negatives - fp;
-    const spec = tn / one.negatives;
-    const sens = tp / one.positives;
-    const precision = tp / (tp + fp);
+    const rows = cells(one);
+    const { tp, fp, fn, tn } = cells(one.weighted || one); // rates are by weight
+    const spec = tn / (tn + fp);
+    const sens = tp / (tp + fn);
+    const precision = index ? tp / (tp + fp) : one.positives ? 0 : NaN;
     const f1 = one.positives ? (2 * tp) / (2 * tp + fp + fn) : NaN;
-    const alarms = (1000 * (tp + fp)) / (one.positives + one.negatives);
-    const cut = index ? figure(one.cuts[index - 1]) : "above all";
+    const alarms = (1000 * (tp + fp)) / (tp + fp + fn + tn);
+    const shift = index || index === one.own ? shiftAt(index) : NaN;
+    const cut = Number.isNaN(shift) ? "above all rows" : `by ${shift > 0 ? "+" : ""}${figure(shift)}`;
     const chance =
-      index && one.probability ? ` (probability ${(100 * one.probability[index - 1]).toFixed(1)} %)` : "";
+      index && one.probability
+        ? `; the alarm nearest to it has probability ${(100 * one.probability[index - 1]).toFixed(1)} %`
+        : "";
     const words =
       `Of 100 rows that are “${one.name}”, ${of100(sens)} are found. ` +
       (index ? `Of 100 alarms, ${of100(precision)} are right.` : "There is no alarm.");
@@ -70,14 +82,14 @@
       f1: figure(f1),
       g_mean: figure(Math.sqrt(spec * sens)),
       alarms: alarms.toFixed(1),
-      tp: count(tp),
-      fp: count(fp),
-      fn: count(fn),
-      tn: count(tn),
+      tp: count(rows.tp),
+      fp: count(rows.fp),
+      fn: count(rows.fn),
+      tn: count(rows.tn),
     };
     for (const [id, text] of Object.entries(texts)) at(`x-${id}`).textContent = text;
     at("x-own").hidden = index !== one.own;
-    slider.setAttribute("aria-valuetext", `score ${cut}. ${words}`);
+    slider.setAttribute("aria-valuetext", `threshold shifted ${cut}. ${words}`);
   };
 
   const reset = () => {

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from setconv._version import __version__
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
 from setconv.report import sentences
 from setconv.report.bootstrap import FIGURES
-from setconv.report.curves import reliability
 from setconv.report.drawing import class_styles
 from setconv.report.explorer import Explorer
 from setconv.report.findings import Findings
@@ -34,24 +35,38 @@ from setconv.report.wording import (
 
 def describe(findings: Findings) -> dict[str, Any]:
     """Return everything but the figures."""
-    evaluation = findings.evaluation
+    evaluation, model = findings.evaluation, findings.model
     name = evaluation.names[evaluation.main]
     sources = findings.sources
+    # The parameter may have been changed after the fit.
+    objective = getattr(model, "objective_", getattr(model, "objective", None))
+    explorers, compared = findings.explorers, findings.compared
+    of_judged = compared.places is not None
+    n_comparable = evaluation.n_rows if of_judged else len(compared.source.codes)
+    known = getattr(model, "report_", None)
     return {
         "version": __version__,
         "title": readable(findings.title, 120) if findings.title else f"How well “{name}” is found",
         "data_name": readable(findings.data_name, 120) if findings.data_name else None,
         "main": name,
         "binary": evaluation.binary,
+        "out_of_fold": evaluation.out_of_fold,
+        "weighted": evaluation.weighted,
         "n_rows": count(evaluation.n_rows),
-        "objective": objective_in_words(getattr(findings.model, "objective", None)),
-        "paper_rule": getattr(findings.model, "objective", None) is None,
+        "n_given": count(len(evaluation.codes)),
+        "objective": objective_in_words(objective),
+        "threshold_basis": getattr(model, "threshold_basis_", None),
+        "why_not_the_largest": WHY_NOT_THE_LARGEST,
+        "paper_rule": objective is None,
         "repeats": count(findings.repeats),
         "summary": sentences.summary(evaluation, findings.measured[0]),
-        "cautions": sentences.cautions(evaluation),
+        "cautions": sentences.cautions(evaluation, [] if known is None else known.remarks()),
         "tiles": _tiles(findings),
         "data": _data(findings),
         "has_train_counts": evaluation.train_counts is not None,
+        "has_prior": evaluation.prior is not None,
+        "rows_are_numbered": sources.here.names is None,
+        "training_is_numbered": sources.gave_training and sources.there.names is None,
         "headings": [HEADINGS[one] for one in FIGURES],
         "figures": figure_rows(evaluation, evaluation.main, findings.measured[0]),
         "classes": class_rows(evaluation, findings.measured[0]),
@@ -59,48 +74,53 @@ def describe(findings: Findings) -> dict[str, Any]:
         "confusion": confusion_rows(evaluation),
         "names": evaluation.names,
         "calibration": _calibration(findings),
-        "explorers": findings.explorers,
-        "start": start_values(findings.explorers[0]),
+        "explorers": explorers,
+        "start": start_values(explorers[0]) if explorers else None,
         "meanings": _meanings(findings),
         "mistakes": _mistakes(findings),
+        "command": findings.command,
         "n_wrong": count((evaluation.truth != evaluation.predicted).sum()),
-        "texts_shown": sources.judged.texts is not None,
+        "texts_shown": sources.here.texts is not None,
         "reads_texts": sources.reads_texts,
-        "from_training": sources.from_training,
-        "searched": count(len(sources.searched.codes)),
-        "search_sampled": sources.sampled,
+        "gave_training": sources.gave_training,
+        "n_compared": count(len(compared.rows)),
+        "compared_all": len(compared.rows) == n_comparable,
     }
 
 
 def start_values(explorer: Explorer) -> dict[str, str]:
     """Return what the explorer shows before it is moved: the model's own decision."""
-    tp, fp = explorer.tp[explorer.own], explorer.fp[explorer.own]
-    fn, tn = explorer.positives - tp, explorer.negatives - fp
-    spec = tn / explorer.negatives if explorer.negatives else np.nan
-    sens = tp / explorer.positives if explorer.positives else np.nan
-    precision = tp / (tp + fp) if tp + fp else np.nan
+    here = vars(explorer)
+    rows = _cells(here, explorer.own)
+    tp, fp, fn, tn = _cells(explorer.weighted or here, explorer.own)
+    spec = tn / (tn + fp) if explorer.negatives else np.nan
+    sens = tp / (tp + fn) if explorer.positives else np.nan
+    empty = 0.0 if explorer.positives else np.nan
+    precision = tp / (tp + fp) if explorer.own else empty
     f1 = 2 * tp / (2 * tp + fp + fn) if explorer.positives else np.nan
-    total = explorer.positives + explorer.negatives
     return {
-        "tp": count(tp),
-        "fp": count(fp),
-        "fn": count(fn),
-        "tn": count(tn),
+        **{name: count(n) for name, n in zip(("tp", "fp", "fn", "tn"), rows, strict=True)},
         "spec": figure(spec),
         "sens": figure(sens),
         "precision": figure(precision),
         "f1": figure(f1),
         "g_mean": figure(float(np.sqrt(spec * sens))),
-        "alarms": f"{1000 * (tp + fp) / total:.1f}",
-        "cut": figure(explorer.cuts[explorer.own - 1]) if explorer.own else "above all",
+        "alarms": f"{1000 * (tp + fp) / (tp + fp + fn + tn):.1f}",
         "probability": _probability_at(explorer),
     }
+
+
+def _cells(of: Mapping[str, Any], place: int) -> tuple[float, float, float, float]:
+    """Return right and wrong alarms, and rows without one: of the class, of the rest."""
+    tp, fp = of["tp"][place], of["fp"][place]
+    return tp, fp, of["positives"] - tp, of["negatives"] - fp
 
 
 def _probability_at(explorer: Explorer) -> str:
     if explorer.probability is None or not explorer.own:
         return ""
-    return f"{100 * explorer.probability[explorer.own - 1]:.1f} %"
+    nearest = explorer.probability[explorer.own - 1]
+    return f"; the alarm nearest to it has probability {100 * nearest:.1f} %"
 
 
 def _tiles(findings: Findings) -> list[dict[str, str]]:
@@ -137,6 +157,7 @@ def _data(findings: Findings) -> list[dict[str, Any]]:
             "width": round(100 * float(evaluation.counts[c]) / evaluation.n_rows, 2),
             "train": None if known is None else count(known[c]),
             "train_share": None if known is None else per_cent(known[c] / max(known.sum(), 1)),
+            "prior": None if evaluation.prior is None else per_cent(float(evaluation.prior[c])),
             "minority": c in evaluation.minority,
         }
         for c in order
@@ -149,14 +170,15 @@ def _baselines(findings: Findings) -> list[dict[str, Any]]:
     return baseline_rows(findings.methods, findings.measured, findings.evaluation.main)
 
 
-def _calibration(findings: Findings) -> dict[str, Any]:
+def _calibration(findings: Findings) -> dict[str, Any] | None:
+    if not findings.bins:
+        return None
     evaluation = findings.evaluation
-    is_class = evaluation.truth == evaluation.main
-    probability = evaluation.probabilities[:, evaluation.main]
-    bins = reliability(is_class, probability)
+    errors = evaluation.probabilities[:, evaluation.main] - (evaluation.truth == evaluation.main)
+    brier = np.average(errors**2, weights=evaluation.weights)
     return {
-        "words": sentences.calibration(evaluation, bins),
-        "brier": figure(float(np.mean((probability - is_class) ** 2))),
+        "words": sentences.calibration(evaluation, findings.bins),
+        "brier": figure(float(brier)),
         "bins": [
             {
                 "range": f"{100 * one.low:.0f} to {100 * one.high:.0f} %",
@@ -165,7 +187,7 @@ def _calibration(findings: Findings) -> dict[str, Any]:
                 "seen": per_cent(one.seen),
                 "interval": f"{per_cent(one.seen_low)[:-2]} to {per_cent(one.seen_high)}",
             }
-            for one in bins
+            for one in findings.bins
         ],
     }
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from setconv.report.bootstrap import FIGURES, Measured
 from setconv.report.curves import Bin
 from setconv.report.evaluation import Evaluation
@@ -19,42 +21,57 @@ def summary(evaluation: Evaluation, measured: Measured) -> list[str]:
     c = evaluation.main
     name = quoted(evaluation.names[c])
     of = dict(zip(FIGURES, measured.values[c].tolist(), strict=True))
-    number = FIGURES.index("sens")
     if not math.isfinite(of["sens"]):
         return [
             f"None of the rows judged here is {name}, so how well the model finds that class "
             "cannot be said. Judge it on rows that have some."
         ]
-    found = f"Of 100 rows that are {name}, the model finds {of_100(of['sens'])}"
-    low, high = measured.low[c, number], measured.high[c, number]
-    if low < high:
-        found += f" (95 % interval: {of_100(low)} to {of_100(high)})"
-    sentences = [found + "."]
-    alarms = int((evaluation.predicted == c).sum())
-    if not alarms:
+    number = FIGURES.index("sens")
+    low, high = (of_100(bound[c, number]) for bound in (measured.low, measured.high))
+    sentences = [
+        f"Of 100 rows that are {name}, the model finds {of_100(of['sens'])} (95 % interval: {low} "
+        f"to {high})."
+    ]
+    alarms = evaluation.predicted == c
+    if not alarms.any():
         return [*sentences, "It raises no alarm at all on these rows."]
-    share = alarms / evaluation.n_rows
-    sentences.append(
-        f"Of 100 alarms, {of_100(of['precision'])} are right; 1,000 rows give about "
-        f"{1000 * share:.0f} alarms."
-    )
+    if math.isfinite(of["precision"]):
+        sentences.append(
+            f"Of 100 alarms, {of_100(of['precision'])} are right; 1,000 rows give about "
+            f"{1000 * evaluation.share(alarms):.0f} alarms."
+        )
     return sentences
 
 
-def cautions(evaluation: Evaluation) -> list[str]:
-    """Say what the rows cannot tell."""
+def cautions(evaluation: Evaluation, remarks: Sequence[str]) -> list[str]:
+    """Say what the rows cannot tell, after what the model's own report remarks on them."""
     said = []
     if evaluation.out_of_fold:
         said.append(
-            "These are the training rows: each was judged by the members that had left it out, so "
-            "the figures are honest, though of networks that saw a little less than the model did."
+            "These are training rows: each was judged by the members that had left it out, which "
+            "saw fewer rows than the model."
         )
-    missing = [quoted(n) for n, k in zip(evaluation.names, evaluation.counts, strict=True) if not k]
-    if missing:
+        said += remarks
+    elif evaluation.prior is not None:
+        shares = [
+            f"{quoted(name)} {share:.4g}"
+            for name, share in zip(evaluation.names, evaluation.prior, strict=True)
+        ]
         said.append(
-            f"No row is {listed(missing[:8])}: figures that need such rows are undefined and shown "
-            "as n/a."
+            f"The rows are weighted to the prevalence that was set ({', '.join(shares)}); counts "
+            "of rows are not."
         )
+    elif evaluation.weighted:
+        said.append("Rows count by the weights that were given; counts of rows do not.")
+    missing = [c for c in range(len(evaluation.names)) if not evaluation.counts[c]]
+    if missing:
+        names = listed([quoted(evaluation.names[c]) for c in missing[:8]])
+        said.append(
+            f"No row is {names}: figures that need such rows are undefined and shown as n/a."
+        )
+        if evaluation.prior is not None:
+            lost = per_cent(float(evaluation.prior[missing].sum()))
+            said.append(f"Where the model is used, {lost} are: the figures lack that part.")
     few = [
         f"{quoted(evaluation.names[c])} ({count(evaluation.counts[c])})"
         for c in range(len(evaluation.names))
@@ -70,12 +87,18 @@ def cautions(evaluation: Evaluation) -> list[str]:
 def calibration(evaluation: Evaluation, bins: Sequence[Bin]) -> str:
     """Say whether probabilities mean what they say."""
     c = evaluation.main
-    expected = float(evaluation.probabilities[:, c].sum())
-    seen = int(evaluation.counts[c])
     name = quoted(evaluation.names[c])
-    sentence = (
-        f"The probabilities add up to {expected:.1f} rows that are {name}; there are {count(seen)}."
-    )
+    if evaluation.weighted:
+        said = float(np.average(evaluation.probabilities[:, c], weights=evaluation.weights))
+        sentence = (
+            f"On average, by weight, the model states {per_cent(said)} for {name}; it is "
+            f"{per_cent(evaluation.share(evaluation.truth == c))}."
+        )
+    else:
+        sentence = (
+            f"The probabilities add up to {evaluation.probabilities[:, c].sum():.1f} rows that "
+            f"are {name}; there are {count(evaluation.counts[c])}."
+        )
     usable = [one for one in bins if one.n_rows >= _FEW]
     if usable:
         worst = max(usable, key=lambda one: abs(one.said - one.seen))
@@ -90,11 +113,12 @@ def roc(evaluation: Evaluation, measured: Measured) -> str:
     """Say what the ROC curve of the main class shows."""
     c = evaluation.main
     of = dict(zip(FIGURES, measured.values[c].tolist(), strict=True))
+    beside = _beside(evaluation)
     return (
-        f"At its own threshold, the dot, the model finds {of_100(of['sens'])} of 100 rows that are "
-        f"{quoted(evaluation.names[c])} and raises a false alarm for {of_100(1 - of['spec'])} of "
-        f"100 others. The area under the curve is {figure(of['auc'])}; guessing, the dotted line, "
-        "has 0.5."
+        f"{'With its decisions' if beside else 'At its own threshold'}, the dot, the model finds "
+        f"{of_100(of['sens'])} of 100 rows that are {quoted(evaluation.names[c])} and raises a "
+        f"false alarm for {of_100(1 - of['spec'])} of 100 others. The area under the curve is "
+        f"{figure(of['auc'])}; guessing, the dotted line, has 0.5.{beside}"
     )
 
 
@@ -102,7 +126,7 @@ def precision_recall(evaluation: Evaluation, measured: Measured) -> str:
     """Say what the precision-recall curve of the main class shows."""
     c = evaluation.main
     of = dict(zip(FIGURES, measured.values[c].tolist(), strict=True))
-    share = evaluation.counts[c] / evaluation.n_rows
+    share = evaluation.share(evaluation.truth == c)
     return (
         f"To find more of the class one has to accept more false alarms. At the dot "
         f"{of_100(of['precision'])} of 100 alarms are right. Guessing would be right in "
@@ -110,22 +134,39 @@ def precision_recall(evaluation: Evaluation, measured: Measured) -> str:
     )
 
 
-def learned_map(explained: float, shown: int, evaluation: Evaluation) -> str:
-    """Say how to read the map."""
-    some = "" if shown == evaluation.n_rows else f" of a sample of {count(shown)}"
-    said = (
-        f"Each point is a row{some}, placed by its learned embedding: rows that the model takes "
-        "for alike lie close. A star is the representative of a class, the one point that stands "
-        "for all its training rows; the model compares every row with the stars."
-    )
+def _beside(evaluation: Evaluation) -> str:
+    """Say why decisions need not be a point of the curve of a score, where that is so."""
+    reasons = []
     if not evaluation.binary:
-        said += (
-            " Each class has a head of its own that tells it from the rest. In the heads of other "
-            "classes a star counts as the rest, so it lies nearer to the middle than its rows."
+        reasons.append("the model compares the scores of the classes with one another")
+    if evaluation.out_of_fold:
+        reasons.append("the rows of each fold were decided by the threshold that the others gave")
+    if not reasons:
+        return ""
+    said = " and ".join(reasons)
+    return f" {said[0].upper()}{said[1:]}, so the dot may lie beside the curve."
+
+
+def learned_map(explained: float | None, shown: int, evaluation: Evaluation) -> str:
+    """Say how to read the map; ``explained`` is of more than two classes."""
+    some = "" if shown == evaluation.n_rows else f" of a sample of {count(shown)}"
+    whose = "the members that had left it out" if evaluation.out_of_fold else "the members"
+    said = (
+        f"Each point is a row{some}, placed by how similar it is to the representative of each "
+        f"class: the cosine that decides, averaged over {whose}. A star is a representative, the "
+        "one point that stands for all training rows of its class."
+    )
+    if explained is None:
+        main = evaluation.main
+        x, y = quoted(evaluation.names[main]), quoted(evaluation.names[1 - main])
+        return (
+            f"{said} To the right: more like {x}; upwards: more like {y}. A row of {x} should lie "
+            "low and to the right."
         )
     return (
-        f"{said} These two directions show {per_cent(explained)} of the variance; the rest is not "
-        "visible here."
+        f"{said} With {len(evaluation.names)} classes there are as many similarities; the two "
+        f"directions drawn show {per_cent(explained)} of their variance, and rows of one class "
+        "should lie by its star."
     )
 
 

@@ -35,12 +35,15 @@ def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> di
                 f"baselines[{name!r}]: pass a pair, (predictions, scores); scores may be None."
             ) from error
         predicted = encode(predictions, evaluation.labels, f"baselines[{name!r}]")
-        if len(predicted) != evaluation.n_rows:
+        n_rows = len(evaluation.codes)
+        if len(predicted) != n_rows:
             raise DataError(
-                f"baselines[{name!r}] has {len(predicted)} predictions but X has "
-                f"{evaluation.n_rows} rows: predict the same rows."
+                f"baselines[{name!r}] has {len(predicted)} predictions but X has {n_rows} rows: "
+                "predict the same rows."
             )
-        found[name] = Answers(predicted, _columns(scores, name, evaluation))
+        columns = _columns(scores, name, evaluation)
+        judged = evaluation.rows
+        found[name] = Answers(predicted[judged], None if columns is None else columns[judged])
     return found
 
 
@@ -50,7 +53,7 @@ def _columns(scores: Any, name: str, evaluation: Evaluation) -> Any:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim == 1 and evaluation.binary:
         values = np.column_stack([-values, values])
-    shape = (evaluation.n_rows, len(evaluation.labels))
+    shape = (len(evaluation.codes), len(evaluation.labels))
     if values.shape != shape or not np.isfinite(values).all():
         raise DataError(
             f"baselines[{name!r}]: the scores have shape {np.shape(scores)}; pass finite numbers "
@@ -99,19 +102,22 @@ def baseline_rows(
 
 
 def confusion_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return one line a true class: its rows by what they are taken for."""
+    """Return one line a true class: its rows by what they are taken for, and shares by weight."""
     size = len(evaluation.labels)
-    cells = np.bincount(evaluation.truth * size + evaluation.predicted, minlength=size * size)
-    matrix = cells.reshape(size, size)
+    cell = evaluation.truth * size + evaluation.predicted
+    counts, matrix = (
+        np.bincount(cell, weights=weights, minlength=size * size).reshape(size, size)
+        for weights in (None, evaluation.weights)
+    )
     lines = []
     for c in range(size):
-        total = int(matrix[c].sum())
+        total = float(matrix[c].sum())
         lines.append(
             {
                 "name": evaluation.names[c],
                 "cells": [
                     {
-                        "count": count(matrix[c, p]),
+                        "count": count(counts[c, p]),
                         "share": per_cent(matrix[c, p] / total) if total else "",
                         "strength": round(float(matrix[c, p]) / total, 3) if total else 0,
                         "right": c == p,
@@ -152,7 +158,7 @@ def _gap(measured: Measured, c: int, number: int) -> dict[str, Any]:
 def _meanings(evaluation: Evaluation, c: int, values: Any) -> dict[str, str]:
     name = quoted(evaluation.names[c])
     of = dict(zip(FIGURES, values.tolist(), strict=True))
-    share = evaluation.counts[c] / evaluation.n_rows
+    share = evaluation.share(evaluation.truth == c)
     return {
         "spec": f"Specificity: of 100 rows that are not {name}, {of_100(of['spec'])} are left "
         "alone.",

@@ -1,0 +1,221 @@
+"""The figures that the commands print, computed again from what the model says of each row."""
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from user_files import write_csv, write_noise
+
+import setconv as library
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
+from setconv.records import open_records
+
+HEAD = ["Spec", "Sens", "Prec", "F1", "G-mean", "AUC", "AP"]
+SHARES = {"a": 0.7, "b": 0.2, "c": 0.1}
+
+
+def read_table(out):
+    """Return the figures of each class as a terminal shows them; nan for n/a."""
+    lines = [line.split() for line in out.splitlines()]
+    start = next(place for place, line in enumerate(lines) if line[:1] == ["class"])
+    assert lines[start][-len(HEAD) :] == HEAD
+    found = {}
+    for line in lines[start + 2 :]:
+        if not line:
+            return found
+        found[line[0]] = [math.nan if one == "n/a" else float(one) for one in line[-len(HEAD) :]]
+    raise AssertionError(out)
+
+
+def figures(truth, predicted, score, weight=None):
+    """Return the same figures of one class against the rest, by scikit-learn."""
+    kept = {"sample_weight": weight}
+    two = len(set(truth)) == 2
+    spec = metrics.recall_score(~truth, ~predicted, zero_division=np.nan, **kept)
+    sens = metrics.recall_score(truth, predicted, zero_division=np.nan, **kept)
+    return [
+        spec,
+        sens,
+        metrics.precision_score(truth, predicted, zero_division=0, **kept) if two else math.nan,
+        metrics.f1_score(truth, predicted, zero_division=0, **kept) if two else math.nan,
+        math.sqrt(spec * sens),
+        metrics.roc_auc_score(truth, score, **kept) if two else math.nan,
+        metrics.average_precision_score(truth, score, **kept) if two else math.nan,
+    ]
+
+
+def same(found, expected):
+    assert found.keys() == expected.keys()
+    for label, values in expected.items():
+        assert found[label] == pytest.approx(values, abs=5.1e-4, nan_ok=True), label
+
+
+def expected_of(setconv, model, path, prior=None, options=()):
+    """Return the figures of each class from what `setconv predict` writes."""
+    rows = list(csv.DictReader(io.StringIO(setconv("predict", model, path, *options).out)))
+    truth, predicted = (np.array([row[n] for row in rows]) for n in ("kind", "predicted_label"))
+    with open_records(path) as reader:
+        scores = library.load(model).predictions(reader.read()).scores
+    classes = library.load(model).classes_.tolist()
+    by_class = scores.T if scores.ndim == 2 else np.array([-scores, scores])
+    weight = None
+    if prior is not None:
+        weight = np.array([prior[label] / np.mean(truth == label) for label in truth])
+    return {
+        label: figures(truth == label, predicted == label, score, weight)
+        for label, score in zip(classes, by_class, strict=True)
+    }
+
+
+def write_kinds(path, counts, seed):
+    """Write rows of several kinds that overlap; the first row is the first kind's."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for place, (kind, count) in enumerate(counts.items()):
+        values = rng.normal(0.9 * place, 1, (count, 2))
+        rows += [[f"{x:.4f}", f"{-y:.4f}", kind] for x, y in values]
+    return write_csv(path, rows, ("x", "y", "kind"))
+
+
+@pytest.fixture(scope="module")
+def two(setconv, tmp_path_factory):
+    """A model of two kinds, what its fit printed, and a file that it has not seen."""
+    place = tmp_path_factory.mktemp("two")
+    train = write_kinds(place / "train.csv", {"a": 120, "b": 25}, 0)
+    done = setconv("fit", train, "--label", "kind", "-o", place / "model")
+    return place / "model", done, write_kinds(place / "test.csv", {"a": 150, "b": 30}, 1)
+
+
+@pytest.fixture(scope="module")
+def three(setconv, tmp_path_factory):
+    place = tmp_path_factory.mktemp("three")
+    train = write_kinds(place / "train.csv", {"a": 120, "b": 40, "c": 25}, 2)
+    done = setconv("fit", train, "--label", "kind", "-o", place / "model")
+    return place / "model", done, write_kinds(place / "test.csv", {"a": 150, "b": 60, "c": 30}, 3)
+
+
+@pytest.fixture(scope="module")
+def three_with_prior(three):
+    """The model of three kinds, saved with a prevalence."""
+    folder = three[0].with_name("with-prior")
+    library.load(three[0]).set_prior(SHARES).save(folder)
+    return folder
+
+
+# ------------------------------------------------------------------------------------------- fit
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, setconv, name):
+    folder, done, _ = request.getfixturevalue(name)
+    model = library.load(folder)
+    found = model.predict_out_of_fold()
+    scores = found.scores.T if found.scores.ndim == 2 else np.array([-found.scores, found.scores])
+    expected = {
+        label: figures(found.truth == label, found.labels == label, score)
+        for label, score in zip(model.classes_.tolist(), scores, strict=True)
+    }
+    same(read_table(done.out), expected)
+    same(read_table(setconv("inspect", folder).out), expected)
+    basis = f"Thresholds rest on: {len(found)} out-of-fold rows."
+    assert done.out.splitlines()[-2:] == [basis, WHY_NOT_THE_LARGEST]
+    assert basis in setconv("inspect", folder).out.splitlines()
+
+
+def test_what_cannot_be_judged_is_said_below_the_figures(setconv, tmp_path):
+    rows = [
+        [f"{x:.3f}", "b" if n < 12 else "a", "one" if n < 12 else n % 9]
+        for n, x in enumerate(np.random.default_rng(0).normal(size=60))
+    ]
+    path = write_csv(tmp_path / "groups.csv", rows, ("x", "kind", "group"))
+    done = setconv(*("fit", path, "--label", "kind", "--group", "group", "-o", tmp_path / "model"))
+    found = library.load(tmp_path / "model").predict_out_of_fold()
+    assert set(found.truth) == {"a"}
+    sens = np.mean(found.labels == "a")
+    nothing = [math.nan] * 5
+    same(read_table(done.out), {"a": [math.nan, sens, *nothing], "b": [math.nan] * 7})
+    said = "'b' is not judged: all its rows are in one group."
+    assert said in done.out.splitlines()
+    assert said in setconv("inspect", tmp_path / "model").out.splitlines()
+    assert "cannot be judged on every class: 'b'" in done.err
+    assert ".py" not in done.err
+
+
+# -------------------------------------------------------------------------------------- evaluate
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_evaluate_prints_the_figures_of_the_rows(request, setconv, name):
+    model, _, test = request.getfixturevalue(name)
+    done = setconv("evaluate", model, test, "--label", "kind")
+    same(read_table(done.out), expected_of(setconv, model, test))
+    assert done.out.splitlines()[-1] == WHY_NOT_THE_LARGEST
+
+
+@pytest.mark.parametrize("objective", ["balanced", "f1"])
+def test_with_a_prior_the_figures_are_of_rows_weighted_to_it(setconv, two, objective):
+    model, _, test = two
+    options = ("--prior", "0.02", "--objective", objective)
+    prior = {"a": 0.98, "b": 0.02}
+    done = setconv("evaluate", model, test, *options)
+    expected = expected_of(setconv, model, test, prior, options)
+    same(read_table(done.out), expected)
+    # By hand: the precision of a class of 2 %.
+    spec, sens, precision = expected["b"][:3]
+    assert precision == pytest.approx(0.02 * sens / (0.02 * sens + 0.98 * (1 - spec)))
+    assert "weighted to the prevalence that was set (a 0.98, b 0.02)" in done.out
+    facts = json.loads(setconv("evaluate", model, test, "--json", *options).out)
+    assert facts["prior"] == pytest.approx(prior)
+    assert facts["report"]["prior"] == pytest.approx([0.98, 0.02])
+    assert facts["report"]["weighted"] is False
+    assert facts["report"]["per_class"][1]["precision"] == pytest.approx(precision)
+
+
+def test_a_prior_that_was_saved_with_the_model_counts(setconv, three, three_with_prior):
+    done = setconv("evaluate", three_with_prior, three[2])
+    same(read_table(done.out), expected_of(setconv, three_with_prior, three[2], SHARES))
+    plain = setconv("evaluate", three[0], three[2])
+    assert read_table(plain.out) != read_table(done.out)
+    facts = json.loads(setconv("inspect", three_with_prior, "--json").out)
+    assert facts["prior"] == pytest.approx(SHARES)
+    assert "weighted to the prevalence" in setconv("inspect", three_with_prior).out
+
+
+def test_a_file_without_the_rare_class_has_no_figures_of_it(setconv, two, tmp_path):
+    test = write_kinds(tmp_path / "test.csv", {"a": 60}, 4)
+    done = setconv("evaluate", two[0], test)
+    found, expected = read_table(done.out), expected_of(setconv, two[0], test)
+    assert math.isnan(found["b"][1])
+    assert found["b"][0] == pytest.approx(expected["b"][0], abs=5.1e-4)
+    assert found["a"][1] == pytest.approx(expected["a"][1], abs=5.1e-4)
+    assert all(math.isnan(found[c][place]) for c in "ab" for place in (4, 5))
+    assert "There is no row" not in done.out
+    weighted = setconv("evaluate", two[0], test, "--prior", "0.02")
+    assert "There is no row of 'b', so the figures lack its share of 0.02." in weighted.out
+
+
+def test_a_class_that_a_file_lacks_leaves_the_others_their_weights(
+    setconv, three, three_with_prior, tmp_path
+):
+    test = write_kinds(tmp_path / "test.csv", {"a": 60, "c": 20}, 5)
+    done = setconv("evaluate", three_with_prior, test)
+    expected = expected_of(setconv, three_with_prior, test, SHARES)
+    found = read_table(done.out)
+    same({c: found[c] for c in "ac"}, {c: expected[c] for c in "ac"})
+    assert "There is no row of 'b'" in done.out
+    assert three
+
+
+# ------------------------------------------------------------------------------------ of nothing
+
+
+def test_on_noise_the_terminal_shows_that_there_is_nothing(setconv, tmp_path):
+    path = write_noise(tmp_path / "noise.csv")
+    done = setconv("fit", path, "--label", "kind", "-o", tmp_path / "model")
+    n1, n0 = 30, 170
+    most = 0.5 + 4 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0))
+    assert read_table(done.out)["rare"][5] <= most

@@ -1,0 +1,260 @@
+"""What rows are called: their number in the file, counted from 1, whatever was left out."""
+
+import csv
+import json
+import shlex
+
+import numpy as np
+import pytest
+from user_files import make_rows, write_csv, write_features
+
+import setconv as library
+from setconv.cli.data import load_rows
+from setconv.cli.reporting import explain_command
+
+
+def read_rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write_rows(path, rows):
+    return write_csv(path, [list(row.values()) for row in rows], list(rows[0]))
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Texts with names; row 3 has no text, row 7 no label."""
+    rows = [
+        {"name": f"T-{number}", "text": text, "label": label}
+        for number, (text, label) in enumerate(make_rows(), 1)
+    ]
+    rows[2]["text"], rows[6]["label"] = "  ", ""
+    return write_rows(tmp_path_factory.mktemp("texts") / "texts.csv", rows)
+
+
+@pytest.fixture(scope="module")
+def text_model(setconv, texts):
+    model = texts.with_name("model")
+    setconv(*("fit", texts, "--encoder", "tfidf", "--empty", "skip", "-o", model))
+    return model
+
+
+@pytest.fixture(scope="module")
+def gaps(tmp_path_factory):
+    """Features of customers; rows 2 and 5 have no label."""
+    path = tmp_path_factory.mktemp("gaps") / "gaps.csv"
+    rows = read_rows(write_features(path))
+    rows[1]["status"] = rows[4]["status"] = ""
+    return write_rows(path, rows)
+
+
+@pytest.fixture(scope="module")
+def gap_model(setconv, gaps):
+    model = gaps.with_name("model")
+    setconv(
+        *("fit", gaps, "--label", "status", "--empty", "skip", "--id", "customer_id", "-o", model)
+    )
+    return model
+
+
+def spoilt(gaps, tmp_path, number, column, value):
+    """Return the file with one value that cannot be used."""
+    rows = read_rows(gaps)
+    rows[number - 1][column] = value
+    return write_rows(tmp_path / "spoilt.csv", rows)
+
+
+# -------------------------------------------------------------------------------------- messages
+
+
+def test_a_value_that_cannot_be_used_is_named_by_its_row_of_the_file(
+    setconv, gaps, gap_model, tmp_path
+):
+    path = spoilt(gaps, tmp_path, 9, "amount", "1e400")
+    fit = ("fit", path, "--label", "status", "-o", tmp_path / "m", "--empty", "skip")
+    for command in (
+        fit,
+        ("evaluate", gap_model, path, "--empty", "skip"),
+        ("evaluate", gap_model, gaps, "--empty", "skip", "--train", path, "--report", "x.html"),
+        ("predict", gap_model, path),
+        ("explain", gap_model, path, "--rows", "1,9"),
+        ("explain", gap_model, gaps, "--rows", "1", "--train", path),
+    ):
+        done = setconv(*command, check=3, cwd=tmp_path)
+        assert "'amount' has a value in row 9 that is infinite" in done.err, command
+    assert setconv("predict", gap_model, gaps).out
+
+
+def test_rows_of_a_later_batch_count_on(setconv, gaps, gap_model, tmp_path):
+    rows = read_rows(gaps)
+    many = (rows * (8300 // len(rows) + 1))[:8300]
+    many = [dict(row) for row in many]
+    many[8249]["amount"] = "much"
+    done = setconv("predict", gap_model, write_rows(tmp_path / "many.csv", many), check=3)
+    assert "'much' in row 8250," in done.err
+
+
+def test_a_text_or_label_that_is_missing_is_named_by_its_row(setconv, texts, text_model):
+    assert "row 3," in setconv("predict", text_model, texts, check=3).err
+    assert "(row 7," in setconv("evaluate", text_model, texts, check=3).err
+    assert "row 3," in setconv("explain", text_model, texts, "--rows", "1,3", check=3).err
+
+
+def test_a_model_of_plain_numbers_names_the_row_too(setconv, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0.7, "yes", "no")
+    model = library.SetConvClassifier(max_steps=20, random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    rows = [{"p": f"{p:.5f}", "q": f"{q:.5f}", "label": k} for (p, q), k in zip(X, y, strict=True)]
+    rows[0]["label"] = ""
+    path = write_rows(tmp_path / "rows.csv", rows)
+    facts = json.loads(
+        setconv("evaluate", tmp_path / "model", path, "--empty", "skip", "--json").out
+    )
+    right = model.predict(np.round(X, 5))[1:] == y[1:]
+    assert facts["report"]["accuracy"] == pytest.approx(right.mean())
+    rows[11]["q"] = ""
+    path = write_rows(tmp_path / "rows.csv", rows)
+    done = setconv("evaluate", tmp_path / "model", path, "--empty", "skip", check=3)
+    assert "'q' has no number, or one too large, in row 12:" in done.err
+
+
+# ------------------------------------------------------------------------------------ duplicates
+
+
+def test_a_duplicate_is_named_by_its_rows_in_both_files(setconv, texts, text_model, tmp_path):
+    rows = read_rows(texts)
+    new = [{"text": f"nothing like it {n}", "label": "chatter"} for n in range(9)]
+    new[1]["text"] = ""
+    new[5]["text"] = f"  {rows[9]['text'].upper()} http://example.org/{1}"
+    new[7]["text"] = rows[2]["text"] + rows[11]["text"]
+    path = write_rows(tmp_path / "new.csv", new)
+    done = setconv("evaluate", text_model, path, "--empty", "skip", "--train", texts)
+    said = "2 of 8 rows are in the training file too (first: row 6, which is row 10 there)"
+    assert said in done.err
+
+
+def test_rows_of_features_are_duplicates_whatever_they_are_called(
+    setconv, gaps, gap_model, tmp_path
+):
+    rows = read_rows(gaps)
+    new = [{**rows[number], "customer_id": f"new-{number}"} for number in (1, 8, 9)]
+    new[1]["amount"] = "77.123"
+    new[2]["status"] = "fraud" if rows[9]["status"] == "fine" else "fine"
+    path = write_rows(tmp_path / "new.csv", new)
+    done = setconv("evaluate", gap_model, path, "--empty", "skip", "--train", gaps)
+    assert "1 of 2 rows are in the training file too (first: row 3, which is row 10" in done.err
+
+
+# --------------------------------------------------------------------------------------- explain
+
+
+def test_explain_calls_rows_by_their_numbers_in_the_file(setconv, gaps, gap_model):
+    command = ("explain", gap_model, gaps, "--rows", "9,4", "--train", gaps, "--top", "2")
+    explained = json.loads(setconv(*command, "--json").out)
+    rows = read_rows(gaps)
+    assert [one["row"] for one in explained] == [9, 4]
+    for one in explained:
+        nearest = one["nearest"][0]
+        assert nearest["row"] == one["row"]
+        assert nearest["similarity"] == pytest.approx(1, abs=1e-6)
+        assert [rows[near["row"] - 1]["status"] for near in one["nearest"]] == [
+            near["label"] for near in one["nearest"]
+        ]
+        assert one["id"] is nearest["id"] is one["text"] is None
+    plain = setconv(*command).out.splitlines()
+    assert plain[0] == "row 9"
+    assert any(line.split()[:2] == ["row", "4"] for line in plain)
+
+
+def test_explain_shows_the_number_and_the_text(setconv, texts, text_model):
+    command = ("explain", text_model, texts, "--rows", "17", "--train", texts, "--top", "3")
+    (one,) = json.loads(setconv(*command, "--json").out)
+    rows = read_rows(texts)
+    assert (one["row"], one["text"]) == (17, rows[16]["text"])
+    assert one["nearest"][0]["row"] == 17
+    for near in one["nearest"]:
+        assert near["text"] == rows[near["row"] - 1]["text"]
+    lines = setconv(*command).out.splitlines()
+    assert lines[0] == f"row 17: {rows[16]['text']}"
+    assert any(line.strip().startswith(f"row 17: {rows[16]['text']}") for line in lines[1:])
+    assert setconv("explain", text_model, "--input", "a fire").out.splitlines()[0] == "a fire"
+
+
+def test_explain_with_ids(setconv, gaps, gap_model, texts, text_model):
+    command = ("explain", gap_model, gaps, "--rows", "9", "--train", gaps, "--id", "customer_id")
+    (one,) = json.loads(setconv(*command, "--json").out)
+    names = [row["customer_id"] for row in read_rows(gaps)]
+    assert one["id"] == names[8]
+    assert [near["id"] for near in one["nearest"]] == [names[n["row"] - 1] for n in one["nearest"]]
+    assert setconv(*command).out.splitlines()[0] == f"{names[8]} (row 9)"
+    done = setconv("explain", text_model, texts, "--rows", "17", "--id", "name")
+    assert done.out.splitlines()[0].startswith("T-17 (row 17): ")
+
+
+# -------------------------------------------------------------------------------------------- id
+
+
+def test_an_id_column_that_is_missing_is_answered_with_the_likely_one(setconv, gaps, gap_model):
+    fit = ("fit", gaps, "--label", "status", "-o", gaps.with_name("none"))
+    for command in (fit, ("evaluate", gap_model, gaps), ("explain", gap_model, gaps)):
+        done = setconv(*command, "--id", "customer", check=3)
+        assert "no column 'customer'. Did you mean 'customer_id'?" in done.err
+    assert not gaps.with_name("none").exists()
+
+
+def test_an_id_is_never_a_feature(setconv, gaps, tmp_path):
+    rows = read_rows(gaps)
+    for row in rows:  # not an id by its looks: it tells the label
+        row["batch"] = "7" if row["status"] == "fraud" else "8"
+    path = write_rows(tmp_path / "telling.csv", rows)
+    common = ("fit", path, "--label", "status", "--empty", "skip", "--id", "batch")
+    for number, options in enumerate(([], ["--features", "all"])):
+        setconv(*common, "-o", tmp_path / f"m{number}", *options)
+        encoder = library.load(tmp_path / f"m{number}").encoder_
+        assert set(encoder.feature_names_in_) == {"amount", "age", "country"}
+    done = setconv(*common, "-o", tmp_path / "m", "--features", "age,batch", check=3)
+    assert "'batch' is the column of labels, groups or ids" in done.err
+
+
+def test_rows_are_called_by_their_ids_where_they_have_one(gaps, gap_model, tmp_path):
+    rows = read_rows(gaps)
+    rows[3]["customer_id"] = ""
+    path = write_rows(tmp_path / "some.csv", rows)
+    options = {"model": library.load(gap_model), "skip_empty": True}
+    assert load_rows(str(path), **options).row_names[:4] == ["1", "3", "4", "6"]
+    named = load_rows(str(path), id_column="customer_id", **options).row_names
+    first, third, sixth = (rows[place]["customer_id"] for place in (0, 2, 5))
+    assert named[:4] == [f"{first} (row 1)", f"{third} (row 3)", "4", f"{sixth} (row 6)"]
+
+
+def test_the_training_file_need_not_have_the_id(setconv, gaps, gap_model, tmp_path):
+    rows = [{k: v for k, v in row.items() if k != "customer_id"} for row in read_rows(gaps)]
+    train = write_rows(tmp_path / "train.csv", rows)
+    done = setconv(
+        *("explain", gap_model, gaps, "--rows", "9", "--id", "customer_id", "--json"),
+        *("--train", train),
+    )
+    (one,) = json.loads(done.out)
+    assert one["id"]
+    assert one["nearest"][0]["row"] == 9
+    assert one["nearest"][0]["id"] is None
+
+
+# -------------------------------------------------------------------------------- the page's rows
+
+
+def test_the_command_that_explains_rows_is_ready_to_run(setconv, gaps, gap_model, tmp_path):
+    odd = tmp_path / "it's; two words.csv"
+    odd.write_bytes(gaps.read_bytes())
+    rows = load_rows(str(odd), model=library.load(gap_model), skip_empty=True)
+    options = {"text": None, "id_column": "customer_id", "file_format": "csv", "encoding": None}
+    make = explain_command(gap_model, str(odd), rows, **options)
+    program, *command = shlex.split(make([1, 3]))
+    assert program == "setconv"
+    explained = json.loads(setconv(*command, "--json").out)
+    names = [row["customer_id"] for row in read_rows(gaps)]
+    assert [(one["row"], one["id"]) for one in explained] == [(3, names[2]), (6, names[5])]
+    assert explain_command(gap_model, "-", rows, **options) is None

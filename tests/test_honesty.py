@@ -1,0 +1,546 @@
+"""No figure on rows that were seen: noise, and labels that were shuffled, through every way in.
+
+Where labels have nothing to do with the rows, no honest AUC lies far above one half. Each test here
+knows the truth: an AUC that is shown for a class of at least 30 different rows may exceed .5 by at
+most four standard errors under the null hypothesis, or the class is said not to be judged. Where
+rows do tell something, figures are compared with those on many fresh rows.
+"""
+
+import json
+import math
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from imblearn.over_sampling import SMOTE, RandomOverSampler
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.class_weight import compute_sample_weight
+
+from setconv import SetConvClassifier, SetConvTableClassifier, SetConvTextClassifier, load
+from setconv.errors import DataError, LabelError, ParameterError
+from setconv.training import Callback
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def classifier(**parameters):
+    return SetConvClassifier(
+        **{"random_state": 0, "progress": False, "max_steps": 120} | parameters
+    )
+
+
+def noise(counts=(260, 40), d=20, seed=0):
+    """Rows of which the labels know nothing."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    return rng.normal(size=(len(y), d)), y
+
+
+def highest_honest_auc(y, label, copies=None):
+    """One half and four null standard errors, copies counted once."""
+    y = np.asarray(y)
+    if copies is not None:
+        first = np.unique(copies, return_index=True)[1]
+        y = y[first]
+    n1 = int((y == label).sum())
+    n0 = len(y) - n1
+    return 0.5 + 4 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0)), n1
+
+
+def assert_honest(report, y, copies=None, judged=None):
+    """Check the AUC of every class; ``judged`` says which classes must have one."""
+    unjudged = getattr(report, "unjudged", {})
+    for label in report.classes:
+        highest, n1 = highest_honest_auc(y, label, copies)
+        auc = report[label].auc
+        if math.isnan(auc):
+            # Of two classes neither can be ranked against one that is not judged.
+            assert label in unjudged or (unjudged and len(report.classes) == 2)
+        elif n1 >= 30:
+            assert auc <= highest, (label, auc, highest)
+        if judged is not None:
+            assert (label not in unjudged) == (label in judged)
+
+
+# ----------------------------------------------------------------------- ordinary rows, every shape
+
+
+@pytest.mark.parametrize("counts", [(260, 40), (300, 60, 40, 40, 40)], ids=["2", "5"])
+@pytest.mark.parametrize("shape", ["array", "wide", "sparse", "sparse wide", "disk", "table"])
+def test_noise_stays_noise(shape, counts, tmp_path, monkeypatch):
+    X, y = noise(counts, d=150 if shape == "wide" else 20)
+    clf = classifier(max_steps=60)
+    given, labels = X, y
+    if shape.startswith("sparse"):
+        width = 700 if shape == "sparse wide" else 40
+        given = sparse.random(len(y), width, 0.1, format="csr", random_state=0, dtype=np.float64)
+    if shape == "disk":
+        monkeypatch.setattr("setconv.stored.IN_MEMORY", 0)
+        given, labels = tmp_path / "rows.parquet", "label"
+        columns = {f"x{n}": X[:, n] for n in range(X.shape[1])}
+        pq.write_table(pa.table({**columns, "label": y}), given)
+    if shape == "table":
+        clf = SetConvTableClassifier(classifier=clf)
+        given = pd.DataFrame(X[:, :6]).add_prefix("x")
+        given["kind"] = np.random.default_rng(1).choice(list("abc"), len(y))
+    clf.fit(given, labels)
+    assert_honest(clf.oof_report_, y, judged=set(range(len(counts))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shuffled_labels_of_real_rows_say_nothing(seed):
+    X, digit = load_digits(return_X_y=True)
+    X, y = X[:600], np.random.default_rng(seed).permutation(digit[:600] == 8)
+    assert_honest(classifier().fit(X, y).oof_report_, y, judged={False, True})
+
+
+# ------------------------------------------------------------------ rows that no member could leave
+
+
+def test_a_class_of_one_row_is_not_judged():
+    X, y = noise((200, 40))
+    y[np.flatnonzero(y == 0)[0]] = 2
+    clf = classifier(objective={"recall": 0.95, "class": 2})
+    with pytest.warns(UserWarning, match="2 .*single row"):
+        clf.fit(X, y)
+    assert_honest(clf.oof_report_, y, judged={0, 1})
+    assert all(math.isnan(v) for v in vars(clf.oof_report_[2]).values() if isinstance(v, float))
+    assert math.isnan(clf.oof_report_.g_mean)
+    assert not clf._judgement.rule.met
+
+
+def test_a_class_that_lives_in_one_group_is_not_judged():
+    X, y = noise((260, 60))
+    groups = np.where(y == 1, 99, np.arange(len(y)) % 20)
+    clf = classifier(objective="recall>=0.95")
+    with pytest.warns(UserWarning, match="1 .*one group"):
+        clf.fit(X, y, groups=groups)
+    report = clf.oof_report_
+    assert_honest(report, y, judged={0})
+    assert math.isnan(report[1].sensitivity)
+    # The promise of 95 % is not made, for it is not kept.
+    fresh, truth = noise((2000, 2000), seed=5)
+    assert (clf.predict(fresh)[truth == 1] == 1).mean() < 0.9
+    assert not clf._judgement.rule.met
+    assert clf.threshold_ == 0
+    # What is said of the other class is true.
+    assert report[0].sensitivity == pytest.approx((clf.predict(fresh) == 0).mean(), abs=0.15)
+
+
+def test_rows_of_one_group_are_not_judged():
+    X, y = noise((260, 60))
+    clf = classifier().fit(X, y, groups=np.zeros(len(y)))
+    assert_honest(clf.oof_report_, y, judged=set())
+    assert clf.oof_report_.confusion.sum() == 0
+    with pytest.raises(ParameterError):
+        clf.predict_out_of_fold()
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_groups_of_one_class_each_are_judged():
+    X, y = noise((240, 60))
+    # Ten groups of positives, forty of negatives, as documents of one label each.
+    groups = np.empty(len(y), dtype=int)
+    for label in (0, 1):
+        groups[y == label] = 1000 * label + np.arange((y == label).sum()) // 6
+    assert_honest(classifier().fit(X, y, groups=groups).oof_report_, y, judged={0, 1})
+
+
+def test_groups_of_different_shares_do_not_flatter():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(6), 80)
+    y = (rng.random(480) < np.array([0.02, 0.05, 0.1, 0.3, 0.6, 0.9])[groups]).astype(int)
+    X = rng.normal(size=(480, 20))
+    assert_honest(classifier().fit(X, y, groups=groups).oof_report_, y, judged={0, 1})
+
+
+# --------------------------------------------------------------------------------------- copies
+
+
+def copied(how, X, y, seed=0):
+    """Return rows with copies, their labels, and which row each is a copy of."""
+    rows = np.arange(len(y))
+    if how == "oversampled":
+        rows = RandomOverSampler(random_state=seed).fit_resample(rows[:, None], y)[0][:, 0]
+    elif how == "minority tiled":
+        rows = np.concatenate([rows, *[rows[y == 1]] * 5])
+    elif how == "all tiled":
+        rows = np.tile(rows, 3)
+    elif how == "bootstrap":
+        rows = np.random.default_rng(seed).choice(rows, 3 * len(rows))
+    return X[rows], y[rows], rows
+
+
+COPIES = ["oversampled", "minority tiled", "all tiled", "bootstrap"]
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_do_not_cross_the_folds(how):
+    X, y, copies = copied(how, *noise())
+    assert_honest(classifier().fit(X, y).oof_report_, y, copies, judged={0, 1})
+
+
+@pytest.mark.parametrize("shape", ["wide", "sparse", "disk", "groups", "early stopping", "5"])
+def test_copies_do_not_cross_the_folds_of_any_rows(shape, tmp_path, monkeypatch):
+    counts = (300, 60, 40, 40, 40) if shape == "5" else (260, 40)
+    X, y = noise(counts, d=150 if shape == "wide" else 20)
+    X, y, copies = copied("oversampled", X, y)
+    clf, given, labels, named = classifier(), X, y, {}
+    if shape == "sparse":
+        rows = sparse.random(300, 700, 0.05, format="csr", random_state=0, dtype=np.float64)
+        given = rows[copies]
+    if shape == "disk":
+        monkeypatch.setattr("setconv.stored.IN_MEMORY", 0)
+        given, labels = tmp_path / "rows.parquet", "label"
+        columns = {f"x{n}": X[:, n] for n in range(X.shape[1])}
+        pq.write_table(pa.table({**columns, "label": y}), given)
+    if shape == "groups":  # copies lie in different groups
+        named["groups"] = np.random.default_rng(0).integers(0, 100, len(y))
+    if shape == "early stopping":
+        clf.set_params(early_stopping=True, monitor="auc", eval_every=10)
+    clf.fit(given, labels, **named)
+    # Where groups share copies, all may hang together; then nothing is judged, and that is said.
+    judged = None if shape == "groups" else set(range(len(counts)))
+    assert_honest(clf.report_, y, copies, judged=judged)
+
+
+def test_copies_of_texts_do_not_cross_the_folds():
+    rng = np.random.default_rng(0)
+    words = [f"w{n}" for n in range(200)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(240)]
+    y = rng.permutation(np.repeat([0, 1], [200, 40]))
+    texts, y, copies = copied("minority tiled", np.array(texts), y)
+    # The same again to a reader: another case, more spaces, a link, a mention.
+    told = [
+        [t, t.upper(), t.replace(" ", "  "), f"@user{n % 7} {t}", f"{t} https://t.co/{n % 7}"][
+            n % 5
+        ]
+        for n, t in enumerate(texts.tolist())
+    ]
+    model = SetConvTextClassifier("tfidf", classifier()).fit(told, y)
+    assert_honest(model.oof_report_, y, copies, judged={0, 1})
+
+
+def test_a_class_that_is_one_row_many_times_is_not_judged():
+    X, y = noise((260, 1))
+    X, y = (np.concatenate([a, np.repeat(a[y == 1], 59, axis=0)]) for a in (X, y))
+    report = classifier(max_steps=20).fit(X, y).oof_report_
+    assert_honest(report, y, judged={0})
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 7])
+def test_rows_of_few_values_are_alike_by_nature_and_are_judged(columns):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (1000, columns)).astype(float)
+    chance = 0.05 + 0.25 * X[:, 0] + 0.1 * X[:, -1]
+    y = (rng.random(1000) < chance).astype(int)
+    report = classifier().fit(X, y).oof_report_
+    assert not getattr(report, "unjudged", {})
+    # As good as knowing the truth allows, on rows that are new.
+    fresh = rng.integers(0, 2, (20_000, columns)).astype(float)
+    known = 0.05 + 0.25 * fresh[:, 0] + 0.1 * fresh[:, -1]
+    best = roc_auc_score(rng.random(20_000) < known, known)
+    assert abs(report[1].auc - best) < 0.07
+
+
+def test_noise_of_few_values_with_copies_stays_noise():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (700, 8)).astype(float)
+    y = rng.permutation(np.repeat([0, 1], [600, 100]))
+    X, y, _ = copied("oversampled", X, y)
+    kinds = np.unique(np.c_[X, y], axis=0, return_inverse=True)[1].ravel()
+    assert_honest(classifier().fit(X, y).oof_report_, y, kinds, judged={0, 1})
+
+
+def test_copies_are_counted_once_in_the_report():
+    X, y, _ = copied("minority tiled", *noise())
+    report = classifier(max_steps=20).fit(X, y).oof_report_
+    said = [int(n) for note in report.notes for n in re.findall(r"^(\d+) rows are copies", note)]
+    assert said == [5 * 40]
+
+
+def test_copies_are_no_groups_for_the_defaults():
+    X, y = noise((160, 40), d=150)
+    few, plain = classifier(max_steps=0), classifier(max_steps=0)
+    few.fit(*copied("all tiled", X[:50], y[:50])[:2])
+    plain.fit(X, y)
+    assert few._model.discriminants is not None
+    # A quarter of the spread for both (1 to 3), not the half that few groups would get (1 to 1).
+    for clf, rows in ((few, X[:50]), (plain, X)):
+        network, linear = clf._model._score_parts(rows, 1024)
+        assert 0.2 < np.median(linear.std(axis=0) / network.std(axis=0)) < 0.6
+
+
+@pytest.mark.parametrize("sampler", [SMOTE, RandomOverSampler])
+def test_classes_of_equal_counts_are_warned_of(sampler):
+    X, y = sampler(random_state=0).fit_resample(*noise())
+    with pytest.warns(UserWarning, match="exactly 260 rows"):
+        classifier(max_steps=5).fit(X, y)
+
+
+def test_natural_classes_of_equal_counts_are_honest():
+    X, y = noise((150, 150))
+    assert_honest(classifier().fit(X, y).oof_report_, y, judged={0, 1})
+
+
+def test_ordinary_rows_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = classifier(max_steps=5).fit(*noise()).oof_report_
+    assert report.remarks() == []
+
+
+# ---------------------------------------------------------------------------- fits after a fit
+
+
+def test_fitting_again_starts_anew():
+    X, y = noise()
+    clf = classifier()
+    for _ in range(4):
+        clf.fit(X, y)
+        assert_honest(clf.oof_report_, y, judged={0, 1})
+    with pytest.raises(TypeError):
+        SetConvClassifier(warm_start=True)
+
+
+@pytest.mark.parametrize("update", ["partial_fit", "post_train"])
+def test_new_rows_leave_a_report_that_says_it_is_older(update, tmp_path):
+    X, y = noise()
+    clf = classifier(max_steps=20).fit(X, y)
+    before = clf.oof_report_
+    getattr(clf, update)(X[:70], y[:70])
+    assert_honest(clf.oof_report_, y, judged={0, 1})
+    assert clf.oof_report_[1] == before[1]
+    clf.save(tmp_path / "model")
+    for report in (clf.oof_report_, load(tmp_path / "model").set_objective("f1").oof_report_):
+        (note,) = report.notes
+        assert update in note
+        assert " 70 rows" in note
+
+
+class Interrupt(Callback):
+    def on_step_end(self, state):
+        if state.step == 40:
+            raise KeyboardInterrupt
+
+
+def test_a_resumed_fit_is_as_honest(tmp_path):
+    X, y, copies = copied("oversampled", *noise())
+    named = {"checkpoint_dir": tmp_path, "checkpoint_every": 20}
+    with pytest.raises(KeyboardInterrupt):
+        classifier(**named, callbacks=[Interrupt()]).fit(X, y)
+    resumed = classifier(**named).fit(X, y, resume_from=tmp_path)
+    assert_honest(resumed.oof_report_, y, copies, judged={0, 1})
+    assert resumed.oof_report_ == classifier().fit(X, y).oof_report_
+
+
+# ----------------------------------------------------------------------------- validation rows
+
+
+@pytest.mark.parametrize("members", ["auto", 1])
+@pytest.mark.parametrize("given", [False, True], ids=["own split", "X_val"])
+def test_rows_that_chose_the_weights_are_not_reported_on(members, given):
+    # So many looks at so few rows find an AUC far above one half.
+    worst = []
+    for seed in range(3):
+        X, y = noise((200, 60), seed=seed)
+        extra, labels = noise((60, 30), seed=seed + 50)
+        clf = classifier(
+            early_stopping=True, n_members=members, monitor="auc", eval_every=2, patience=None
+        )
+        clf.fit(X, y, **({"X_val": extra, "y_val": labels} if given else {}))
+        worst.append(max(r["validation"] for r in clf.history_ if "validation" in r))
+        assert_honest(clf.report_, labels if given else y, judged=set() if members == 1 else {0, 1})
+    assert max(worst) > 0.55
+
+
+def test_training_rows_validate_nothing():
+    X, y = noise()
+    clf = classifier(n_members=1, max_steps=300).fit(X, y, X_val=X, y_val=y)
+    assert_honest(clf.report_, y, judged=set())
+    mixed = classifier(n_members=1, max_steps=300)
+    fresh, truth = noise((200, 40), seed=9)
+    both = np.concatenate([X, fresh]), np.concatenate([y, truth])
+    mixed.fit(X, y, X_val=both[0], y_val=both[1])
+    assert mixed.report_.confusion.sum() == len(truth)
+    assert_honest(mixed.report_, truth, judged={0, 1})
+
+
+def test_a_model_that_has_seen_every_row_has_no_figures():
+    X, y = noise()
+    clf = classifier(n_members=1, max_steps=300).fit(X, y)
+    assert_honest(clf.report_, y, judged=set())
+    assert not hasattr(clf, "oof_report_")
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["own split", "X_val"])
+def test_the_report_follows_the_decision_after_early_stopping(given, tmp_path):
+    X, y = signal(600, 0.2)
+    extra, labels = signal(200, 0.2, seed=3)
+    named = {"X_val": extra, "y_val": labels} if given else {}
+    clf = classifier(early_stopping=True, max_steps=60, eval_every=20).fit(X, y, **named)
+    before = clf.report_[1]
+    clf.set_objective("recall>=0.95")
+    assert clf.report_[1].sensitivity > before.sensitivity
+    clf.set_prior(0.02)
+    assert clf.report_[1].precision < 0.5 * before.precision
+    clf.save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert f"| {clf.report_[1].sensitivity:.3f} |" in card
+
+
+# --------------------------------------------------------------------- weights, prior, decisions
+
+
+def signal(n, share, seed=0, d=6, gap=0.8):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < share * n).astype(int)
+    return rng.normal(size=(n, d)) + gap * y[:, None], y
+
+
+def weightings(y, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "balanced": compute_sample_weight("balanced", y),
+        "at random": rng.choice([0.2, 1.0, 5.0], len(y)),
+        "both": rng.choice([0.5, 2.0], len(y)) * np.where(y == 1, 30.0, 1.0),
+    }
+
+
+@pytest.mark.parametrize("kind", ["balanced", "at random", "both", "class_weight"])
+def test_weights_leave_probabilities_and_minimums_true(kind):
+    X, y = signal(1500, 0.07)
+    fresh, truth = signal(40_000, 0.07, seed=1)
+    clf = classifier(class_weight={1: 13.0} if kind == "class_weight" else None)
+    clf.fit(X, y, sample_weight=weightings(y).get(kind))
+    assert clf.predict_proba(fresh)[:, 1].mean() == pytest.approx(0.07, abs=0.02)
+    decided = clf.set_objective("precision>=0.7").predict(fresh) == 1
+    assert truth[decided].mean() > 0.55
+    decided = clf.set_objective("recall>=0.9").predict(fresh) == 1
+    assert decided[truth == 1].mean() > 0.82
+    assert getattr(clf.oof_report_, "weighted", None) is (kind in ("at random", "both"))
+
+
+@pytest.mark.parametrize("kind", ["balanced", "at random", "both"])
+def test_weights_do_not_make_noise_tell(kind):
+    X, y = noise()
+    report = classifier().fit(X, y, sample_weight=weightings(y)[kind]).oof_report_
+    assert_honest(report, y, judged={0, 1})
+
+
+def test_balanced_weights_are_no_weights():
+    X, y = signal(300, 0.2)
+    plain = classifier(max_steps=30).fit(X, y)
+    weighed = classifier(max_steps=30).fit(X, y, compute_sample_weight("balanced", y))
+    np.testing.assert_allclose(weighed.predict_proba(X), plain.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["f1", "precision>=0.5", "balanced"])
+def test_the_report_after_a_prior_is_for_that_prevalence(objective):
+    X, y = signal(3000, 0.2, gap=1.0)
+    clf = classifier(objective=objective).fit(X, y).set_prior(0.02)
+    fresh, truth = signal(60_000, 0.02, seed=1, gap=1.0)
+    decided = clf.predict(fresh) == 1
+    report = clf.oof_report_
+    assert report[1].precision == pytest.approx(truth[decided].mean(), abs=0.08)
+    assert report[1].sensitivity == pytest.approx(decided[truth == 1].mean(), abs=0.06)
+    assert report.brier == pytest.approx(
+        np.mean((clf.predict_proba(fresh)[:, 1] - truth) ** 2), abs=0.003
+    )
+    assert dict(report.prior) == pytest.approx({0: 0.98, 1: 0.02})
+    assert clf.set_prior(None).oof_report_.prior is None
+
+
+def test_a_prior_does_not_make_noise_tell():
+    X, y = noise()
+    assert_honest(classifier().fit(X, y).set_prior(0.01).oof_report_, y, judged={0, 1})
+
+
+@pytest.mark.parametrize("share", [0.07, 0.3])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_accuracy_decides_for_the_largest_probability(classes, share):
+    X, y = signal(600, share)
+    if classes == 3:
+        y = y + (np.arange(len(y)) % 5 == 0)
+    clf = classifier(objective="accuracy", max_steps=60).fit(X, y)
+    fresh = signal(1500, 0.5, seed=1)[0]
+    for _ in range(2):
+        largest = clf.classes_[clf.predict_proba(fresh).argmax(axis=1)]
+        assert np.array_equal(clf.predict(fresh), largest)
+        clf.set_prior(np.full(classes, 1 / classes))
+
+
+# ----------------------------------------------------------------- what is given, what comes back
+
+
+def test_out_of_fold_rows_have_their_numbers():
+    X, y = noise((200, 60))
+    weights = np.ones(len(y))
+    weights[::7] = 0
+    # One class more, in one group with others, that nobody leaves out.
+    y[[5, 9]], groups = 2, np.arange(len(y))
+    groups[[5, 9, 11]] = 5
+    clf = classifier(max_steps=20).fit(X, y, weights, groups=groups)
+    found = clf.predict_out_of_fold()
+    expected = np.setdiff1d(np.flatnonzero(weights), [5, 9, 11])
+    assert np.array_equal(np.sort(found.rows), expected)
+    assert np.array_equal(found.truth, y[found.rows])
+    assert len(found.labels) == len(found.scores) == len(found.probabilities) == len(expected)
+
+
+def test_labels_that_are_not_of_one_kind_are_refused():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    for y in (["a", "b", float("nan"), "a", "b", "a"], ["a", 0, "a", 0, "a", 0]):
+        with pytest.raises(LabelError):
+            classifier().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_labels_among_the_features_of_a_file_are_refused(tmp_path, kind):
+    X, y = noise()
+    path = tmp_path / "rows.parquet"
+    table = {f"x{n}": X[:, n] for n in range(5)} | {"target": y.astype(kind)}
+    pq.write_table(pa.table(table), path)
+    with pytest.raises(DataError, match="'target'"):
+        classifier().fit(path, y)
+    classifier(max_steps=1).fit(path, "target")
+
+
+def test_a_parameter_for_the_next_fit_is_not_saved_as_the_decision(tmp_path):
+    X, y = signal(300, 0.2)
+    clf = classifier(max_steps=20).fit(X, y)
+    clf.set_params(objective="recall>=0.99").save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.objective == "balanced"
+    assert loaded.threshold_ == clf.threshold_
+    assert loaded.set_objective(loaded.objective).threshold_ == clf.threshold_
+
+
+# -------------------------------------------------------------------------- command line and page
+
+
+def test_the_page_and_the_terminal_of_a_fit_are_out_of_fold(tmp_path):
+    X, y = noise((400, 100))
+    labels = np.where(y == 1, "rare", "usual")
+    columns = {f"x{n}": X[:, n] for n in range(20)}
+    pd.DataFrame({**columns, "label": labels}).to_csv(tmp_path / "rows.csv", index=False)
+    command = [sys.executable, "-m", "setconv", "fit", "rows.csv", "--label", "label"]
+    command += ["-o", "model", "--report", "page.html", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    highest, _ = highest_honest_auc(labels, "rare")
+    (rare,) = (r for r in json.loads(done.stdout)["report"]["per_class"] if r["class"] == "rare")
+    assert rare["auc"] <= highest
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.findall(r'<th scope="row">AUC</th><td class="n value">([\d.]+)</td>', page)
+    assert [float(one) for one in shown] == [pytest.approx(rare["auc"], abs=5e-4)]
+    (found,) = re.findall(r"<strong>([\d.]+)</strong><span>of 100 that are “rare” are found", page)
+    assert float(found) == pytest.approx(100 * rare["sensitivity"], abs=0.51)
