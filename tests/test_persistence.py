@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import math
+import re
 import struct
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from sklearn.base import clone
+from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
 
 import setconv
 from setconv import SetConvClassifier, load, persistence, presets
@@ -766,12 +770,80 @@ def test_the_card_tells_the_shape_of_the_data_and_the_class_counts(folder):
     assert table(card, "Data") == [["0", "204", "85.0%"], ["1", "36", "15.0%"]]
 
 
-def test_the_card_tells_the_metrics_of_the_report(folder, model):
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    for cells, label in zip(table(card, "Metrics"), [0, 1], strict=True):
-        of = model.report_[label]
-        figures = [of.specificity, of.sensitivity, of.f1, of.g_mean, of.auc, of.average_precision]
-        assert cells == [str(label), *(f"{figure:.3f}" for figure in figures)]
+def figures_of(said, label, column):
+    """The card's figures of a class, from predictions alone."""
+    truth, alarm, weights = said.truth == label, said.labels == label, said.weights
+    if not truth.any() or truth.all():
+        return ["n/a"] * 6
+    sens, spec = (
+        recall_score(t, a, sample_weight=weights) for t, a in ((truth, alarm), (~truth, ~alarm))
+    )
+    scores = said.scores if said.scores.ndim == 1 else said.scores[:, column]
+    if said.scores.ndim == 1 and column == 0:
+        scores = -scores
+    ranked = [
+        measure(truth, scores, sample_weight=weights)
+        for measure in (roc_auc_score, average_precision_score)
+    ]
+    f1 = f1_score(truth, alarm, sample_weight=weights)
+    return [f"{figure:.3f}" for figure in (spec, sens, f1, math.sqrt(sens * spec), *ranked)]
+
+
+CARDS = {
+    "two classes": {},
+    "four classes": {"classes": 4},
+    "weights": {"weights": True},
+    "prior": {"prior": 0.02},
+    "weights and prior": {"weights": True, "prior": 0.02},
+    "perfect": {"gap": 50.0},
+    "a class of one row": {"single": True},
+    "an objective": {"objective": "f1"},
+}
+
+
+@pytest.mark.parametrize("case", CARDS)
+def test_every_figure_of_the_card_follows_from_the_predictions(case, tmp_path):
+    options = CARDS[case]
+    rng = np.random.default_rng(0)
+    classes = options.get("classes", 2)
+    y = np.repeat(np.arange(classes), [100, *[24] * (classes - 1)])
+    X = rng.normal(size=(len(y), 5)) + options.get("gap", 0.7) * y[:, None]
+    if options.get("single"):
+        y[0] = 2
+    weights = rng.choice([0.5, 1.0, 4.0], len(y)) if options.get("weights") else None
+    clf = small(objective=options.get("objective", "balanced"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        clf.fit(X, y, sample_weight=weights)
+    if "prior" in options:
+        clf.set_prior(options["prior"])
+    clf.save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    said = clf.predict_out_of_fold()
+    if weights is not None and "prior" not in options:
+        within = weights / (np.bincount(y, weights) / np.bincount(y))[y]
+        np.testing.assert_allclose(said.weights, within)
+    if "prior" in options:
+        assert said.weights[y == 1].sum() / said.weights.sum() == pytest.approx(options["prior"])
+    expected = [
+        [str(label), *figures_of(said, label, column)] for column, label in enumerate(clf.classes_)
+    ]
+    assert table(card, "Metrics") == expected
+    counts = np.bincount(y)
+    data = [[str(c), str(n), f"{n / len(y):.1%}"] for c, n in enumerate(counts.tolist())]
+    assert table(card, "Data") == data
+    shown = re.search(r"rests on this: ([\d,]+) out-of-fold rows", card)
+    assert shown[1] == f"{len(said):,}"
+
+
+@pytest.mark.parametrize("how", ["one member", "early stopping", "X_val"])
+def test_the_card_has_no_figures_of_rows_that_were_seen(binary, tmp_path, how):
+    X, y = binary
+    clf = small(n_members=1, early_stopping=how == "early stopping", eval_every=5)
+    named = {"X_val": X[:80], "y_val": y[:80]} if how == "X_val" else {}
+    clf.fit(X, y, **named).save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert table(card, "Metrics") == [[label, *["n/a"] * 6] for label in ("0", "1")]
 
 
 def test_the_card_tells_the_versions_and_the_steps(folder):

@@ -138,7 +138,8 @@ def _alike_by_nature(
     # No more rows are possible than there are: then some must be alike.
     if np.log2(values).sum() <= math.log2(len(codes)):
         return True
-    return bool(values.max() <= _FEW_VALUES and _distinct_by_class(units, codes).min() == 1)
+    few = values.max() <= min(_FEW_VALUES, len(dense) / 4)
+    return bool(few and _distinct_by_class(units, codes).min() == 1)
 
 
 def _distinct_by_class(numbers: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:

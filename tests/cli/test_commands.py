@@ -136,15 +136,6 @@ def test_evaluate_warns_of_rows_that_the_training_file_has_too(setconv, folder, 
     assert "86 of 86 rows are in the training file too" in done.err
 
 
-def test_fit_writes_a_report_on_out_of_fold_rows(setconv, folder):
-    page = folder / "fit.html"
-    setconv(
-        *("fit", folder / "fraud.csv", "--label", "status", "-o", folder / "other"),
-        *("--report", page),
-    )
-    assert "had left it out" in page.read_text(encoding="utf-8")
-
-
 def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
     done = setconv(
         *("explain", fitted[1], "--input", "fire near my house", "--json"),

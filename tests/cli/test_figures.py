@@ -7,28 +7,15 @@ import math
 
 import numpy as np
 import pytest
+from reading import read_table
 from sklearn import metrics
-from user_files import write_csv, write_noise
+from user_files import write_csv
 
 import setconv as library
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
 from setconv.records import open_records
 
-HEAD = ["Spec", "Sens", "Prec", "F1", "G-mean", "AUC", "AP"]
 SHARES = {"a": 0.7, "b": 0.2, "c": 0.1}
-
-
-def read_table(out):
-    """Return the figures of each class as a terminal shows them; nan for n/a."""
-    lines = [line.split() for line in out.splitlines()]
-    start = next(place for place, line in enumerate(lines) if line[:1] == ["class"])
-    assert lines[start][-len(HEAD) :] == HEAD
-    found = {}
-    for line in lines[start + 2 :]:
-        if not line:
-            return found
-        found[line[0]] = [math.nan if one == "n/a" else float(one) for one in line[-len(HEAD) :]]
-    raise AssertionError(out)
 
 
 def figures(truth, predicted, score, weight=None):
@@ -208,14 +195,3 @@ def test_a_class_that_a_file_lacks_leaves_the_others_their_weights(
     same({c: found[c] for c in "ac"}, {c: expected[c] for c in "ac"})
     assert "There is no row of 'b'" in done.out
     assert three
-
-
-# ------------------------------------------------------------------------------------ of nothing
-
-
-def test_on_noise_the_terminal_shows_that_there_is_nothing(setconv, tmp_path):
-    path = write_noise(tmp_path / "noise.csv")
-    done = setconv("fit", path, "--label", "kind", "-o", tmp_path / "model")
-    n1, n0 = 30, 170
-    most = 0.5 + 4 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0))
-    assert read_table(done.out)["rare"][5] <= most

@@ -1,21 +1,16 @@
 """What rows are called: their number in the file, counted from 1, whatever was left out."""
 
-import csv
 import json
 import shlex
 
 import numpy as np
 import pytest
+from reading import read_rows
 from user_files import make_rows, write_csv, write_features
 
 import setconv as library
 from setconv.cli.data import load_rows
 from setconv.cli.reporting import explain_command
-
-
-def read_rows(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def write_rows(path, rows):

@@ -10,13 +10,13 @@ HOSTILE = (
 
 
 class Page(HTMLParser):
-    """Texts by id, table rows by section, tags and attributes."""
+    """Texts by id and by class, table rows by section, tags and attributes."""
 
     VOID = ("meta", "link", "br", "img", "input")
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.ids, self.rows = [], {}, []
+        self.tags, self.ids, self.rows, self.classes = [], {}, [], {}
         self.text = ""
         self._open, self._section, self._row, self._quiet = [], None, None, 0
         self.feed(html)
@@ -34,7 +34,10 @@ class Page(HTMLParser):
         if tag in ("td", "th") and self._row is not None:
             self._row.append("")
         if tag not in self.VOID:
-            self._open.append((tag, attributes.get("id")))
+            texts = [[] for _ in (attributes.get("class") or "").split()]
+            for name, text in zip((attributes.get("class") or "").split(), texts, strict=True):
+                self.classes.setdefault(name, []).append(text)
+            self._open.append((tag, attributes.get("id"), texts))
 
     def handle_endtag(self, tag):
         if tag in ("script", "style"):
@@ -47,14 +50,24 @@ class Page(HTMLParser):
                 break
 
     def handle_data(self, data):
-        for _, name in self._open:
+        for _, name, texts in self._open:
             if name:
                 self.ids[name] = self.ids.get(name, "") + data
+            for text in texts:
+                text.append(data)
         if self._quiet:
             return
         self.text += data
         if self._row:
             self._row[-1] += f" {data}"
+
+    def of_class(self, name):
+        """The texts of all elements of a class."""
+        return [" ".join("".join(parts).split()) for parts in self.classes.get(name, [])]
+
+    def section(self, name):
+        """The text of a section, white space aside."""
+        return " ".join(self.ids[name].split())
 
     def section_rows(self, section):
         return [row for where, row in self.rows if where == section]

@@ -84,7 +84,7 @@ def right_values(truth, flagged):
         "tn": tn,
         "spec": pytest.approx(spec, abs=6e-4),
         "sens": pytest.approx(sens, abs=6e-4),
-        "precision": pytest.approx(tp / (tp + fp), abs=6e-4) if tp + fp else None,
+        "precision": pytest.approx(tp / (tp + fp) if tp + fp else 0, abs=6e-4),
         "f1": pytest.approx(2 * tp / (2 * tp + fp + fn), abs=6e-4),
         "g_mean": pytest.approx(np.sqrt(spec * sens), abs=6e-4),
         "alarms": pytest.approx(1000 * (tp + fp) / len(truth), abs=0.051),
@@ -99,9 +99,9 @@ def test_a_page_opens_without_errors_and_without_requests(visit, text_page, mult
             assert opened.requests == [opened.address]
 
 
-def test_the_slider_moves_the_numbers_to_what_the_scores_say(visit, text_page, text_model, unseen):
+def test_the_slider_moves_the_numbers_to_what_the_values_say(visit, text_page, text_model, unseen):
     texts, labels = unseen
-    scores, truth = text_model.predictions(texts).scores, labels == "fire"
+    scores, truth = text_model.predictions(texts).decision_values, labels == "fire"
     opened = visit(text_page)
     seen = set()
     for position in (0, 250, 500, 777, 1000):
@@ -114,7 +114,7 @@ def test_the_slider_moves_the_numbers_to_what_the_scores_say(visit, text_page, t
     assert len(seen) > 3
     opened.move(1001)
     assert opened.values() == right_values(truth, np.zeros(len(truth), dtype=bool))
-    assert opened.tab.inner_text("#x-cut") == "above all"
+    assert opened.tab.inner_text("#x-cut") == "above all rows"
 
 
 def test_reset_goes_back_to_the_models_own_decision(visit, text_page, text_model, unseen):
@@ -138,20 +138,22 @@ def test_the_slider_works_with_the_keyboard(visit, text_page):
     opened.tab.keyboard.press("Home")
     assert opened.values()["alarms"] == 1000 > before
     assert "Of 100 rows that are “fire”, 100 are found" in opened.tab.inner_text("#x-words")
-    assert "score" in opened.tab.get_attribute("#explorer-slider", "aria-valuetext")
+    spoken = opened.tab.get_attribute("#explorer-slider", "aria-valuetext")
+    assert spoken.startswith("threshold shifted by \u2212")
 
 
 def test_a_class_can_be_chosen_where_there_are_many(
     visit, multiclass_page, fitted_multiclass, multiclass
 ):
     X, y = multiclass
-    scores = fitted_multiclass.predictions(X).scores
+    values = fitted_multiclass.predictions(X).decision_values
+    ahead = values[:, 1] - np.delete(values, 1, axis=1).max(axis=1)
     opened = visit(multiclass_page)
     opened.tab.select_option("#explorer-class", label="1")
     assert opened.tab.inner_text("#x-name") == "1"
-    middle = scores[:, 1].min() + np.ptp(scores[:, 1]) / 2
+    assert opened.values() == right_values(y == 1, fitted_multiclass.predict(X) == 1)
     opened.move(500)
-    assert opened.values() == right_values(y == 1, scores[:, 1] >= middle)
+    assert opened.values() == right_values(y == 1, ahead >= ahead.min() + np.ptp(ahead) / 2)
 
 
 def test_hostile_texts_run_nothing(visit, hostile_page):

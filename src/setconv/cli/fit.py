@@ -113,7 +113,7 @@ def command(
             model,
             encoded(model, rows.X, rows.numbers),
             rows,
-            rows,
+            None,
             report,
             data_name=Path(data).name,
             explain=explain,

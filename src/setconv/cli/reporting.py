@@ -34,7 +34,7 @@ def write_report(
     X : list of str or array
         The rows that are judged, encoded.
     rows, known : Loaded, Loaded or None
-        The same rows as they were read, and the training rows.
+        The same rows as they were read, and the training rows if they are others.
     path : Path
     data_name : str
     explain : callable or None
@@ -48,7 +48,7 @@ def write_report(
 
     train = None
     if known is not None:
-        train = (X if known is rows else encoded(model, known.X, known.numbers), known.y)
+        train = (encoded(model, known.X, known.numbers), known.y)
     page = make_report(
         inside(model),
         X,
