@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from reading import read_table
+from printed import read_table
 from sklearn import metrics
 from user_files import write_csv
 

@@ -6,7 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
-from reading import page_command, page_figures, page_mistakes, read_rows, read_table
+from printed import page_command, page_figures, page_mistakes, read_rows, read_table
 from user_files import write_csv, write_noise
 
 import setconv as library

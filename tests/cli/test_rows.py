@@ -5,7 +5,7 @@ import shlex
 
 import numpy as np
 import pytest
-from reading import read_rows
+from printed import read_rows
 from user_files import make_rows, write_csv, write_features
 
 import setconv as library

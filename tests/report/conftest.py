@@ -62,5 +62,7 @@ def hostile_page():
         title=HOSTILE,
         data_name=HOSTILE,
         baselines={HOSTILE: (labels, None)},
+        row_names=[f"{HOSTILE}{row}" for row in range(len(texts))],
+        explain=lambda rows: f"{HOSTILE} {len(rows)}",
         n_bootstrap=20,
     )

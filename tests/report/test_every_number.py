@@ -79,11 +79,13 @@ def cases():
     single[7] = 2
     alone[:] = "usual"
     alone[[3, 8, 30]] = "rare"
-    groups = np.where(alone == "rare", 0, np.arange(160))
+    groups = np.where(alone == "rare", -1, np.arange(160))
     with pytest.warns(UserWarning, match="cannot be judged"):
         missing = quick().fit(X3[:200], single)
     with pytest.warns(UserWarning, match="cannot be judged"):
         bare = quick().fit(X[fit], alone, groups=groups)
+    with pytest.warns(UserWarning, match="cannot be judged"):
+        crowd = quick().fit(X[fit], y[fit], groups=np.where(y[fit] == "usual", -1, np.arange(160)))
     usual = np.flatnonzero(y == "usual")[-90:]
     found = {
         "two": (model, X[other], y[other], False),
@@ -99,6 +101,7 @@ def cases():
         "three, prior": (prior3, X3[200:], y3[200:], False),
         "a class unjudged": (missing, X3[:200], single, True),
         "the rare class unjudged": (bare, X[fit], alone, True),
+        "the usual class unjudged": (crowd, X[fit], y[fit], True),
     }
     return {name: Case(*given) for name, given in found.items()}
 
@@ -106,7 +109,7 @@ def cases():
 CASES = [
     "two", "no positives", "perfect", "three", "out of fold", "three out of fold", "weights",
     "prior", "prior out of fold", "prior, no positives", "three, prior", "a class unjudged",
-    "the rare class unjudged",
+    "the rare class unjudged", "the usual class unjudged",
 ]  # fmt: skip
 
 
@@ -200,6 +203,7 @@ def test_the_cases_are_what_they_say(cases):
     assert cases["a class unjudged"].unjudged == [2]
     assert cases["the rare class unjudged"].unjudged == ["rare"]
     assert len(cases["the rare class unjudged"].y) == 157
+    assert cases["the usual class unjudged"].unjudged == ["usual"]
     for name in ("two", "three", "out of fold", "weights", "prior", "a class unjudged"):
         assert (cases[name].y != cases[name].labels).sum() > 0
 
@@ -231,6 +235,9 @@ def test_summary_and_tiles(case):
         f"Of 100 rows that are “{main}”, the model finds {of_100(right['Sens'])} (95 % interval: "
         f"{of_100(low)} to {of_100(high)})."
     ) in text
+    if np.isnan(right["Precision"]):
+        assert "alarms, n/a" not in text
+        return
     share = case.share(case.labels == main)
     assert (
         f"Of 100 alarms, {of_100(right['Precision'])} are right; 1,000 rows give about "
@@ -431,7 +438,7 @@ def test_captions_of_the_curves(case):
 
 def test_calibration(case):
     text = case.page.section("calibration")
-    if case.main in case.unjudged:
+    if case.main in case.unjudged or len(case.classes) - len(case.unjudged) == 1:
         assert "n/a: the rows that are judged" in text
         return
     is_c, w = case.y == case.main, case.w

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,12 @@ from text_models import TextModel, write_texts
 
 from setconv import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
+from setconv.explain import word_contributions
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
 from setconv.report import ReportPage, make_report
+from setconv.report.evaluation import evaluate
+from setconv.report.explaining import ask, explain_words
+from setconv.text import SetConvTextClassifier
 
 
 def figures_on(page):
@@ -172,6 +178,124 @@ def test_texts_can_be_shown_beside_features(fitted, binary):
     page = Page(make_report(fitted, X, y, texts=texts, n_bootstrap=10).html)
     assert "machine number" in page.text
     assert "the model does not read the texts itself" in page.text
+
+
+# -------------------------------------------------------------------------- training rows, names
+
+
+@pytest.fixture(scope="module")
+def copied():
+    """Texts of which some are copies, but for case and space, with their model."""
+    texts, labels = write_texts(120)
+    texts = [f"{text} no{row}" for row, text in enumerate(texts)]
+    for row in range(0, 24, 2):
+        texts[row + 60] = f"  {texts[row].upper()} "
+        labels[row + 60] = labels[row]
+    labels[[0, 2, 60, 62]] = ["calm", "fire", "calm", "fire"]
+    small = {"n_members": 3, "max_steps": 30, "random_state": 0, "progress": False}
+    model = SetConvTextClassifier("tfidf", SetConvClassifier(**small)).fit(texts, labels)
+    return model, texts, labels
+
+
+def test_a_training_text_is_never_likened_to_its_copies(copied):
+    model, texts, labels = copied
+    page = Page(make_report(model, texts, labels, out_of_fold=True, n_bootstrap=5).html)
+    own = [int(text.rsplit(" ", 1)[1]) for text in page.of_class("verdicts")]
+    near = [int(re.search(r"training row: row (\d+)", one)[1]) for one in page.of_class("near")]
+    assert len(own) == len(near) > 0
+    assert {0, 60, 2, 62} & set(own)
+    for row, other in zip(own, near, strict=True):
+        assert texts[row].split() != texts[other].split()
+        assert texts[row].lower().split() != texts[other].lower().split()
+
+
+def test_words_of_a_training_text_are_marked_by_the_members_that_left_it_out(copied):
+    model, texts, labels = copied
+    said = model.predict_out_of_fold()
+    evaluation = evaluate(model, texts, labels, predictions=None, out_of_fold=True)
+    places = np.array([3, 40, 9])
+    classes = evaluation.predicted[places]
+    asked = [texts[row] for row in said.rows[places]]
+    found = explain_words(model, ask(evaluation, asked, classes, places), 24)
+    for place, text, of in zip(places, asked, found, strict=True):
+        right = word_contributions(model._only(said.left_out[:, place]), text, said.labels[place])
+        np.testing.assert_allclose(of.values, right.values, atol=1e-9)
+        assert of.score == pytest.approx(right.score)
+
+
+def test_rows_have_the_names_that_are_given_and_a_command_explains_them(fitted, binary):
+    X, y = binary
+    asked = []
+
+    def command(rows):
+        asked.extend(rows)
+        return f"explain --rows {','.join(map(str, rows))} 'a & b'"
+
+    names = [f"id-{row} (row {row + 2})" for row in range(len(X))]
+    train_names = [f"t{row}" for row in range(len(X))]
+    page = Page(
+        make_report(
+            fitted,
+            X + 0.1,
+            1 - y,
+            train=(X, 1 - y),
+            row_names=names,
+            train_row_names=train_names,
+            explain=command,
+            n_bootstrap=5,
+        ).html
+    )
+    assert len(asked) == 10
+    assert f"To look closer: explain --rows {','.join(map(str, asked))} 'a & b'" in page.text
+    shown = [text.split("· row ")[1] for text in page.of_class("verdicts")]
+    assert shown == [names[row] for row in asked]
+    near = [re.search(r"training row: row (\S+) \(", text)[1] for text in page.of_class("near")]
+    assert set(near) <= set(train_names)
+    assert "numbered from 0" not in page.text
+
+
+def test_without_names_the_page_says_how_rows_are_counted(fitted, binary):
+    X, y = binary
+    page = Page(make_report(fitted, X, y, train=(X, y), n_bootstrap=5).html)
+    assert "Rows are numbered from 0, as X has them." in page.text
+    assert "Training rows are numbered from 0, as train has them." in page.text
+    for mistake, other in zip(page.of_class("verdicts"), page.of_class("near"), strict=True):
+        assert mistake.rsplit(" ", 1)[1] != re.search(r"row: row (\d+)", other)[1]
+
+
+def test_the_objective_is_that_of_the_fit_whatever_the_parameter_became(binary):
+    X, y = binary
+    small = {"n_members": 3, "max_steps": 5, "random_state": 0, "progress": False}
+    model = SetConvClassifier(objective="f1", **small).fit(X, y)
+    model.set_params(objective=None)
+    page = Page(make_report(model, X, y, n_bootstrap=5).html)
+    assert "The decision was set for “f1”" in page.text
+    assert "made for equally frequent classes" not in page.text
+    assert WHY_NOT_THE_LARGEST in page.text
+
+
+def test_a_model_without_rows_that_it_left_out_cannot_be_judged_by_them(binary):
+    X, y = binary
+    model = SetConvClassifier(n_members=1, max_steps=5, random_state=0, progress=False).fit(X, y)
+    with pytest.raises(ParameterError, match="no out-of-fold rows"):
+        make_report(model, X, y, out_of_fold=True)
+
+
+def test_baselines_of_all_training_rows_are_judged_on_those_left_out(fitted, binary):
+    X, y = binary
+    said = fitted.predict_out_of_fold()
+    odd = {name: getattr(said, name)[1::2] for name in ("labels", "probabilities", "scores")}
+    odd |= {name: getattr(said, name)[1::2] for name in ("decision_values", "rows", "truth")}
+    half = replace(said, **odd, left_out=said.left_out[:, 1::2])
+    page = Page(
+        make_report(
+            fitted, X, y, predictions=half, baselines={"perfect": (y, y - 0.5)}, n_bootstrap=5
+        ).html
+    )
+    assert "come from 120 labelled rows: those of the 240 training rows" in page.text
+    rows = [row for row in page.section_rows("figures") if len(row) == 8]
+    assert rows[-1][0] == "perfect"
+    assert [number(cell) for cell in rows[-1][1:]] == [1.0] * 7
 
 
 # ------------------------------------------------------------------------------------ determinism
@@ -346,6 +470,15 @@ def test_bad_arguments_are_named(fitted, binary):
         ({"y": y.astype(str)}, LabelError, "1 and '1' differ"),
         ({"y": y[:, None]}, DataError, "one label for each row"),
         ({"texts": ["a"]}, DataError, "texts has 1 entries"),
+        ({"row_names": ["a"]}, DataError, "row_names has 1 entries"),
+        ({"train": (X, y), "train_row_names": ["a"]}, DataError, "train_row_names has 1 entries"),
+        ({"predictions": fitted.predictions(X[:5])}, DataError, "are of 5 rows but X has 240"),
+        ({"out_of_fold": True, "y": 1 - y}, DataError, "the rows that the model was fitted to"),
+        (
+            {"out_of_fold": True, "X": X[:9], "y": y[:9]},
+            DataError,
+            "the rows that the model was fitted to",
+        ),
         ({"feature_names": ["a"]}, DataError, "1 names but there are 8"),
         ({"train": (X, y[:-1])}, DataError, "240 rows and 239 labels"),
         ({"train": X}, DataError, "pass a pair"),
