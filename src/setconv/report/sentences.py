@@ -153,8 +153,8 @@ def learned_map(explained: float | None, shown: int, evaluation: Evaluation) -> 
     whose = "the members that had left it out" if evaluation.out_of_fold else "the members"
     said = (
         f"Each point is a row{some}, placed by how similar it is to the representative of each "
-        f"class: the cosine that decides, averaged over {whose}. A star is a representative, the "
-        "one point that stands for all training rows of its class."
+        f"class: the cosine, averaged over {whose}. A star is a representative, the one point that "
+        "stands for all training rows of its class."
     )
     if explained is None:
         main = evaluation.main
