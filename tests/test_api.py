@@ -158,12 +158,10 @@ NAMES = {
     "setconv.presets": ["PAPER", "REFERENCE"],
     "setconv.records": [
         "FORMATS",
-        "Duplicates",
         "FeatureEncoder",
         "RecordReader",
         "RecordWriter",
         "feature_columns",
-        "find_duplicates",
         "find_label_column",
         "find_text_column",
         "labels_of",

@@ -78,9 +78,9 @@ def test_the_page_of_an_evaluation(setconv, noise, fitted_noise, prior, tmp_path
     mistakes = page_mistakes(page)
     assert mistakes
     for truth, taken, name in mistakes:
-        row = rows[int(name) - 1]
+        row = rows[int(name.removeprefix("row ")) - 1]
         assert (truth, taken) == (row["kind"], row["predicted_label"])
-    names = ",".join(name for _, _, name in mistakes)
+    names = ",".join(name.removeprefix("row ") for _, _, name in mistakes)
     expected = ["setconv", "explain", str(fitted_noise[1]), str(noise), "--rows", names]
     assert shlex.split(page_command(page)) == expected
 

@@ -247,9 +247,9 @@ def test_rows_have_the_names_that_are_given_and_a_command_explains_them(fitted, 
     )
     assert len(asked) == 10
     assert f"To look closer: explain --rows {','.join(map(str, asked))} 'a & b'" in page.text
-    shown = [text.split("· row ")[1] for text in page.of_class("verdicts")]
+    shown = [text.split(" · ")[-1] for text in page.of_class("verdicts")]
     assert shown == [names[row] for row in asked]
-    near = [re.search(r"training row: row (\S+) \(", text)[1] for text in page.of_class("near")]
+    near = [re.search(r"training row: (\S+) \(", text)[1] for text in page.of_class("near")]
     assert set(near) <= set(train_names)
     assert "numbered from 0" not in page.text
 

@@ -191,7 +191,7 @@ def note(sentences: Sequence[str]) -> None:
 
 def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
     """Say how many rows the two files share: figures on them are too good."""
-    from setconv.records import find_duplicates
+    from setconv.cli.duplicates import find_duplicates
 
     train = known.X
     if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts

@@ -1,4 +1,4 @@
-"""The rows that lie closest to a row, or to a representative, in the learned space."""
+"""The rows that lie closest to a row in the learned space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from setconv.errors import DataError, ParameterError
 from setconv.explain.rows import blocks, count_rows, take_rows
 from setconv.explain.scoring import Model
-from setconv.explain.space import Vectors, representative_directions, unit_blocks, unit_vectors
+from setconv.explain.space import Vectors, unit_blocks, unit_vectors
 
 _QUERIES = 4096  # at a time; the training rows are embedded once for each such block
 
@@ -63,15 +63,6 @@ def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
         np.concatenate([one.indices for one in found]),
         np.concatenate([one.similarities for one in found]),
     )
-
-
-def nearest_to_representatives(model: Model, train_X: Any, k: int = 5) -> Nearest:
-    """Find the rows closest to the representative of each class, in the order of ``classes_``.
-
-    With more than two classes a representative is compared in the head of its class alone, as in
-    prediction.
-    """
-    return _search(model, representative_directions(model), train_X, _checked(k, train_X))
 
 
 def _checked(k: int, train_X: Any) -> int:

@@ -15,7 +15,7 @@ Writing, whole or not at all::
         writer.write(table)
 
 `labels_of` makes labels of a column, `feature_columns` and `FeatureEncoder` make a matrix of the
-others, `find_duplicates` finds rows that two files share. Whatever cannot be read is a `DataError`
+others. Whatever cannot be read is a `DataError`
 that says where, with the line's number. It needs ``pip install 'setconv[cli]'``.
 """
 
@@ -27,7 +27,6 @@ with needed("setconv.records", "pyarrow", "cli"):
     import pyarrow  # noqa: F401 - only to see whether it is there
 
 from setconv.records.columns import find_label_column, find_text_column
-from setconv.records.duplicates import Duplicates, find_duplicates
 from setconv.records.features import FeatureEncoder
 from setconv.records.formats import FORMATS
 from setconv.records.identifiers import feature_columns
@@ -38,12 +37,10 @@ from setconv.records.writing import RecordWriter, open_writer
 
 __all__ = [
     "FORMATS",
-    "Duplicates",
     "FeatureEncoder",
     "RecordReader",
     "RecordWriter",
     "feature_columns",
-    "find_duplicates",
     "find_label_column",
     "find_text_column",
     "labels_of",

@@ -44,8 +44,9 @@ class Source:
         return take_rows(self.X, rows)
 
     def name(self, row: int) -> str:
-        """Return what the page calls a row."""
-        return str(row) if self.names is None else readable(self.names[row], 60)
+        """Return what the page calls a row: a number is that of a row, a name says it all."""
+        name = str(row) if self.names is None else readable(self.names[row], 60)
+        return f"row {name}" if name.isdecimal() else name
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from setconv.cli.duplicates import Duplicates, find_duplicates
 from setconv.copies import text_keys
 from setconv.errors import DataError
-from setconv.records import Duplicates, find_duplicates
 
 
 def test_texts_that_are_in_both_are_counted_with_their_rows():
