@@ -320,10 +320,14 @@ def test_new_rows_leave_a_report_that_says_it_is_older(update, tmp_path):
     assert_honest(clf.oof_report_, y, judged={0, 1})
     assert clf.oof_report_[1] == before[1]
     clf.save(tmp_path / "model")
-    for report in (clf.oof_report_, load(tmp_path / "model").set_objective("f1").oof_report_):
+    loaded = load(tmp_path / "model")
+    for report in (clf.oof_report_, loaded.set_objective("f1").oof_report_):
         (note,) = report.notes
-        assert update in note
-        assert " 70 rows" in note
+        assert f"{update} (70 rows)" in note
+    for _ in range(3):  # said once, however many batches come
+        loaded.partial_fit(X[70:80], y[70:80])
+    (note,) = loaded.oof_report_.notes
+    assert f"partial_fit ({100 if update == 'partial_fit' else 30} rows)" in note
 
 
 class Interrupt(Callback):

@@ -43,6 +43,8 @@ class Judgement:
         Classes without figures, and why.
     notes : tuple of str
         What to know about the rows of the report.
+    updates : mapping of str to int
+        Methods that have changed the model since, and with how many rows.
     """
 
     rule: DecisionRule
@@ -52,6 +54,7 @@ class Judgement:
     rows: NDArray[np.int64] | None = None
     unjudged: Mapping[Any, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    updates: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def folds(self) -> NDArray[np.int64]:
@@ -102,10 +105,16 @@ class Judgement:
         """Return the judgement after the rule was moved; the report follows it."""
         return replace(self, rule=rule).reported()
 
-    def noting(self, note: str) -> Judgement:
-        """Return the judgement with one thing more to know about its report."""
-        found = replace(self, notes=(*self.notes, note))
-        return replace(found, report=replace(self.report, notes=found.notes))
+    def updated(self, updates: Mapping[str, int]) -> Judgement:
+        """Return the judgement after new rows have changed the model; its report says so."""
+        found = replace(self, updates=updates)
+        return replace(found, report=replace(self.report, notes=found._all_notes()))
+
+    def _all_notes(self) -> tuple[str, ...]:
+        if not self.updates:
+            return self.notes
+        named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
+        return (*self.notes, f"The figures are of the model before {named}.")
 
     def reported(self) -> Judgement:
         """Return the judgement with its report, which is cross-fitted: no rule judges itself."""
@@ -127,7 +136,9 @@ class Judgement:
         prior = None
         if rule.prior is not None:
             prior = dict(zip(rule.classes, rule.prior.tolist(), strict=True))
-        measured = replace(measured, weighted=self.is_weighted, prior=prior, notes=self.notes)
+        measured = replace(
+            measured, weighted=self.is_weighted, prior=prior, notes=self._all_notes()
+        )
         return replace(self, report=without_figures(measured, self.unjudged))
 
 

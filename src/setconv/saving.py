@@ -100,6 +100,8 @@ def describe(estimator: Any) -> SavedModel:
         "report": judgement.report.to_dict(),
         "report_source": judgement.source,
         "threshold_basis": judgement.basis,
+        "notes": list(judgement.notes),
+        "updates": dict(judgement.updates),
     }
     return SavedModel(type(estimator).__name__, config, tensors)
 
@@ -185,7 +187,16 @@ def _restore_judgement(
     n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
     if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
         raise ValueError("wrong: rows of the rule")
-    return Judgement(rule, report, source, left_out, rows, report.unjudged, report.notes)
+    return Judgement(
+        rule,
+        report,
+        source,
+        left_out,
+        rows,
+        report.unjudged,
+        tuple(map(str, config["notes"])),
+        {str(name): int(n) for name, n in config["updates"].items()},
+    )
 
 
 def _check_shapes(

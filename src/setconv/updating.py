@@ -99,9 +99,9 @@ class Updates:
             self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
             counted = self._count(codes, weights)
             self.class_counts_ += counted
-            self._judgement = self._judgement.noting(
-                f"The figures are of the model before partial_fit added {counted.sum():,} rows."
-            )
+            known = self._judgement.updates
+            rows_added = known.get("partial_fit", 0) + int(counted.sum())
+            self._judgement = self._judgement.updated({**known, "partial_fit": rows_added})
             self._publish()
             return self
         if isinstance(rows, StoredRows):
@@ -152,9 +152,6 @@ class Updates:
                 model.sums = earlier
                 raise
         self.class_counts_, self._weight_scales = counts, scales
-        self._judgement = self._judgement.noting(
-            f"The figures are of the model before post_train made its representatives of "
-            f"{counts.sum():,} rows."
-        )
+        self._judgement = self._judgement.updated({"post_train": int(counts.sum())})
         self._publish()
         return self
