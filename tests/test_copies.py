@@ -73,6 +73,8 @@ def test_texts_that_say_the_same_have_the_same_key():
     other = ["fire on main", "fire on main street!", "@jane", "@joe", "https://t.co/a", "#1", "1"]
     assert len(set(text_keys(same).tolist())) == 1
     assert len(set(text_keys(other + same[:1]).tolist())) == len(other) + 1
+    # Whatever texts they come with.
+    assert text_keys(other + same)[-1] == text_keys(same[:1])[0]
 
 
 # ------------------------------------------------------------------------------------------ ties

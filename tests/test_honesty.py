@@ -378,6 +378,19 @@ def test_training_rows_validate_nothing():
     assert_honest(mixed.report_, truth, judged={0, 1})
 
 
+def test_training_texts_validate_nothing():
+    rng = np.random.default_rng(0)
+    words = [f"w{n}" for n in range(50)]
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(120)]
+    y = np.arange(120) % 4 == 0
+    fresh = [" ".join(rng.choice(words, 6)) for _ in range(40)]
+    model = SetConvTextClassifier("tfidf", classifier(n_members=1, max_steps=10))
+    given = [text.upper() for text in texts[:60]] + fresh
+    labels = np.concatenate([y[:60], np.arange(40) % 4 == 0])
+    model.fit(texts, y, X_val=given, y_val=labels)
+    assert model.report_.confusion.sum() == len(fresh)
+
+
 def test_a_model_that_has_seen_every_row_has_no_figures():
     X, y = noise()
     clf = classifier(n_members=1, max_steps=300).fit(X, y)

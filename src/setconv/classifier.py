@@ -508,6 +508,8 @@ def _validation(
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
     codes = targets.encode_known_labels(labels, classes, "y_val")
     weights = np.ones(len(codes))
-    if not ties.natural:
-        weights[np.isin(row_keys(rows) if keys is None else keys, train_keys)] = 0
-    return Rows(rows, codes, weights)
+    if ties.natural:
+        return Rows(rows, codes, weights)
+    keys = row_keys(rows) if keys is None else keys
+    weights[np.isin(keys, train_keys)] = 0
+    return Rows(rows, codes, weights, units=np.unique(keys, return_inverse=True)[1])

@@ -6,6 +6,7 @@ the rows of a group are. All of it is linear in the rows, wherever they lie.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -82,14 +83,13 @@ def text_keys(texts: Sequence[str]) -> Keys:
     Case, white space, links and mentions make no difference, but for a text that has no word
     beside them.
     """
-    numbers: dict[str, int] = {}
-    found = np.empty(len(texts), dtype=np.uint64)
-    for place, text in enumerate(texts):
+    found = bytearray()
+    for text in texts:
         plain = text.casefold()
         bare = _MENTION.sub(" ", _LINK.sub(" ", plain))
         said = " ".join((bare if _WORD.search(bare) else plain).split())
-        found[place] = numbers.setdefault(said, len(numbers))
-    return found
+        found += hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return np.frombuffer(found, dtype=np.uint64)
 
 
 def tie_copies(
