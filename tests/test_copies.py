@@ -97,7 +97,7 @@ def components(links):
 @FEW
 @given(
     st.lists(
-        st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 1)), min_size=2, max_size=12
+        st.tuples(st.integers(0, 8), st.integers(0, 6), st.integers(0, 1)), min_size=2, max_size=14
     )
 )
 def test_groups_that_share_copies_are_joined(rows):
@@ -105,7 +105,11 @@ def test_groups_that_share_copies_are_joined(rows):
     assume(len(set(kinds.tolist())) > 1)
     X = np.random.default_rng(0).normal(size=(7, 5))[kinds]
     ties = tie_copies(row_keys(X), X, codes, groups)
-    assert order(ties.units.tolist()) == order(components([groups.tolist(), kinds.tolist()]))
+    expected = components([groups.tolist(), kinds.tolist()])
+    if max(np.bincount(expected)) > max(*np.bincount(groups), len(groups) / 4):
+        expected = groups.tolist()  # too large a part would hang together
+        assert order(ties.crossing.tolist()) == order(kinds.tolist())
+    assert order(ties.units.tolist()) == order(expected)
     assert ties.n_copies == len(kinds) - len(set(kinds.tolist()))
     counts = np.bincount(kinds)[kinds]
     shares = np.ones(len(kinds)) if ties.shares is None else ties.shares
@@ -115,7 +119,7 @@ def test_groups_that_share_copies_are_joined(rows):
 def test_without_groups_and_copies_every_row_stands_alone():
     X = np.random.default_rng(0).normal(size=(30, 2))
     codes = np.arange(30) % 2
-    assert tie_copies(row_keys(X), X, codes, None) == (None, None, 0, False)
+    assert tie_copies(row_keys(X), X, codes, None) == (None, None, None, 0, False)
 
 
 @pytest.mark.parametrize("n_members", [2, 5, 10])

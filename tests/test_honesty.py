@@ -212,6 +212,18 @@ def test_copies_do_not_cross_the_folds_of_any_rows(shape, tmp_path, monkeypatch)
     assert_honest(clf.report_, y, copies, judged=judged)
 
 
+def test_a_row_that_every_group_has_does_not_keep_the_others_from_being_judged():
+    X, y = noise((240, 60))
+    groups = np.arange(300) % 50
+    # The same greeting in every group, of the rare class in all of them.
+    X, y = np.concatenate([X, np.repeat(X[:1], 50, axis=0)]), np.append(y, [1] * 50)
+    groups = np.append(groups, np.arange(50))
+    clf = classifier().fit(X, y, groups=groups)
+    found = clf.predict_out_of_fold()
+    assert np.array_equal(found.rows, np.arange(1, 300))
+    assert_honest(clf.oof_report_, y[1:300], judged={0, 1})
+
+
 def test_copies_of_texts_do_not_cross_the_folds():
     rng = np.random.default_rng(0)
     words = [f"w{n}" for n in range(200)]

@@ -118,9 +118,21 @@ class Bench:
         """
         raw = self.model.member_scores(self.train.features, self._parameters.batch_size)
         self.model.align(raw)
-        rows = np.flatnonzero(self.left_out.any(axis=0))
-        left_out = self.left_out[:, rows]
+        left_out = self._wholly_left_out()
+        rows = np.flatnonzero(left_out.any(axis=0))
+        left_out = left_out[:, rows]
         return OutOfFold(self.model.average(raw[rows], left_out), rows, left_out)
+
+    def _wholly_left_out(self) -> NDArray[np.bool_]:
+        """Return which rows each member has seen neither themselves nor in a copy."""
+        copies = self.train.crossing
+        if copies is None:
+            return self.left_out
+        wholly = self.left_out.copy()
+        for member in wholly:
+            learned = np.bincount(copies, weights=~member) > 0
+            member &= ~learned[copies]
+        return wholly
 
     def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
         rng = np.random.default_rng([self._seed, draw])

@@ -402,7 +402,8 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         ties = tie_copies(keys, rows, codes, groups)
         scales = weight_scales(weights, codes, len(classes))
         weights = weights * scales[codes]
-        train = Rows(rows, codes, weights, groups, ties.units, ties.shares, numbers)
+        tied = (ties.units, ties.shares, ties.crossing)
+        train = Rows(rows, codes, weights, groups, *tied, numbers)
         held_out = None
         if validation is not None:
             held_out = _validation(*validation, classes, keys, ties)

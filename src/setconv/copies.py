@@ -27,6 +27,8 @@ _SHIFT = np.uint64(29)
 _SAMPLE = 4096
 _FEW_VALUES = 10
 _FEW_ROWS = 30
+# A unit of a larger share of the rows would leave a member with too few to learn from.
+_LARGEST_UNIT = 1 / 4
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+")
 _MENTION = re.compile(r"@\w+")
@@ -43,14 +45,18 @@ class Ties(NamedTuple):
     shares : float64 array of shape (n_rows,), or None
         One over the number of copies that a row has, itself among them; None: all 1. What is
         learned without labels counts copies once: copied classes would else show in it.
+    crossing : int64 array of shape (n_rows,), or None
+        Equal for copies that were not tied, for else all groups would hang together: a row is then
+        judged only by members that left all of its copies out.
     n_copies : int
-        Rows that are copies of others and were tied to them.
+        Rows that are copies of others.
     natural : bool
         Whether rows are alike because there are few different ones, and were not tied.
     """
 
     units: NDArray[np.int64] | None
     shares: NDArray[np.float64] | None = None
+    crossing: NDArray[np.int64] | None = None
     n_copies: int = 0
     natural: bool = False
 
@@ -59,7 +65,10 @@ class Ties(NamedTuple):
         """What a report on the rows is to say."""
         if not self.n_copies:
             return ()
-        return (f"{self.n_copies:,} rows are copies of others, and were left out together.",)
+        said = f"{self.n_copies:,} rows are copies of others"
+        if self.crossing is None:
+            return (f"{said}, and were left out together.",)
+        return (f"{said}; they are judged where no copy in another group was learned from.",)
 
 
 def row_keys(rows: Matrix) -> Keys:
@@ -97,6 +106,9 @@ def tie_copies(
 ) -> Ties:
     """Say which rows stay together: groups, copies, and groups that share copies.
 
+    Where one such unit would have more than a quarter of the rows, because many groups share a row
+    that is common, groups stay as they are and copies across them are not judged.
+
     Rows of few discrete values are alike by nature, and a new row will be like one of them too.
     Such rows are dealt as any others where tying them would leave a class with too few units.
 
@@ -118,7 +130,12 @@ def tie_copies(
     units = copies if numbers is None else _joined(numbers, copies)
     if _alike_by_nature(rows, first, copies, units, codes):
         return Ties(numbers, natural=True)
-    return Ties(units, 1 / counts[copies], n_copies)
+    shares, crossing = 1 / counts[copies], None
+    if numbers is not None:
+        largest = max(np.bincount(numbers).max(), _LARGEST_UNIT * len(keys))
+        if np.bincount(units).max() > largest:
+            units, crossing = numbers, copies
+    return Ties(units, shares, crossing, n_copies)
 
 
 def _alike_by_nature(

@@ -252,6 +252,8 @@ def _never_left_out(
             why = "all its rows are in one group"
         elif units is not None and len(np.unique(units)) == 1:
             why = "all its rows are copies of one, or in groups that share copies"
+        elif train.crossing is not None:
+            why = "its rows have copies in other groups"
         else:
             why = "its rows are in groups that no member could leave out"
         found[labels[code]] = why

@@ -34,6 +34,8 @@ class Rows:
         Rows of equal numbers stay on one side of a split: groups and copies.
     shares : float64 array of shape (n_rows,), optional
         One over the number of copies of a row.
+    crossing : int64 array of shape (n_rows,), optional
+        Equal for copies that need not be on one side: see `setconv.copies.Ties`.
     numbers : int64 array of shape (n_rows,), optional
         Which of the rows that the user gave these are; None: all of them, in their order.
     """
@@ -44,6 +46,7 @@ class Rows:
     groups: NDArray[Any] | None = None
     units: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
+    crossing: NDArray[np.int64] | None = None
     numbers: NDArray[np.int64] | None = None
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
@@ -55,6 +58,7 @@ class Rows:
             None if self.groups is None else self.groups[chosen],
             None if self.units is None else self.units[chosen],
             None if self.shares is None else self.shares[chosen],
+            None if self.crossing is None else self.crossing[chosen],
             chosen if self.numbers is None else self.numbers[chosen],
         )
 
