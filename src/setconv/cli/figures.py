@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,33 +38,27 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
     """
     import numpy as np
 
+    from setconv.decisions.prior import weights_to_prior
     from setconv.metrics import report
 
-    weights, prior = None, None
-    notes: tuple[str, ...] = ()
-    if model.prior_ is not None:
-        prior = dict(zip(model.classes_.tolist(), model.prior_.tolist(), strict=True))
-        labels = y.tolist()
-        counts = Counter(labels)
-        each = {c: share * len(y) / counts[c] for c, share in prior.items() if counts[c]}
-        # A label that the model does not know is refused by the report.
-        weights = np.array([each.get(label, 1.0) for label in labels])
-        notes = tuple(
-            f"There is no row of {c!r}, so the figures lack its share of {share:.4g}."
-            for c, share in prior.items()
-            if c not in each
-        )
-    found = replace(found, weights=weights)
-    measured = report(
-        y,
-        found.labels,
-        found.scores,
-        probabilities=found.probabilities,
-        classes=model.classes_,
-        sample_weight=weights,
+    classes = model.classes_.tolist()
+    given = (y, found.labels, found.scores)
+    known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
+    measured = report(*given, **known)  # refuses labels that the model does not know
+    if model.prior_ is None:
+        return found, measured
+    codes = np.array([classes.index(label) for label in y.tolist()])
+    weights = weights_to_prior(codes, model.prior_)
+    measured = report(*given, **known, sample_weight=weights)
+    prior = dict(zip(classes, model.prior_.tolist(), strict=True))
+    notes = tuple(
+        f"There is no row of {label!r}, so the figures lack its share of {share:.4g}."
+        for label, share in prior.items()
+        if not measured[label].n_rows
     )
     # The weights are of classes, and the prevalence says so; no row has one of its own.
-    return found, replace(measured, weighted=False, prior=prior, notes=notes)
+    measured = replace(measured, weighted=False, prior=prior, notes=notes)
+    return replace(found, weights=weights), measured
 
 
 def by_class(classes: Any, values: Any) -> dict[str, Any] | None:

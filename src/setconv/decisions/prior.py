@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setconv.decisions.cuts import Floats
 from setconv.errors import ParameterError
@@ -51,6 +52,12 @@ def parse_prior(prior: Any, classes: Any, positive: int | None = None) -> Floats
             f"(they are {shares.tolist()})."
         )
     return np.asarray(shares / shares.sum())
+
+
+def weights_to_prior(codes: NDArray[np.int64], prior: Floats) -> Floats:
+    """Return weights of rows that give the classes these shares, and 1 on average."""
+    counts = np.bincount(codes, minlength=len(prior))
+    return np.asarray((prior * len(codes) / np.maximum(counts, 1))[codes])
 
 
 def _with_rest(share: Any, positive: int) -> Any:

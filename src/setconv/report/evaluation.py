@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setconv.decisions.prior import weights_to_prior
 from setconv.errors import DataError, LabelError
 from setconv.explain.rows import count_rows
 from setconv.explain.scoring import by_class, plain_classes
@@ -142,7 +143,7 @@ def evaluate(
         scores=by_class(np.asarray(found.scores, dtype=np.float64)),
         values=by_class(np.asarray(found.decision_values, dtype=np.float64)),
         probabilities=np.asarray(found.probabilities, dtype=np.float64),
-        weights=_weights(found.weights, prior, truth, counts),
+        weights=_weights(found.weights, prior, truth),
         counts=counts,
         train_counts=train_counts,
         minority=minority_classes(counts if train_counts is None else train_counts),
@@ -167,17 +168,15 @@ def _check_rows(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> No
         )
 
 
-def _weights(given: Floats | None, prior: Floats | None, truth: Codes, counts: Codes) -> Floats:
+def _weights(given: Floats | None, prior: Floats | None, truth: Codes) -> Floats:
     """Return what each row counts: as given, or so that classes have the prevalence that was set.
 
     The mean is 1.
     """
     if given is None and prior is None:
         return np.ones(len(truth))
-    if given is None:
-        given = (np.asarray(prior) / np.maximum(counts, 1))[truth]
-    weights = np.asarray(given, dtype=np.float64)
-    return np.asarray(weights / weights.mean())
+    weights = weights_to_prior(truth, np.asarray(prior)) if given is None else np.asarray(given)
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
 def minority_classes(counts: Codes) -> tuple[int, ...]:
