@@ -189,8 +189,8 @@ def judge(
     if kept.source != "none" and kept.unjudged:
         named = ", ".join(f"{label!r} ({why})" for label, why in kept.unjudged.items())
         warnings.warn(
-            f"Classes that cannot be judged, and have no figures: {named}. What thresholds rest on: "
-            f"{found.basis}. Give rows that differ, or more groups.",
+            f"Classes that cannot be judged, and have no figures: {named}. What thresholds rest "
+            f"on: {found.basis}. Give rows that differ, or more groups.",
             UserWarning,
             stacklevel=2,
         )
