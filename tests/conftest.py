@@ -11,9 +11,14 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from sklearn.datasets import make_classification
 
 from setconv import SetConvClassifier
+
+# The same examples in every run: no test depends on chance.
+settings.register_profile("derandomised", derandomize=True)
+settings.load_profile("derandomised")
 
 # Two test processes on two cores: more threads would only fight.
 torch.set_num_threads(1)

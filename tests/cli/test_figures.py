@@ -128,7 +128,7 @@ def test_what_cannot_be_judged_is_said_below_the_figures(setconv, tmp_path):
     said = "'b' is not judged: all its rows are in one group."
     assert said in done.out.splitlines()
     assert said in setconv("inspect", tmp_path / "model").out.splitlines()
-    assert "cannot be judged on every class: 'b'" in done.err
+    assert "'b' (all its rows are in one group)" in done.err
     assert ".py" not in done.err
 
 

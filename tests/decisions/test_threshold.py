@@ -24,7 +24,8 @@ def measure(kind, truth, guess, weights=None, positive=1, powers=HALF):
         return float(np.prod(recalls**powers))
     if kind == "f1":
         return f1_score(truth, guess, pos_label=positive, sample_weight=weights, zero_division=0)
-    return matthews_corrcoef(truth, guess, sample_weight=weights)
+    # One class alone has no correlation; rounding can make it nan instead of 0.
+    return float(np.nan_to_num(matthews_corrcoef(truth, guess, sample_weight=weights)))
 
 
 def best_by_brute_force(kind, scores, truth, **kwargs):
