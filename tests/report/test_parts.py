@@ -108,18 +108,32 @@ def test_ties_are_alarms_of_the_class_that_was_decided_for(c):
 # ---------------------------------------------------------------------------------------- curves
 
 
-def test_thinned_curves_keep_their_area_and_ends():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thinned_curves_keep_their_area_and_ends(weighted):
     evaluation = random_evaluation(20_000)
     is_class, scores = evaluation.truth == 1, evaluation.scores[:, 1]
     weights = evaluation.weights
+    if weighted:  # other weights within a class, and another prevalence
+        rng = np.random.default_rng(0)
+        weights = rng.choice([0.2, 1.0, 5.0], len(scores)) * np.where(is_class, 0.1, 1.0)
     curve = curves.roc(is_class, scores, weights)
     assert len(curve.x) <= 302
-    assert (curve.x[0], curve.y[0], curve.x[-1], curve.y[-1]) == (0, 0, 1, 1)
-    assert auc(curve.x, curve.y) == pytest.approx(roc_auc_score(is_class, scores), abs=2e-3)
+    assert (curve.x[0], curve.y[0]) == (0, 0)
+    assert (curve.x[-1], curve.y[-1]) == (pytest.approx(1), pytest.approx(1))
+    expected = roc_auc_score(is_class, scores, sample_weight=weights)
+    assert auc(curve.x, curve.y) == pytest.approx(expected, abs=2e-3)
     pr = curves.precision_recall(is_class, scores, weights)
     assert len(pr.x) <= 302
-    assert pr.x[-1] == 1
+    assert pr.x[-1] == pytest.approx(1)
     assert (np.diff(pr.x) >= 0).all()
+    # The last point finds all: its precision is the share of the class, by weight.
+    assert pr.y[-1] == pytest.approx(weights[is_class].sum() / weights.sum())
+    # Each point is that of a threshold.
+    order = np.argsort(-scores, kind="stable")
+    found, alarms = np.cumsum((weights * is_class)[order]), np.cumsum(weights[order])
+    thresholds = np.stack([found / found[-1], found / alarms], axis=1)
+    for point in zip(pr.x, pr.y, strict=True):
+        assert np.abs(thresholds - point).max(axis=1).min() < 1e-9
 
 
 def test_reliability_counts_every_row_once():
