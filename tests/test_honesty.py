@@ -272,6 +272,21 @@ def test_noise_of_few_values_with_copies_stays_noise():
     assert_honest(classifier().fit(X, y).oof_report_, y, kinds, judged={0, 1})
 
 
+def test_what_is_learned_without_labels_counts_copies_once():
+    X, y = noise()
+    tiled = np.concatenate([np.arange(300), *[np.flatnonzero(y == 1)] * 20])
+    one, many = (classifier(max_steps=0).fit(X[r], y[r])._model for r in (np.arange(300), tiled))
+    for number in (0, 1):  # weighted quantiles, of the third, lie a little beside plain ones
+        np.testing.assert_allclose(
+            many.scaler.views[number](X), one.scaler.views[number](X), atol=1e-5
+        )
+    # A class that is copied would else have the longer rows after the projection.
+    rows = sparse.random(300, 700, 0.05, format="csr", random_state=0, dtype=np.float64)
+    front = classifier(max_steps=0).fit(rows[tiled], y[tiled])._model.front
+    lengths = np.square(front(rows)).sum(axis=1)
+    assert lengths[y == 1].mean() < 1.2 * lengths[y == 0].mean()
+
+
 def test_copies_are_counted_once_in_the_report():
     X, y, _ = copied("minority tiled", *noise())
     report = classifier(max_steps=20).fit(X, y).oof_report_

@@ -47,17 +47,19 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
     measured = report(*given, **known)  # refuses labels that the model does not know
     if model.prior_ is None:
         return found, measured
+    missing = [label for label in classes if not measured[label].n_rows]
+    if missing:
+        note = (
+            f"There is no row of {', '.join(map(repr, missing))}, so the figures are for the "
+            "prevalence of the file, not for the one that was set."
+        )
+        return found, replace(measured, notes=(note,))
     codes = np.array([classes.index(label) for label in y.tolist()])
     weights = weights_to_prior(codes, model.prior_)
     measured = report(*given, **known, sample_weight=weights)
     prior = dict(zip(classes, model.prior_.tolist(), strict=True))
-    notes = tuple(
-        f"There is no row of {label!r}, so the figures lack its share of {share:.4g}."
-        for label, share in prior.items()
-        if not measured[label].n_rows
-    )
     # The weights are of classes, and the prevalence says so; no row has one of its own.
-    measured = replace(measured, weighted=False, prior=prior, notes=notes)
+    measured = replace(measured, weighted=False, prior=prior)
     return replace(found, weights=weights), measured
 
 

@@ -47,6 +47,9 @@ class Evaluation:
         The minority classes, the rarest first; never empty.
     prior : float64 array of shape (n_classes,) or None
         The prevalence that was set for the model, to which rows are weighted.
+    own_prevalence : bool
+        Whether a prevalence was set but rows of a class are missing, so that they cannot be
+        weighted to it.
     left_out : bool array of shape (n_members, n_rows) or None
         Of training rows: the members that a row was kept from, which judge it.
     """
@@ -65,6 +68,7 @@ class Evaluation:
     train_counts: Codes | None
     minority: tuple[int, ...]
     prior: Floats | None = None
+    own_prevalence: bool = False
     left_out: Flags | None = None
 
     @property
@@ -133,6 +137,8 @@ def evaluate(
     known = getattr(model, "class_counts_", None)
     train_counts = None if known is None else np.asarray(known, dtype=np.int64)
     prior = getattr(model, "prior_", None)
+    own_prevalence = prior is not None and not out_of_fold and not counts.all()
+    prior = None if own_prevalence else prior
     return Evaluation(
         labels=labels,
         names=tuple(readable(label, 40) for label in labels),
@@ -148,6 +154,7 @@ def evaluate(
         train_counts=train_counts,
         minority=minority_classes(counts if train_counts is None else train_counts),
         prior=prior,
+        own_prevalence=own_prevalence,
         left_out=found.left_out,
     )
 

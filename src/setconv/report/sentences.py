@@ -69,9 +69,10 @@ def cautions(evaluation: Evaluation, remarks: Sequence[str]) -> list[str]:
         said.append(
             f"No row is {names}: figures that need such rows are undefined and shown as n/a."
         )
-        if evaluation.prior is not None:
-            lost = per_cent(float(evaluation.prior[missing].sum()))
-            said.append(f"Where the model is used, {lost} are: the figures lack that part.")
+        if evaluation.own_prevalence:
+            said.append(
+                "So the figures are for the prevalence of these rows, not for the one that was set."
+            )
     few = [
         f"{quoted(evaluation.names[c])} ({count(evaluation.counts[c])})"
         for c in range(len(evaluation.names))
