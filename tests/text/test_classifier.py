@@ -1,9 +1,7 @@
 """SetConvTextClassifier: encoder and classifier in one, saved as one folder."""
 
 import json
-import shutil
 
-import huggingface_hub
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -130,71 +128,3 @@ def test_a_damaged_description_of_the_encoder_is_a_model_file_error(model, tmp_p
     path.write_text(json.dumps(config))
     with pytest.raises(ModelFileError, match="encoder"):
         setconv.load(tmp_path / "model")
-
-
-# ------------------------------------------------------------------------------------- the hub
-
-
-class StandIn:
-    """A hub in a folder."""
-
-    def __init__(self, root):
-        self.root = root
-        self.calls = []
-
-    def api(self, token=None):
-        self.calls.append(("token", token))
-        return self
-
-    def create_repo(self, repo_id, private=None, exist_ok=False):
-        self.calls.append(("create_repo", repo_id, private, exist_ok))
-        return type("Repo", (), {"repo_id": f"someone/{repo_id}"})
-
-    def upload_folder(self, repo_id, folder_path, revision, commit_message):
-        shutil.copytree(folder_path, self.root / repo_id)
-        self.calls.append(("upload_folder", repo_id, revision, commit_message))
-        return type("Commit", (), {"commit_url": f"hub:{repo_id}/commit/1"})
-
-    def snapshot_download(self, name, **where):
-        self.calls.append(("snapshot_download", name, where["revision"]))
-        if not (self.root / name).is_dir():
-            raise OSError("no such repository")
-        return str(self.root / name)
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    hub = StandIn(tmp_path / "hub")
-    monkeypatch.setattr(huggingface_hub, "HfApi", hub.api)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", hub.snapshot_download)
-    return hub
-
-
-def test_a_model_goes_to_the_hub_and_comes_back(model, hub):
-    address = model.push_to_hub("reviews", private=True, token="secret")
-    assert address == "hub:someone/reviews/commit/1"
-    assert ("create_repo", "reviews", True, True) in hub.calls
-    again = SetConvTextClassifier.from_pretrained("someone/reviews", revision="v1")
-    assert ("snapshot_download", "someone/reviews", "v1") in hub.calls
-    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
-
-
-def test_save_pretrained_writes_a_folder_that_from_pretrained_reads(model, tmp_path, hub):
-    model.save_pretrained(tmp_path / "here")
-    again = SetConvTextClassifier.from_pretrained(tmp_path / "here")
-    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
-    assert hub.calls == []
-    model.save_pretrained(tmp_path / "there", push_to_hub=True)
-    assert hub.calls[-1][1] == "someone/there"
-
-
-@pytest.mark.usefixtures("hub")
-def test_a_name_that_the_hub_does_not_know_is_a_clear_error():
-    with pytest.raises(ModelFileError, match="someone/nothing is not a folder"):
-        SetConvTextClassifier.from_pretrained("someone/nothing")
-
-
-def test_a_folder_of_another_kind_is_refused(model, tmp_path):
-    model.classifier_.save(tmp_path / "rows")
-    with pytest.raises(ModelFileError, match=r"setconv\.load"):
-        SetConvTextClassifier.from_pretrained(tmp_path / "rows")

@@ -18,7 +18,6 @@ from setconv.errors import ParameterError
 from setconv.persistence import SavedModel
 from setconv.saving import save
 from setconv.text.encoder import TextEncoder
-from setconv.text.hub import HubMixin
 from setconv.text.models import copy_model_files
 from setconv.text.texts import check_texts
 from setconv.text.tfidf import TfidfEncoder
@@ -46,7 +45,7 @@ class FunctionEncoder(TransformerMixin, BaseEstimator):
         return np.asarray(self.function(X))
 
 
-class SetConvTextClassifier(HubMixin, EncodedClassifier):
+class SetConvTextClassifier(EncodedClassifier):
     """Classify texts when the class that matters is rare.
 
     Texts come as a list of strings, a numpy array, or a pandas, polars or Arrow column. They are
