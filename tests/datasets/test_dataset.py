@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.datasets.dataset import Dataset
-from setconv.datasets.distribution import distribution_table
 from setconv.datasets.problems import SHOWN, ProblemLog, Problems
 from setconv.datasets.quotas import proportional_quotas
 from setconv.errors import DataError, LabelError, ParameterError
@@ -27,29 +26,6 @@ def test_classes_counts_and_ratio_are_those_of_the_labels():
     assert dataset.classes.tolist() == ["a", "b"]
     assert dataset.class_counts == {"a": 12, "b": 3}
     assert dataset.imbalance_ratio == 4
-
-
-def test_the_distribution_is_a_table_with_the_largest_class_first():
-    assert made(7, 1234).distribution().splitlines() == [
-        "toy: 1241 rows, 2 classes, IR 176.29",
-        "class   rows  share",
-        "b      1,234  99.4%",
-        "a          7   0.6%",
-    ]
-
-
-def test_several_data_sets_stand_in_one_table_as_in_the_paper():
-    table = distribution_table([made(72039, 7389, name="Books"), made(390, 204, 153, name="City")])
-    assert table.splitlines() == [
-        "data set       a      b    c    IR",
-        "Books     72,039  7,389    -  9.75",
-        "City         390    204  153  2.55",
-    ]
-
-
-def test_a_table_of_no_data_sets_is_refused():
-    with pytest.raises(ParameterError, match="at least one"):
-        distribution_table([])
 
 
 def test_it_shows_itself_on_one_line():
@@ -86,11 +62,6 @@ def test_features_are_taken_by_row():
     dataset = made(1, 2, texts=None, features=np.arange(6).reshape(3, 2), feature_names=["p", "q"])
     assert dataset.take([2, 1]).features.tolist() == [[4, 5], [2, 3]]
     assert dataset.take([2]).feature_names == ["p", "q"]
-
-
-def test_a_mask_of_another_length_is_refused():
-    with pytest.raises(ParameterError, match="one for each row"):
-        made(1, 2).take([True, False])
 
 
 def test_one_class_or_several_against_the_rest():
@@ -157,38 +128,6 @@ def test_a_size_that_cannot_be_drawn_is_refused(size):
 def test_all_rows_are_the_quotas_of_the_full_size():
     counts = np.array([7, 1, 90])
     assert proportional_quotas(counts, 98).tolist() == [7, 1, 90]
-
-
-@given(
-    st.lists(st.integers(2, 300), min_size=2, max_size=5),
-    st.floats(1, 300),
-)
-def test_a_ratio_is_reached_by_leaving_rows_out(counts, ratio):
-    dataset = made(*counts)
-    if ratio > max(counts):
-        with pytest.raises(ParameterError, match="rows of the largest"):
-            dataset.with_imbalance(ratio)
-        return
-    changed = dataset.with_imbalance(ratio)
-    new = np.array(list(changed.class_counts.values()))
-    assert (new <= counts).all()
-    assert len(set(changed.texts)) == changed.n_rows
-    # Whole rows: the ratio is that of some size within half a row of the class that was cut.
-    if ratio > dataset.imbalance_ratio:
-        assert abs(new.min() - new.max() / ratio) <= 0.5
-    else:
-        assert abs(new.max() - new.min() * ratio) <= 0.5
-
-
-@pytest.mark.parametrize("ratio", [0.5, float("nan"), -3])
-def test_a_ratio_below_one_is_refused(ratio):
-    with pytest.raises(ParameterError, match="ratio="):
-        made(4, 2).with_imbalance(ratio)
-
-
-def test_a_single_class_has_no_ratio():
-    with pytest.raises(LabelError, match="single class"):
-        made(4).with_imbalance(2)
 
 
 def test_problems_are_counted_by_kind_and_the_first_are_named(caplog):

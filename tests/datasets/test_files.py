@@ -1,21 +1,16 @@
-"""Any file with named columns, and any folder of texts, as a data set."""
+"""Any file with named columns as a data set."""
 
 import csv
 import gzip
 import json
-import os
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import load_files
 
 from setconv.datasets.files import load_file
-from setconv.datasets.folders import load_folder
-from setconv.errors import DataError, LabelError, ParameterError
+from setconv.errors import DataError, ParameterError
 
 TEXTS = [f"the parcel number {i} came, late and wet" for i in range(30)]
 LABELS = ["good"] * 24 + ["bad"] * 6
@@ -202,92 +197,3 @@ def test_features_that_cannot_be_are_refused(tmp_path, given, error, message):
     path = write(tmp_path / "parcels.csv", table())
     with pytest.raises(error, match=message):
         load_file(path, label="late", **given)
-
-
-# ---------------------------------------------------------------------------------------- folders
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for name, texts in (("ham", ["hello there", "grüße"]), ("spam", ["buy now"])):
-        (tmp_path / name).mkdir()
-        for number, text in enumerate(texts):
-            (tmp_path / name / f"{number}.txt").write_text(text, encoding="utf-8")
-    return tmp_path
-
-
-def test_each_folder_is_a_class_and_each_file_a_text(folder):
-    found = load_folder(folder)
-    assert found.texts == ["hello there", "grüße", "buy now"]
-    assert found.labels.tolist() == ["ham", "ham", "spam"]
-    assert found.ids == ["ham/0.txt", "ham/1.txt", "spam/0.txt"]
-    assert found.name == folder.name
-    assert not found.problems
-
-
-texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(
-    lambda text: text.strip() and text[0] != "\ufeff"
-)
-
-
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(classes=st.lists(st.lists(texts, min_size=1, max_size=4), min_size=2, max_size=4))
-def test_a_folder_is_read_as_scikit_learn_reads_it(tmp_path_factory, classes):
-    folder = tmp_path_factory.mktemp("texts")
-    for label, inside in enumerate(classes):
-        (folder / f"class {label}").mkdir()
-        for number, text in enumerate(inside):
-            (folder / f"class {label}" / f"{number}.txt").write_bytes(text.encode())
-    found = load_folder(folder)
-    expected = load_files(folder, encoding="utf-8", shuffle=False)
-    assert found.texts == expected.data
-    assert found.labels.tolist() == [expected.target_names[one] for one in expected.target]
-
-
-def test_what_is_no_text_of_a_class_is_left_out_and_counted(folder, caplog):
-    (folder / "README").write_text("about")
-    (folder / ".DS_Store").write_bytes(b"\xff")
-    (folder / "ham" / ".hidden").write_bytes(b"\xff")
-    (folder / "ham" / "more").mkdir()
-    (folder / "spam" / "empty.txt").touch()
-    found = load_folder(folder)
-    assert found.n_rows == 3
-    assert {(one.kind, one.first) for one in found.problems.kinds} == {
-        ("a file beside the classes: left out", ("README",)),
-        ("a folder within a class: left out", ("ham/more",)),
-        ("no text: left out", ("spam/empty.txt",)),
-    }
-    assert "3 problems" in caplog.text
-
-
-def test_a_byte_order_mark_is_no_part_of_a_text(folder):
-    (folder / "spam" / "0.txt").write_bytes(b"\xef\xbb\xbfbuy now")
-    assert load_folder(folder).texts[-1] == "buy now"
-
-
-def test_a_file_in_another_encoding_is_named_with_the_byte(folder):
-    (folder / "spam" / "1.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(DataError, match=r"spam.1.txt is not utf-8: byte 4 .*encoding="):
-        load_folder(folder)
-    assert load_folder(folder, encoding="cp1252").texts[-1] == "café"
-    with pytest.raises(ParameterError, match="'utf-9' is unknown"):
-        load_folder(folder, encoding="utf-9")
-
-
-def test_a_folder_without_two_classes_is_refused(folder):
-    with pytest.raises(LabelError, match="no class with texts"):
-        load_folder(folder / "ham")
-    (folder / "spam" / "0.txt").unlink()
-    with pytest.raises(LabelError, match="only the class 'ham'"):
-        load_folder(folder)
-    with pytest.raises(DataError, match="is no folder"):
-        load_folder(folder / "nowhere")
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
-def test_a_file_without_permission_is_named(folder):
-    (folder / "spam" / "0.txt").chmod(0)
-    with pytest.raises(DataError, match=r"0.txt cannot be read: Permission denied"):
-        load_folder(folder)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setconv.datasets.problems import Problems
 from setconv.datasets.quotas import proportional_quotas
-from setconv.errors import DataError, LabelError, ParameterError
+from setconv.errors import DataError, LabelError
 from setconv.names import count_of, did_you_mean, listed
 
 Array = NDArray[Any]
@@ -88,25 +88,9 @@ class Dataset:
         counts = self.class_counts.values()
         return max(counts) / min(counts)
 
-    def distribution(self) -> str:
-        """Return the classes with their rows and shares as a small table, the largest first."""
-        counts = sorted(self.class_counts.items(), key=lambda one: -one[1])
-        lines = [("class", "rows", "share")]
-        lines += [(str(one), f"{n:,}", f"{n / self.n_rows:.1%}") for one, n in counts]
-        label, rows, share = (max(map(len, column)) for column in zip(*lines, strict=True))
-        table = [f"{a:<{label}}  {b:>{rows}}  {c:>{share}}" for a, b, c in lines]
-        return "\n".join([str(self), *table])
-
     def take(self, rows: ArrayLike) -> Dataset:
         """Return the chosen rows: row numbers, in their order, or a mask."""
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool:
-            if chosen.shape != (self.n_rows,):
-                raise ParameterError(
-                    f"A mask of shape {chosen.shape} for {self.n_rows} rows. Give one for each row."
-                )
-            chosen = np.flatnonzero(chosen)
-        chosen = chosen.astype(np.int64)
+        chosen = np.arange(self.n_rows)[np.asarray(rows)]
         return replace(
             self,
             texts=None if self.texts is None else [self.texts[row] for row in chosen],
@@ -134,11 +118,6 @@ class Dataset:
         wanted = self._known_classes(positive)
         label = "+".join(map(str, wanted))
         inside = np.isin(self.labels, np.asarray(wanted))
-        if inside.all():
-            raise LabelError(
-                f"{self.name}: {label} is all there is; nothing is left to be the other class. "
-                f"The classes are {self._listed_classes()}."
-            )
         return replace(
             self,
             name=name or f"{self.name}: {label}",
@@ -148,37 +127,13 @@ class Dataset:
 
     def subsample(self, size: int, seed: int = 0) -> Dataset:
         """Return so many rows drawn uniformly in each class; the classes keep their shares."""
-        _, codes, counts = self._coded()
-        return self._drawn(codes, proportional_quotas(counts, size), seed)
-
-    def with_imbalance(self, ratio: float, seed: int = 0) -> Dataset:
-        """Return rows whose largest class is ``ratio`` times the smallest, as near as rows allow.
-
-        If the ratio is to grow, rows of the smallest class are left out; if it is to fall, rows
-        of all classes that are too large. Nothing is repeated.
-
-        Parameters
-        ----------
-        ratio : float
-            At least 1.
-        seed : int, default=0
-            Which rows stay.
-        """
-        classes, codes, counts = self._coded()
-        if len(classes) < 2:
-            raise LabelError(f"{self.name} has a single class, {classes[0]}: there is no ratio.")
-        largest, smallest = int(counts.max()), int(counts.min())
-        if not 1 <= ratio <= largest:
-            raise ParameterError(
-                f"ratio={ratio!r}: give a number from 1 to {largest}, the rows of the largest "
-                f"class of {self.name}."
-            )
-        quotas = counts.copy()
-        if ratio > largest / smallest:
-            quotas[np.argmin(counts)] = round(largest / ratio)
-        else:
-            quotas = np.minimum(counts, round(smallest * ratio))
-        return self._drawn(codes, quotas, seed)
+        _, codes, counts = np.unique(self.labels, return_inverse=True, return_counts=True)
+        random = np.random.default_rng(seed)
+        chosen = [
+            random.choice(np.flatnonzero(codes == code), size=quota, replace=False)
+            for code, quota in enumerate(proportional_quotas(counts, size))
+        ]
+        return self.take(np.sort(np.concatenate(chosen)))
 
     def __str__(self) -> str:
         return (
@@ -197,20 +152,11 @@ class Dataset:
             if one not in known:
                 raise LabelError(
                     f"{self.name} has no class {one!r}.{did_you_mean(str(one), map(str, known))} "
-                    f"The classes are {self._listed_classes()}."
+                    f"The classes are {listed([*map(str, known)])}."
                 )
+        if len(wanted) == len(known):
+            raise LabelError(
+                f"{self.name}: {listed([*map(str, known)])} is all there is; nothing is left to be "
+                "the other class."
+            )
         return wanted
-
-    def _listed_classes(self) -> str:
-        return listed([str(one) for one in self.classes])
-
-    def _coded(self) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-        return np.unique(self.labels, return_inverse=True, return_counts=True)
-
-    def _drawn(self, codes: NDArray[np.int64], quotas: NDArray[np.int64], seed: int) -> Dataset:
-        random = np.random.default_rng(seed)
-        chosen = [
-            random.choice(np.flatnonzero(codes == code), size=quota, replace=False)
-            for code, quota in enumerate(quotas)
-        ]
-        return self.take(np.sort(np.concatenate(chosen)))

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from setconv.datasets.dataset import Dataset
-from setconv.datasets.left_out import report_left_out
+from setconv.datasets.problems import ProblemLog, Problems
 from setconv.errors import DataError, ParameterError
-from setconv.names import did_you_mean, listed
+from setconv.names import require_column
 from setconv.records import (
     FeatureEncoder,
-    RecordReader,
     feature_columns,
     find_label_column,
     find_text_column,
@@ -83,135 +81,103 @@ def load_file(
         median over all rows of the file.
     """
     path = Path(path)
-    with _parameters_for_options(), open_records(path, format=format, encoding=encoding) as reader:
-        columns = _find_columns(reader, text, label, features, group, id)
-        rows = reader.read()
-        used = _Usable(path.name, rows, columns)
-        labels = labels_of(used.rows[columns.label])
-    texts, matrix, names = None, None, None
-    if columns.text is not None:
-        texts = used.rows[columns.text].to_pylist()
-    else:
-        matrix, names = _matrix(used.rows, columns)
-    return Dataset(
-        name=name or path.name.split(".")[0],
-        texts=texts,
-        features=matrix,
-        labels=labels,
-        ids=None if id is None else used.words(id),
-        groups=None if group is None else np.array(used.words(group)),
-        feature_names=names,
-        provenance=f"{path}: {columns}.",
-        licence=licence,
-        problems=report_left_out(str(path), used.left_out),
-    )
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Which column is what; without a text column the rows are features."""
-
-    label: str
-    text: str | None
-    features: list[str] | None
-    others: list[str]
-
-    def __str__(self) -> str:
-        rows = "features" if self.text is None else f"texts from column {self.text!r}"
-        return f"{rows}, labels from column {self.label!r}"
-
-
-def _find_columns(
-    reader: RecordReader,
-    text: str | None,
-    label: str | None,
-    features: Sequence[str] | None,
-    group: str | None,
-    id: str | None,
-) -> _Columns:
     if text is not None and features is not None:
         raise ParameterError("text and features are both given: a data set has one or the other.")
     if isinstance(features, str):
         raise ParameterError(f"features={features!r}: give a list of columns.")
-    _require(reader, [("label", label), ("group", group), ("id", id)])
-    _require(reader, [("features", one) for one in features or ()])
-    others = [one for one in (group, id) if one is not None]
-    sample = reader.sample()
-    known = {label, *others} - {text}
-    if features is None:
-        candidates = sample.select([one for one in reader.columns if one not in known])
-        text = find_text_column(candidates if text is None else sample, text)
-    found = find_label_column(
-        sample, label, exclude=[*others, *(features or ()), *([] if text is None else [text])]
+    with _parameters_for_options(), open_records(path, format=format, encoding=encoding) as reader:
+        named = [("label", label), ("group", group), ("id", id)]
+        for parameter, column in named + [("features", one) for one in features or ()]:
+            if column is not None:
+                require_column(column, reader.columns, f"{parameter}=")
+        others = [one for one in (group, id) if one is not None]
+        text, label = _find_columns(reader.sample(), text, label, features, others)
+        rows = reader.read()
+        rows, numbers, problems = _usable(path, rows, text, label)
+        labels = labels_of(rows[label])
+    matrix, names = (None, None) if text is not None else _matrix(rows, features, [label, *others])
+    what = "features" if text is None else f"texts from column {text!r}"
+    return Dataset(
+        name=name or path.name.split(".")[0],
+        texts=None if text is None else rows[text].to_pylist(),
+        features=matrix,
+        labels=labels,
+        ids=None if id is None else _words(path, rows, numbers, id),
+        groups=None if group is None else np.array(_words(path, rows, numbers, group)),
+        feature_names=names,
+        provenance=f"{path}: {what}, labels from column {label!r}.",
+        licence=licence,
+        problems=problems,
     )
-    if found == text or found in (features or ()):
-        raise ParameterError(f"The column {found!r} cannot hold the labels and the rows as well.")
-    return _Columns(found, text, None if features is None else list(features), others)
 
 
-def _require(reader: RecordReader, given: list[tuple[str, str | None]]) -> None:
-    for parameter, column in given:
-        if column is not None and column not in reader.columns:
+def _find_columns(
+    sample: pa.Table,
+    text: str | None,
+    label: str | None,
+    features: Sequence[str] | None,
+    others: list[str],
+) -> tuple[str | None, str]:
+    """Return the columns of texts, if there is one, and of labels."""
+    if features is None:
+        taken = {label, *others} - {text}
+        free = sample.select([one for one in sample.column_names if one not in taken])
+        text = find_text_column(free if text is None else sample, text)
+    rows = [*(features or ()), *([] if text is None else [text])]
+    label = find_label_column(sample, label, exclude=[*others, *rows])
+    if label in rows:
+        raise ParameterError(f"The column {label!r} cannot hold the labels and the rows as well.")
+    return text, label
+
+
+def _usable(
+    path: Path, rows: pa.Table, text: str | None, label: str
+) -> tuple[pa.Table, NDArray[np.int64], Problems]:
+    """Return the rows that have a label and a text, their numbers, and what the others lack."""
+    labelled = labels_of(rows[label], drop=True)[1]
+    written = np.ones_like(labelled)
+    if text is not None:
+        column = rows[text]
+        if not is_text(plain(column).type):
             raise DataError(
-                f"{reader.name} has no column {column!r}.{did_you_mean(column, reader.columns)} "
-                f"The columns are {listed(reader.columns)}: give one of them with {parameter}=."
+                f"{path.name}: the column {text!r} holds {column.type}, not texts. Choose another "
+                "with text=, or give the columns of features."
             )
-
-
-class _Usable:
-    """The rows that have a label and a text, and which others there were."""
-
-    def __init__(self, file: str, rows: pa.Table, columns: _Columns) -> None:
-        self.file = file
-        labelled = labels_of(rows[columns.label], drop=True)[1]
-        written = np.ones(len(labelled), dtype=bool)
-        if columns.text is not None:
-            written = _has_text(file, rows[columns.text], columns.text)
-        kept = labelled & written
-        if not kept.any():
-            raise DataError(
-                f"None of the {len(kept)} rows of {file} can be used: each lacks a label (column "
-                f"{columns.label!r}) or a text. Check which columns are meant."
-            )
-        self.left_out = {
-            "no label: left out": self._places(~labelled),
-            "no text: left out": self._places(labelled & ~written),
-        }
-        self._numbers = np.flatnonzero(kept)
-        self.rows = rows.filter(pa.array(kept))
-
-    def words(self, column: str) -> list[str]:
-        """Return a column as strings; none may be missing."""
-        found = self.rows[column].to_pylist()
-        for number, value in zip(self._numbers, found, strict=True):
-            if value is None or value == "":
-                raise DataError(
-                    f"{self.file}, row {number + 1}: the column {column!r} is empty. Fill it in, "
-                    "or do without this column."
-                )
-        return [str(value) for value in found]
-
-    def _places(self, rows: NDArray[np.bool_]) -> list[str]:
-        return [f"{self.file}, row {row + 1}" for row in np.flatnonzero(rows)]
-
-
-def _has_text(file: str, column: pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    if not is_text(plain(column).type):
+        written = np.array([bool(one and one.strip()) for one in column.to_pylist()], dtype=bool)
+    kept = labelled & written
+    if not kept.any():
         raise DataError(
-            f"{file}: the column {name!r} holds {column.type}, not texts. Choose another with "
-            "text=, or give the columns of features."
+            f"None of the {len(kept)} rows of {path.name} can be used: each lacks a label (column "
+            f"{label!r}) or a text. Check which columns are meant."
         )
-    return np.array([bool(one and one.strip()) for one in column.to_pylist()], dtype=bool)
+    problems = ProblemLog()
+    for row in np.flatnonzero(~kept).tolist():
+        lacks = "text" if labelled[row] else "label"
+        problems.add(f"no {lacks}: left out", path.name, row + 1, "row")
+    return rows.filter(pa.array(kept)), np.flatnonzero(kept) + 1, problems.close(str(path))
 
 
-def _matrix(rows: pa.Table, columns: _Columns) -> tuple[NDArray[Any], list[str]]:
-    chosen = columns.features
+def _words(path: Path, rows: pa.Table, numbers: NDArray[np.int64], column: str) -> list[str]:
+    """Return a column as strings; none may be missing."""
+    found = rows[column].to_pylist()
+    for number, value in zip(numbers, found, strict=True):
+        if value is None or value == "":
+            raise DataError(
+                f"{path.name}, row {number}: the column {column!r} is empty. Fill it in, or do "
+                "without this column."
+            )
+    return [str(value) for value in found]
+
+
+def _matrix(
+    rows: pa.Table, features: Sequence[str] | None, exclude: list[str]
+) -> tuple[NDArray[Any], list[str]]:
     notes: list[str] = []
-    if chosen is None:
-        chosen, notes = feature_columns(rows, [columns.label, *columns.others])
-    if not chosen:
+    if features is None:
+        features, notes = feature_columns(rows, exclude)
+    if not features:
         raise DataError(f"No column is left for features. {' '.join(notes)}".strip())
-    encoder = FeatureEncoder().fit(rows.select(chosen))
+    encoder = FeatureEncoder().fit(rows.select(list(features)))
     for note in [*notes, *encoder.notes_]:
         logger.info("%s", note)
     return encoder.transform(rows), encoder.get_feature_names_out().tolist()

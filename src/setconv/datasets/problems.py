@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
+
+from setconv.names import count_of
 
 logger = logging.getLogger("setconv")
 
@@ -60,27 +63,23 @@ class ProblemLog:
     """Takes problems down while a file is read; its memory does not grow with the file."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counts = Counter[str]()
         self._first: dict[str, list[str]] = {}
 
     def add(self, kind: str, file: str, line: int, unit: str = "line") -> None:
         """Take down a problem of a line, or of another unit; ``kind`` is one of a few phrases."""
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        first = self._first.setdefault(kind, [])
-        if len(first) < SHOWN:
-            first.append(f"{file}, {unit} {line}")
-
-    def found(self) -> Problems:
-        """Return what was taken down."""
-        order = sorted(self._counts, key=lambda kind: -self._counts[kind])
-        return Problems(
-            tuple(Problem(one, self._counts[one], tuple(self._first[one])) for one in order)
-        )
+        self._counts[kind] += 1
+        if self._counts[kind] <= SHOWN:
+            self._first.setdefault(kind, []).append(f"{file}, {unit} {line}")
 
     def close(self, name: str) -> Problems:
         """Return what was taken down, and warn of it; ``name`` says in which data set."""
-        problems = self.found()
+        problems = Problems(
+            tuple(
+                Problem(kind, count, tuple(self._first[kind]))
+                for kind, count in self._counts.most_common()
+            )
+        )
         if problems:
-            what = "problem" if problems.count == 1 else "problems"
-            logger.warning("%s: %d %s: %s.", name, problems.count, what, problems)
+            logger.warning("%s: %s: %s.", name, count_of(problems.count, "problem"), problems)
         return problems

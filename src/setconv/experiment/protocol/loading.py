@@ -70,7 +70,7 @@ def _path(spec: DataSpec, folder: Path) -> Path:
     if not path.exists():
         raise FileNotFoundError(
             f"{spec.name}: there is no {path}. Say where the data is with --data FOLDER; "
-            "setconv.datasets.how_to_get() says where benchmarks are published."
+            "help(setconv.datasets) says where benchmarks are published."
         )
     return path
 
@@ -133,7 +133,6 @@ LOADERS: dict[str, Callable[[], Loader]] = {
     "amazon": _from_datasets("load_amazon"),
     "digits": lambda: _load_digits,
     "file": _from_datasets("load_file"),
-    "folder": _from_datasets("load_folder"),
     "irt": _from_datasets("load_irt"),
     "named": _from_datasets("load_named"),
     "npz": lambda: _load_npz,
