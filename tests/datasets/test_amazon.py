@@ -218,16 +218,6 @@ def test_a_file_that_changes_between_the_passes_is_noticed(make, monkeypatch):
         load_amazon(path, size=5)
 
 
-def test_a_bar_is_shown_only_if_it_is_wanted(make, capsys):
-    path = make(*many(6, 3))
-    load_amazon(path, size=3)
-    assert not capsys.readouterr().err
-    load_amazon(path, size=3, progress=True)
-    shown = capsys.readouterr().err
-    assert "choosing: 100%" in shown
-    assert "reading: 100%" in shown
-
-
 @pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}, {"group": "author"}])
 def test_a_wrong_parameter_is_refused(make, wrong):
     with pytest.raises(ParameterError, match="give"):

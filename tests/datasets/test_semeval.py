@@ -13,7 +13,6 @@ from setconv.datasets.semeval_files import PAPER_PARTS
 from setconv.errors import DataError, LabelError, ParameterError
 
 A = "twitter-2016train-A.txt"
-B = "twitter-2016train-BD.txt"
 
 
 @pytest.fixture
@@ -42,17 +41,6 @@ def test_a_line_of_subtask_a_is_id_label_text(make):
     assert A in dataset.provenance
     assert "research use" in dataset.licence
     assert not dataset.problems
-
-
-def test_a_line_of_subtask_b_has_a_topic_and_neutral_tweets_are_left_out(make):
-    path = make(
-        B, "1\tiron maiden\tpositive\tyes", "2\ttea\tneutral\tso so", "3\ttea\tnegative\tno"
-    )
-    dataset = load_semeval(path, task="B", group="topic")
-    assert dataset.texts == ["yes", "no"]
-    assert dataset.groups.tolist() == ["iron maiden", "tea"]
-    assert "1 neutral tweet left out" in dataset.provenance
-    assert load_semeval(path, task="B").groups.tolist() == ["1", "3"]
 
 
 def test_trailing_columns_line_ends_and_blank_lines_change_nothing(make):
@@ -135,24 +123,13 @@ def test_a_file_without_a_usable_line_is_refused(make, lines):
         load_semeval(make(A, *lines))
 
 
-def test_copies_stay_together_or_only_the_first_stays(make):
+def test_copies_stay_and_have_one_group(make):
     path = make(A, "1\tpositive\tx", "2\tneutral\ty", "1\tpositive\tx", "2\tnegative\ty")
-    kept = load_semeval(path)
-    assert kept.groups.tolist() == ["1", "2", "1", "2"]
-    assert "2 copies of earlier tweets kept" in kept.provenance
-    dropped = load_semeval(path, duplicates="drop")
-    assert dropped.ids == ["1", "2"]
-    assert dropped.labels.tolist() == ["positive", "neutral"]
-    for dataset, fate in ((kept, "kept"), (dropped, "left out")):
-        conflict = {f"a tweet seen before, with another label: {fate}": (1, [f"{A}, line 4"])}
-        assert kinds(dataset) == conflict
-
-
-def test_a_tweet_about_two_topics_is_no_copy(make):
-    path = make(B, "1\ttea\tpositive\tx", "1\train\tnegative\tx")
-    dataset = load_semeval(path, task="B", duplicates="drop")
-    assert dataset.n_rows == 2
-    assert not dataset.problems
+    found = load_semeval(path)
+    assert found.groups.tolist() == ["1", "2", "1", "2"]
+    assert "2 copies of earlier tweets kept" in found.provenance
+    conflict = {"a tweet seen before, with another label: kept": (1, [f"{A}, line 4"])}
+    assert kinds(found) == conflict
 
 
 def test_one_class_against_the_rest(make):
@@ -166,11 +143,9 @@ def test_a_folder_gives_the_files_of_the_subtask(make, tmp_path):
     make(f"Subtask_A/._{A}", "9\tpositive\tnot a file of its own")
     make("SemEval2017-task4-test.subtask-A.english.txt", "2\tnegative\tb")
     make("SemEval2017_task4_subtaskA_dev.tsv", "5\tnegative\te")
-    make(B, "3\ttea\tpositive\tc")
-    make("twitter-2015testBD.txt", "4\ttea\tnegative\td")
+    make("twitter-2016train-BD.txt", "3\ttea\tpositive\tc")
     make("README.txt", "read me")
     assert sorted(load_semeval(tmp_path).texts) == ["a", "b", "e"]
-    assert sorted(load_semeval(tmp_path, task="B").texts) == ["c", "d"]
 
 
 def test_a_list_of_files_is_read_in_its_order(make):
@@ -196,18 +171,14 @@ def test_a_part_that_is_not_there_is_refused(make, tmp_path):
 
 
 def test_a_folder_without_files_of_the_subtask_is_refused(make, tmp_path):
-    make(A, "1\tneutral\tx")
-    with pytest.raises(DataError, match=rf"twitter-2016train-BD.txt.*{A}"):
-        load_semeval(tmp_path, task="B")
+    make("tweets.txt", "1\tneutral\tx")
+    with pytest.raises(DataError, match=rf"{A}.*tweets\.txt"):
+        load_semeval(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"task": "C"}, {"duplicates": "some"}, {"group": "topic"}, {"binary": "sad"}],
-)
-def test_a_wrong_parameter_is_refused_with_the_right_ones(make, wrong):
+def test_a_class_that_there_cannot_be_is_refused(make):
     with pytest.raises(ParameterError, match="give one of"):
-        load_semeval(make(A, "1\tneutral\tx"), **wrong)
+        load_semeval(make(A, "1\tneutral\tx"), binary="sad")
 
 
 def test_a_class_that_the_files_do_not_have_is_refused(make):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Literal
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from setconv.checks import check_choice, check_integer
 from setconv.datasets.amazon_reviews import NEGATIVE, NEUTRAL, POSITIVE, Review, parse_review
@@ -24,7 +24,6 @@ from setconv.records.sources import ByteSource, open_source
 ADDRESS = "http://jmcauley.ucsd.edu/data/amazon/"
 LICENCE = "Collected by J. McAuley's group; for research use, with a citation of their papers."
 
-_STEP = 4096
 _NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNORECASE)
 
 
@@ -35,9 +34,11 @@ def load_amazon(
     seed: int = 0,
     summary: bool = False,
     group: Literal["asin", "reviewer"] | None = None,
-    progress: bool = False,
 ) -> Dataset:
     """Read the reviews of one category: rating above 3 against rating below 3.
+
+    The categories are listed at http://jmcauley.ucsd.edu/data/amazon/, and published as files such
+    as http://snap.stanford.edu/data/amazon/productGraph/categoryFiles/reviews_Books_5.json.gz.
 
     Reviews with exactly 3 stars are left out, as in the paper. Lines that are no review, or have
     no rating or no text, are left out and counted in ``problems``. The majority class,
@@ -59,8 +60,6 @@ def load_amazon(
         Whether the title of a review is put before its text.
     group : {"asin", "reviewer"} or None, default=None
         What ``groups`` are: the product, or who wrote it.
-    progress : bool, default=False
-        Whether a bar is shown.
 
     Returns
     -------
@@ -72,12 +71,9 @@ def load_amazon(
     check_integer("seed", seed, least=0)
     if group is not None:
         check_choice("group", group, ["asin", "reviewer"])
-    source = open_source(path)
-    file = _File(source, summary, progress)
-    try:
-        reviews = file.all() if size is None else file.sampled(size, seed)
-    finally:
-        source.close()
+    with closing(open_source(path)) as source:
+        file = _File(source, summary)
+        reviews = dict(file.usable()) if size is None else file.sampled(size, seed)
     groups = [one.product if group == "asin" else one.reviewer for one in reviews.values()]
     found = _NAME.fullmatch(Path(path).name)
     return Dataset(
@@ -96,21 +92,17 @@ def load_amazon(
 class _File:
     """The reviews of a file by the numbers of their lines."""
 
-    def __init__(self, source: ByteSource, summary: bool, progress: bool) -> None:
+    def __init__(self, source: ByteSource, summary: bool) -> None:
         self.n_neutral = 0
         self.problems = Problems()
         self._source = source
         self._summary = summary
-        self._progress = progress
-
-    def all(self) -> dict[int, Review]:
-        return dict(self._usable("reading"))
 
     def sampled(self, size: int, seed: int) -> dict[int, Review]:
         self._source.keep()  # a pipe can be read only once
         random = Random(seed)
         classes = {POSITIVE: Reservoir(size, random), NEGATIVE: Reservoir(size, random)}
-        for number, review in self._usable("choosing"):
+        for number, review in self.usable():
             classes[review.label].offer(number)
         present = [one for one in classes.values() if one.seen]
         quotas = proportional_quotas(np.array([one.seen for one in present]), size)
@@ -124,7 +116,7 @@ class _File:
 
     def _taken(self, chosen: set[int]) -> dict[int, Review]:
         taken = {}
-        for number, line in self._lines("reading"):
+        for number, line in numbered_lines(self._source):
             if number in chosen:
                 review = parse_review(line, self._summary)
                 if isinstance(review, Review):
@@ -133,11 +125,11 @@ class _File:
             raise DataError(f"{self._source.name} has changed while it was read. Read it again.")
         return taken
 
-    def _usable(self, doing: str) -> Iterator[tuple[int, Review]]:
+    def usable(self) -> Iterator[tuple[int, Review]]:
         """Iterate over reviews that are good or bad; the others are counted."""
         problems, n_usable = ProblemLog(), 0
         file = Path(self._source.name).name
-        for number, line in self._lines(doing):
+        for number, line in numbered_lines(self._source):
             review = parse_review(line, self._summary)
             if isinstance(review, str):
                 problems.add(review, file, number)
@@ -152,17 +144,6 @@ class _File:
                 f"{self._source.name}: no usable review (problems: {self.problems}; with 3 stars: "
                 f"{self.n_neutral}). Each line must be one object with overall and reviewText."
             )
-
-    def _lines(self, doing: str) -> Iterator[tuple[int, bytes]]:
-        total = self._source.size
-        with tqdm(
-            total=total, unit="B", unit_scale=True, desc=doing, disable=not self._progress
-        ) as bar:
-            for number, line in numbered_lines(self._source):
-                yield number, line
-                if number % _STEP == 0 and total:
-                    bar.update(int((self._source.progress() or 0) * total) - bar.n)
-            bar.update((total or bar.n) - bar.n)
 
 
 def _provenance(name: str, n_neutral: int, size: int | None, seed: int) -> str:

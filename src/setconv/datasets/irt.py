@@ -97,7 +97,8 @@ def load_irt(
             f"{listed([one.name for one in files])}: the name of the city must be in that of a "
             "file, or in a column 'city'."
         )
-    _say_missing(name, [one for one in wanted if one not in by_city])
+    if missing := [one for one in wanted if one not in by_city]:
+        logger.warning("%s: no tweets of %s are there.", name, listed(missing))
     ids = [one.id for one in chosen if one.id is not None]
     return Dataset(
         name=name,
@@ -176,8 +177,3 @@ def _setting(labels: set[str]) -> str:
     if labels & set(INCIDENTS):
         return "four_class"
     return "binary" if YES in labels else "either"
-
-
-def _say_missing(name: str, cities: list[str]) -> None:
-    if cities:
-        logger.warning("%s: no tweets of %s are there.", name, listed(cities))
