@@ -190,12 +190,10 @@ NAMES = {
     "setconv.text": [
         "CacheInfo",
         "EmbeddingCache",
-        "Encoded",
         "SetConvTextClassifier",
         "SpaceInfo",
         "TextEncoder",
         "TfidfEncoder",
-        "copy_model_files",
     ],
     "setconv.training": ["Callback", "ProgressBar", "TrainingSettings", "TrainingState"],
     "setconv.training.callbacks": ["Callback", "ProgressBar", "TrainingState"],

@@ -1,7 +1,9 @@
 """What the tests of encoders share: a cache of their own and a tiny random BERT."""
 
+import logging
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,3 +30,16 @@ def tiny(tmp_path_factory):
 def make(tiny):
     """Make an encoder with the tiny BERT."""
     return lambda **parameters: TextEncoder(tiny, device="cpu", **parameters)
+
+
+@pytest.fixture
+def encode(caplog):
+    """Encode texts; say how many of them came from the cache and how many from the network."""
+
+    def run(encoder, texts):
+        caplog.set_level(logging.INFO, "setconv")
+        vectors = encoder.transform(texts)
+        n_cached, n_encoded = caplog.records[-1].args[2:]
+        return SimpleNamespace(vectors=vectors, n_cached=n_cached, n_encoded=n_encoded)
+
+    return run

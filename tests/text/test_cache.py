@@ -109,13 +109,13 @@ def test_a_damaged_entry_is_not_used_and_can_be_stored_again(cache, statement, c
     assert cache.info().entries == 100
 
 
-def test_a_damaged_entry_is_encoded_again(make):
+def test_a_damaged_entry_is_encoded_again(make, encode):
     first = make().transform(["the dog", "a cat"])
     change(EmbeddingCache(), "UPDATE vectors SET value = zeroblob(length(value)) WHERE id = 1")
-    again = make().encode(["the dog", "a cat"])
+    again = encode(make(), ["the dog", "a cat"])
     assert (again.n_cached, again.n_encoded) == (1, 1)
     np.testing.assert_allclose(again.vectors, first, atol=1e-6)
-    assert make().encode(["the dog", "a cat"]).n_encoded == 0
+    assert encode(make(), ["the dog", "a cat"]).n_encoded == 0
 
 
 @pytest.mark.parametrize("damage", ["foreign", "overwritten pages"])
@@ -135,35 +135,37 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache, damage, caplog
 # -------------------------------------------------------------------------------- not to be used
 
 
-def check_goes_on(make, folder, caplog):
+def check_goes_on(make, folder, encode, caplog):
     encoder = make(cache=folder)
-    first, second = encoder.encode(["the dog"]), encoder.encode(["the dog"])
+    first, second = encode(encoder, ["the dog"]), encode(encoder, ["the dog"])
     assert (first.n_encoded, second.n_encoded) == (1, 1)
     assert caplog.text.count("cannot be used") == 1
     assert "SETCONV_CACHE" in caplog.text
 
 
 def test_a_folder_that_cannot_be_made_is_warned_of_once_and_encoding_goes_on(
-    make, tmp_path, caplog
+    make, tmp_path, encode, caplog
 ):
     (tmp_path / "file").write_text("in the way")
-    check_goes_on(make, tmp_path / "file" / "cache", caplog)
+    check_goes_on(make, tmp_path / "file" / "cache", encode, caplog)
 
 
 @pytest.mark.skipif(
     os.name != "posix" or os.geteuid() == 0, reason="root may write where others may not"
 )
-def test_a_read_only_folder_is_warned_of_once_and_encoding_goes_on(make, tmp_path, caplog):
+def test_a_read_only_folder_is_warned_of_once_and_encoding_goes_on(make, tmp_path, encode, caplog):
     (tmp_path / "closed").mkdir(mode=0o500)
-    check_goes_on(make, tmp_path / "closed", caplog)
+    check_goes_on(make, tmp_path / "closed", encode, caplog)
 
 
-def test_a_full_disk_is_warned_of_once_and_encoding_goes_on(make, tmp_path, caplog, monkeypatch):
+def test_a_full_disk_is_warned_of_once_and_encoding_goes_on(
+    make, tmp_path, encode, caplog, monkeypatch
+):
     def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("setconv.text.cache_store.add", full)
-    check_goes_on(make, tmp_path / "full", caplog)
+    check_goes_on(make, tmp_path / "full", encode, caplog)
 
 
 # ------------------------------------------------------------------------------- bounded, cleared

@@ -76,7 +76,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_entries(tmp_path)
     assert is_sound(cache)
 
 
-def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path):
+def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path, encode):
     from tiny_bert import make_texts
 
     cache = EmbeddingCache(tmp_path)
@@ -85,6 +85,6 @@ def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path
     kill(process)
     kept = cache.info().entries
     texts = make_texts(1500)
-    done = make(cache=cache).encode(texts)
+    done = encode(make(cache=cache), texts)
     assert done.n_cached == kept
     np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)

@@ -84,13 +84,13 @@ def test_the_encoder_is_named_or_copied_into_the_folder(tmp_path):
         setconv.load(tmp_path / "named")
 
 
-def test_grid_search_encodes_no_text_twice(tmp_path):
+def test_grid_search_encodes_no_text_twice(tmp_path, encode):
     encoder = TextEncoder(bert(tmp_path), cache=tmp_path / "cache")
     search = GridSearchCV(
         SetConvTextClassifier(encoder, FAST), {"classifier__max_steps": [5, 10]}, cv=2
     )
     search.fit(TEXTS, LABELS)
-    assert encoder.encode(TEXTS).n_encoded == 0
+    assert encode(encoder, TEXTS).n_encoded == 0
     assert EmbeddingCache(tmp_path / "cache").info().entries == len(TEXTS)
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from setconv.errors import DataError, ModelFileError, ParameterError
-from setconv.text import EmbeddingCache, TextEncoder, copy_model_files
+from setconv.text import EmbeddingCache, TextEncoder
 from setconv.text.network import Network
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
@@ -45,9 +45,9 @@ def test_a_text_is_read_up_to_max_length_tokens(tiny, make):
     np.testing.assert_allclose(found[0], states_by_hand(tiny, "a cat sleeps").mean(0), atol=1e-5)
 
 
-def test_normalized_embeddings_have_length_one_and_the_same_direction(make):
+def test_normalized_embeddings_have_length_one_and_the_same_direction(make, encode):
     plain = make().transform(TEXTS)
-    normalized = make(normalize=True).encode(TEXTS)
+    normalized = encode(make(normalize=True), TEXTS)
     assert normalized.n_encoded == 0  # the cache has what comes before normalisation
     expected = plain / np.linalg.norm(plain, axis=1, keepdims=True)
     np.testing.assert_allclose(normalized.vectors, expected, rtol=1e-5)
@@ -69,17 +69,17 @@ def test_more_texts_than_are_sorted_at_once_stay_in_order(make, monkeypatch):
     np.testing.assert_allclose(make(cache=False).transform(texts), expected, atol=1e-5)
 
 
-def test_identical_texts_are_encoded_once(make):
-    done = make(cache=False).encode(["the dog", "a cat", "the dog", "the dog"])
+def test_identical_texts_are_encoded_once(make, encode):
+    done = encode(make(cache=False), ["the dog", "a cat", "the dog", "the dog"])
     assert (done.n_cached, done.n_encoded) == (0, 2)
     assert done.vectors.shape == (4, WIDTH)
     np.testing.assert_array_equal(done.vectors[[0, 0]], done.vectors[[2, 3]])
     assert not np.allclose(done.vectors[0], done.vectors[1])
 
 
-def test_bfloat16_is_close_and_has_a_place_of_its_own_in_the_cache(make):
+def test_bfloat16_is_close_and_has_a_place_of_its_own_in_the_cache(make, encode):
     exact = make(normalize=True).transform(TEXTS)
-    rough = make(normalize=True, dtype="bfloat16").encode(TEXTS)
+    rough = encode(make(normalize=True, dtype="bfloat16"), TEXTS)
     assert rough.n_encoded == len(TEXTS)
     assert rough.vectors.dtype == np.float32
     assert ((exact * rough.vectors).sum(axis=1) > 0.99).all()
@@ -105,7 +105,7 @@ def test_threads_may_share_an_encoder(make):
         np.testing.assert_allclose(one, found[0], atol=1e-5)
 
 
-def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch):
+def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch, encode):
     texts = make_texts(60)
     whole = Network.hidden_states
     calls = iter(range(100))
@@ -119,7 +119,7 @@ def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch):
         patch.setattr(Network, "hidden_states", interrupted)
         with pytest.raises(KeyboardInterrupt):
             make(batch_size=1).transform(texts)
-    done = make().encode(texts)
+    done = encode(make(), texts)
     assert done.n_cached >= 30
     np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)
 
@@ -262,14 +262,14 @@ def test_an_encoder_goes_through_json_and_back(make, tiny):
     np.testing.assert_array_equal(restored.transform(TEXTS), encoder.transform(TEXTS))
 
 
-def test_a_copy_of_the_files_is_the_same_encoder_to_the_cache(make, tmp_path):
+def test_a_copy_of_the_files_is_the_same_encoder_to_the_cache(make, tmp_path, encode):
     encoder = make()
     encoder.transform(TEXTS)
-    for name, path in copy_model_files(encoder).items():
+    for name, path in encoder.find_files().files.items():
         shutil.copy(path, tmp_path / name)
     copied = TextEncoder.restore(*encoder.describe(), folder=tmp_path)
     assert copied.model == str(tmp_path)
-    assert copied.encode(TEXTS).n_encoded == 0
+    assert encode(copied, TEXTS).n_encoded == 0
 
 
 def test_another_model_in_the_place_of_the_described_one_is_refused(make, tmp_path):

@@ -38,8 +38,8 @@ def test_both_names_are_the_package_and_need_no_network(monkeypatch):
     assert short.width == 384
 
 
-def test_the_second_run_encodes_nothing_and_gives_the_same():
-    first, second = (TextEncoder(device="cpu").encode(TEXTS) for _ in range(2))
+def test_the_second_run_encodes_nothing_and_gives_the_same(encode):
+    first, second = (encode(TextEncoder(device="cpu"), TEXTS) for _ in range(2))
     assert (first.n_cached, first.n_encoded) == (0, len(TEXTS))
     assert (second.n_cached, second.n_encoded) == (len(TEXTS), 0)
     np.testing.assert_array_equal(first.vectors, second.vectors)

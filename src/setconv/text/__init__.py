@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from setconv.text.cache import EmbeddingCache
 from setconv.text.cache_info import CacheInfo, SpaceInfo
 from setconv.text.encoder import TextEncoder
-from setconv.text.encoding import Encoded
-from setconv.text.models import copy_model_files
 from setconv.text.tfidf import TfidfEncoder
 
 if TYPE_CHECKING:
@@ -28,12 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CacheInfo",
     "EmbeddingCache",
-    "Encoded",
     "SetConvTextClassifier",
     "SpaceInfo",
     "TextEncoder",
     "TfidfEncoder",
-    "copy_model_files",
 ]
 
 

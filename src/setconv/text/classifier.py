@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 
 from setconv.classifier import SetConvClassifier
 from setconv.copies import Keys, text_keys
@@ -18,31 +17,10 @@ from setconv.errors import ParameterError
 from setconv.persistence import SavedModel
 from setconv.saving import save
 from setconv.text.encoder import TextEncoder
-from setconv.text.models import copy_model_files
 from setconv.text.texts import check_texts
 from setconv.text.tfidf import TfidfEncoder
 
 _COPIED = "encoder"  # the folder inside a model folder for the encoder's own files
-
-
-class FunctionEncoder(TransformerMixin, BaseEstimator):
-    """A function from a list of texts to an array of rows, as a transformer.
-
-    Parameters
-    ----------
-    function : callable
-    """
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
-
-    def fit(self, X: Any, y: Any = None) -> FunctionEncoder:  # noqa: ARG002
-        """Do nothing: there is nothing to learn."""
-        return self
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Return what the function makes of the texts."""
-        return np.asarray(self.function(X))
 
 
 class SetConvTextClassifier(EncodedClassifier):
@@ -111,7 +89,7 @@ class SetConvTextClassifier(EncodedClassifier):
         saved = self._describe()
         if not (copy_encoder and isinstance(self.encoder_, TextEncoder)):
             return saved
-        files = copy_model_files(self.encoder_)
+        files = self.encoder_.find_files().files
         described = {**saved.config["encoder"], "copied": _COPIED}
         return replace(
             saved,
@@ -134,7 +112,7 @@ class SetConvTextClassifier(EncodedClassifier):
         if hasattr(encoder, "transform"):
             return clone(encoder)
         if callable(encoder):
-            return FunctionEncoder(encoder)
+            return FunctionTransformer(encoder)
         raise ParameterError(
             f"encoder={encoder!r}: give the name or folder of a model, 'tfidf', a transformer of "
             "texts, or a function."

