@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="compute nothing")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    with Store(arguments.results, {"study": "ablation"}) as store:
+    with Store(arguments.results) as store:
         if not arguments.tables:
             if arguments.data is None:
                 raise SystemExit("give --data DIR")
