@@ -29,9 +29,10 @@ from benchmarks.quality import measures
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.peers import quiet
 from benchmarks.quality.splits import seed_of, split
+from benchmarks.quality.tables import score_table
 from benchmarks.quality.tasks import SEMEVAL_ROWS, load, specs
 from setconv import SetConvClassifier, episodes
-from setconv.experiment import Cell, Store, average_ranks, run, score_table
+from setconv.experiment import Cell, Store, average_ranks, run
 from setconv.nn import SetConv, StackedLinear
 from setconv.nn.layer import Kernel
 from setconv.nn.stacked import stacked_matmul

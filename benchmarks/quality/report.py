@@ -44,7 +44,7 @@ def write(store: Store, folder: Path) -> str:
             parts.append(_part(key, title, tables.complete(chosen), sources, folder))
     title = "# Tables of the quality study"
     text = "\n\n".join([title, *parts, _failures(store.cells())]).strip() + "\n"
-    store.export_csv(folder / "results.csv")
+    results.to_csv(folder / "results.csv", index=False, lineterminator="\n")
     (folder / "tables.md").write_text(text, encoding="utf-8")
     return text
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv.errors import MissingDependencyError, ParameterError, SetConvError
+from setconv.errors import MissingDependencyError, ParameterError
 from setconv.experiment import Cell, Outcome, Store, StudyError
 
 START = "2020-01-01T00:00:00+00:00"
