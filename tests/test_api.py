@@ -114,7 +114,6 @@ NAMES = {
         "built_in_studies",
         "corrected_t_test",
         "critical_difference",
-        "diagram",
         "findings",
         "friedman",
         "method_names",

@@ -33,7 +33,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setconv.experiment.answers.diagram import diagram
     from setconv.experiment.answers.findings import Findings, Unit
     from setconv.experiment.answers.reporting import write_report
     from setconv.experiment.errors import StudyError
@@ -84,7 +83,6 @@ __all__ = [
     "built_in_studies",
     "corrected_t_test",
     "critical_difference",
-    "diagram",
     "findings",
     "friedman",
     "method_names",
@@ -124,7 +122,6 @@ _HOMES = {
     "built_in_studies": "protocol.reading",
     "corrected_t_test": "statistics.resampled",
     "critical_difference": "statistics.posthoc",
-    "diagram": "answers.diagram",
     "findings": "studying",
     "friedman": "statistics.omnibus",
     "method_names": "protocol.methods",
