@@ -27,9 +27,9 @@ from setconv.experiment.answers.figure_panels import (
 )
 from setconv.experiment.answers.findings import Findings, Unit
 from setconv.experiment.answers.naming import higher_is_better, metric_name
-from setconv.experiment.answers.table_curves import curve_metrics
 from setconv.experiment.answers.table_entries import scores_by_split
 from setconv.experiment.answers.table_standing import Standing, standing
+from setconv.experiment.answers.tables import curve_metrics
 from setconv.experiment.statistics.evidence import MINIMUM_SOURCES
 from setconv.experiment.statistics.posthoc import Nemenyi
 from setconv.files import write_atomically

@@ -8,8 +8,8 @@ from setconv.experiment.answers.figure_panels import StudyFigure, file_name
 from setconv.experiment.answers.figures import study_figures
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.page_facts import data_sheet, version_sheet, warning_sheet
-from setconv.experiment.answers.table_sections import sections as table_sections
 from setconv.experiment.answers.table_sheet import Section, Sheet
+from setconv.experiment.answers.tables import sections as table_sections
 
 _RANKS = "Average ranks"
 _FEW = 5  # columns
