@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -38,9 +39,10 @@ def _compute(arguments: argparse.Namespace, results: Path) -> None:
     if arguments.data is None and arguments.part != "tabular":
         raise SystemExit("text tasks need --data DIR; without one choose --part tabular")
     todo = cells(arguments.part, arguments.splits, arguments.methods, arguments.quick)
-    description = {"study": "quality", "semeval_rows": arguments.semeval_rows}
+    # Scores on other rows are other cells.
+    todo = [replace(cell, version=f"semeval_rows={arguments.semeval_rows}") for cell in todo]
     task = partial(work, data=arguments.data, semeval_rows=arguments.semeval_rows)
-    with Store(results, description) as store:
+    with Store(results) as store:
         tally = run(
             todo,
             task,

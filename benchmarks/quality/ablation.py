@@ -29,9 +29,10 @@ from benchmarks.quality import measures
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.peers import quiet
 from benchmarks.quality.splits import seed_of, split
+from benchmarks.quality.tables import score_table
 from benchmarks.quality.tasks import SEMEVAL_ROWS, load, specs
 from setconv import SetConvClassifier, episodes
-from setconv.experiment import Cell, Store, average_ranks, run, score_table
+from setconv.experiment import Cell, Store, average_ranks, run
 from setconv.nn import SetConv, StackedLinear
 from setconv.nn.layer import Kernel
 from setconv.nn.stacked import stacked_matmul
@@ -177,7 +178,7 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="compute nothing")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    with Store(arguments.results, {"study": "ablation"}) as store:
+    with Store(arguments.results) as store:
         if not arguments.tables:
             if arguments.data is None:
                 raise SystemExit("give --data DIR")

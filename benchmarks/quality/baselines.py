@@ -116,7 +116,7 @@ def main() -> None:
         Cell(task, method, number) for number in splits for task in TASKS for method in methods
     ]
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    with Store(arguments.results, {"study": "baselines"}) as store:
+    with Store(arguments.results) as store:
         run(cells, partial(work, data=arguments.data), store, jobs=arguments.jobs, threads=1)
         print(tables(store.results(), everything))
 

@@ -1,10 +1,13 @@
-"""Out-of-fold estimates against test results, drawn."""
+"""Out-of-fold estimates against test results, and average ranks, drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks.quality.peers import OURS
+from setconv.experiment import Nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,3 +29,13 @@ def estimate_figure(points: Mapping[str, pd.DataFrame], path: Path) -> None:
             axes.scatter(found["estimate"], found["test"], s=9, alpha=0.6, lw=0, color="#c0392b")
             axes.set(title=name, xlabel="out-of-fold", ylabel="test", aspect="equal")
         figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def rank_figure(comparison: Nemenyi, path: Path, title: str) -> None:
+    """Draw the critical-difference diagram of a metric."""
+    from setconv.experiment.answers.figure_panels import INK, STRONG, StudyFigure, compose
+    from setconv.experiment.answers.figures import rank_panel
+
+    colours = {name: STRONG[0] if name == OURS else INK for name in comparison.ranks.index}
+    panel = rank_panel(comparison, title, colours)
+    path.write_bytes(compose(StudyFigure("ranks", "", "", (panel,))))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.quality import tables
-from benchmarks.quality.figures import estimate_figure
+from benchmarks.quality.figures import estimate_figure, rank_figure
 from benchmarks.quality.markdown import number, section, table
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.tasks import Spec, specs
 from setconv.errors import DataError
-from setconv.experiment import Store, average_ranks, diagram, nemenyi
+from setconv.experiment import Store, average_ranks, nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def write(store: Store, folder: Path) -> str:
             parts.append(_part(key, title, tables.complete(chosen), sources, folder))
     title = "# Tables of the quality study"
     text = "\n\n".join([title, *parts, _failures(store.cells())]).strip() + "\n"
-    store.export_csv(folder / "results.csv")
+    results.to_csv(folder / "results.csv", index=False, lineterminator="\n")
     (folder / "tables.md").write_text(text, encoding="utf-8")
     return text
 
@@ -90,7 +90,7 @@ def _diagrams(
         by_source = average_ranks(tables.scores(results, metric), sources).by_source
         if len(by_source) > 1 and by_source.shape[1] > 2:
             path = folder / f"ranks-{key}-{metric}.svg"
-            diagram(nemenyi(by_source), path, highlight=OURS, title=f"{title}: {name}")
+            rank_figure(nemenyi(by_source), path, f"{title}: {name}")
 
 
 def _estimates(key: str, results: pd.DataFrame, folder: Path) -> None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.quality.markdown import number, p_value, section, table
 from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS
 from setconv.errors import DataError
-from setconv.experiment import (
-    average_ranks,
-    bootstrap_intervals,
-    friedman,
-    nemenyi,
-    score_table,
-    wilcoxon_holm,
-)
+from setconv.experiment import average_ranks, friedman, nemenyi, wilcoxon_holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +51,26 @@ def scores(results: pd.DataFrame, metric: str) -> pd.DataFrame:
     return score_table(results, metric, ranked(results))
 
 
+def score_table(
+    results: pd.DataFrame, metric: str, methods: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Return means over the splits of the data sets that have every split of every method."""
+    chosen = results[results["metric"] == metric]
+    names = sorted(chosen["method"].unique()) if methods is None else list(methods)
+    chosen = chosen[chosen["method"].isin(names)]
+    by_split = chosen.pivot(index=["dataset", "split"], columns="method", values="value")[names]
+    whole = by_split.notna().groupby(level="dataset").all().all(axis="columns")
+    return by_split.groupby(level="dataset").mean()[whole]
+
+
+def _intervals(by_source: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Return 95 % intervals of average ranks, by drawing sources with replacement."""
+    values, size = by_source.to_numpy(), len(by_source)
+    drawn = np.random.default_rng(0).multinomial(size, np.full(size, 1 / size), size=2000)
+    bounds = np.quantile(drawn @ values / size, [0.025, 0.975], axis=0)
+    return {name: (low, high) for name, low, high in zip(by_source, *bounds, strict=True)}
+
+
 def score_section(results: pd.DataFrame, sources: Sources) -> str:
     """Return mean scores and average ranks with 95 % bootstrap intervals over sources."""
     tables = {metric: scores(results, metric) for metric in METRICS}
@@ -63,7 +78,7 @@ def score_section(results: pd.DataFrame, sources: Sources) -> str:
     means = {metric: found.mean() for metric, found in tables.items()}
     n_sources = len(ranks["auc"].by_source)
     intervals = {
-        metric: bootstrap_intervals(found.by_source) if n_sources > 1 else None
+        metric: _intervals(found.by_source) if n_sources > 1 else None
         for metric, found in ranks.items()
     }
     rows = []
@@ -72,7 +87,7 @@ def score_section(results: pd.DataFrame, sources: Sources) -> str:
         for metric in METRICS:
             text = f"{ranks[metric].average[method]:.1f}"
             if (interval := intervals[metric]) is not None:
-                low, high = interval.loc[method, ["lower", "upper"]]
+                low, high = interval[method]
                 text += f" [{low:.1f}, {high:.1f}]"
             row += [number(means[metric][method]), text]
         rows.append(row)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.speed.growth import power_law
-from setconv.experiment.answers.figure_files import compose
 from setconv.experiment.answers.figure_panels import (
+    GREY,
     NARROW,
+    STRONG,
     Panel,
-    PanelDrawing,
     StudyFigure,
+    compose,
     file_name,
+    key,
+    method_looks,
 )
-from setconv.experiment.answers.figure_style import MARKERS, MUTED, Look, Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +49,6 @@ def peer_files(peers: dict[str, Any]) -> dict[str, bytes]:
             f"{peers['rows']:,} rows, d={one['features']}",
             _panel("Fit", _scatter(one["methods"], "fit", "Seconds of a fit")),
             _panel("Prediction", _scatter(one["methods"], "predict", "Seconds of a prediction")),
-            legend=_looks(one["methods"]),
         )
         for one in peers["tables"]
     }
@@ -57,37 +58,35 @@ def _growth(name: str, series: dict[str, Any]) -> bytes:
     sizes, seconds, gigabytes = (list(column) for column in zip(*series["points"], strict=True))
     return _sheet(
         f"A fit, by {name}",
-        _panel("Time", _curve(name, sizes, seconds, "Seconds", "s0")),
-        _panel("Memory", _curve(name, sizes, gigabytes, "Gigabytes", "s1")),
+        _panel("Time", _curve(name, sizes, seconds, "Seconds", STRONG[0])),
+        _panel("Memory", _curve(name, sizes, gigabytes, "Gigabytes", STRONG[1])),
     )
 
 
-def _sheet(title: str, *panels: Panel, legend: Mapping[str, Look] | None = None) -> bytes:
-    keys: Literal["line", ""] = "line" if legend else ""
-    figure = StudyFigure(file_name(title), title, "", panels, 2, legend or {}, keys)
-    return compose(figure, "svg")
+def _sheet(title: str, *panels: Panel) -> bytes:
+    return compose(StudyFigure(file_name(title), title, "", panels))
 
 
-def _panel(title: str, drawing: PanelDrawing) -> Panel:
-    return Panel(file_name(title), title, title, drawing, _SIZE)
+def _panel(title: str, drawing: Callable[[Axes], None]) -> Panel:
+    return Panel(title, title, drawing, _SIZE)
 
 
 def _curve(
     name: str, sizes: list[float], costs: list[float], label: str, colour: str
-) -> PanelDrawing:
+) -> Callable[[Axes], None]:
     """Draw the measured points and the line whose slope is the exponent."""
 
-    def drawing(axes: Axes, palette: Palette) -> None:
+    def drawing(axes: Axes) -> None:
         a, b = power_law(sizes, costs)
         ends = np.array([min(sizes), max(sizes)], dtype=np.float64)
         axes.set(xscale="log", yscale="log", xlabel=name.capitalize(), ylabel=label)
-        axes.plot(sizes, costs, color=palette[colour], marker="o", ms=5, lw=1.8)
+        axes.plot(sizes, costs, color=colour, marker="o", ms=5, lw=1.8)
         _plain_log(axes.xaxis)
         _plain_log(axes.yaxis)
         axes.set_xticks(sizes, [_short(size) for size in sizes])
         axes.grid(True)
         if np.isfinite(b):
-            axes.plot(ends, a * ends**b, color=palette["muted"], lw=1.2, ls=(0, (4, 2)))
+            axes.plot(ends, a * ends**b, color=GREY, lw=1.2, ls=(0, (4, 2)))
             axes.annotate(f"exponent {b:.2f}", (0.05, 0.92), xycoords="axes fraction")
 
     return drawing
@@ -109,21 +108,14 @@ def _short(size: float) -> str:
     return f"{size:g}"
 
 
-def _looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return how each method is drawn: the first is ours."""
-    return {
-        name: Look(colour, marker, 0, ours=colour == "s0")
-        for name, colour, marker in zip(names, ("s0", *MUTED), MARKERS, strict=False)
-    }
+def _scatter(methods: dict[str, dict[str, float]], job: str, label: str) -> Callable[[Axes], None]:
+    """Draw each method at its time and AUC; the first is ours."""
+    names = list(methods)
 
-
-def _scatter(methods: dict[str, dict[str, float]], job: str, label: str) -> PanelDrawing:
-    """Draw each method at its time and AUC."""
-
-    def drawing(axes: Axes, palette: Palette) -> None:
-        for name, look in _looks(methods).items():
+    def drawing(axes: Axes) -> None:
+        for name, look in method_looks(names, names[:1]).items():
             point = (methods[name][job], methods[name]["auc"])
-            axes.plot(*point, ls="", marker=look.marker, ms=9, color=palette[look.colour])
+            axes.plot(*point, ls="", marker=look.marker, ms=9, color=look.colour, label=key(name))
         axes.set(xscale="log", xlabel=label, ylabel="AUC on new rows")
         _plain_log(axes.xaxis)
         axes.margins(x=0.15, y=0.15)

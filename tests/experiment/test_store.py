@@ -1,4 +1,4 @@
-"""The store of a study: whole cells, one file, one study."""
+"""The store of a study: whole cells, one file."""
 
 import sqlite3
 import sys
@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv.errors import MissingDependencyError, ParameterError, SetConvError
+from setconv.errors import MissingDependencyError, ParameterError
 from setconv.experiment import Cell, Outcome, Store, StudyError
-from setconv.experiment.running.description import differences, plain
 
 START = "2020-01-01T00:00:00+00:00"
 
@@ -118,17 +117,6 @@ def test_every_figure_comes_back_as_it_was(tmp_path_factory, figures):
     np.testing.assert_array_equal([back[name] for name in figures], list(figures.values()))
 
 
-def test_the_csv_holds_the_results_to_the_bit(store, tmp_path):
-    store.record(outcome(results={"f1": 1 / 3, "auc": np.nan}))
-    store.export_csv(tmp_path / "results.csv")
-    lines = (tmp_path / "results.csv").read_text().splitlines()
-    assert lines[0] == "dataset,method,split,metric,value"
-    assert lines[1] == "a,m,0,auc,"
-    assert float(lines[2].removeprefix("a,m,0,f1,")) == 1 / 3
-    assert len(lines) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.csv", "study.sqlite"]
-
-
 # ------------------------------------------------------------------------------------ durability
 
 
@@ -164,59 +152,6 @@ def test_folders_above_a_store_are_made(tmp_path):
         assert store.path.exists()
 
 
-# ----------------------------------------------------------------------------------- description
-
-
-def test_a_store_remembers_its_study(tmp_path):
-    study = {"splits": 5, "methods": ("a", "b")}
-    Store(tmp_path / "s", study).close()
-    for again in (study, {"methods": ["a", "b"], "splits": 5}, None):
-        with Store(tmp_path / "s", again) as store:
-            assert store.description == {"splits": 5, "methods": ["a", "b"]}
-
-
-def test_a_store_of_another_study_is_refused_with_the_differences(tmp_path):
-    Store(tmp_path / "s", {"splits": 5, "fit": {"steps": 10, "lr": 0.1}, "old": 1}).close()
-    with pytest.raises(StudyError) as caught:
-        Store(tmp_path / "s", {"splits": 5, "fit": {"steps": 20, "lr": 0.1}, "new": None})
-    assert "(fit.steps: 10, now 20; new: absent, now null; old: 1, now absent)" in str(caught.value)
-    assert isinstance(caught.value, SetConvError)
-
-
-def test_a_store_without_description_is_another_study_than_one_with(tmp_path):
-    Store(tmp_path / "s").close()
-    with pytest.raises(StudyError, match="splits: absent, now 5"):
-        Store(tmp_path / "s", {"splits": 5})
-
-
-def test_a_description_that_json_cannot_hold_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="what JSON can hold"):
-        Store(tmp_path / "s", {"method": object()})
-    assert list(tmp_path.iterdir()) == []
-
-
-JSON = st.recursive(
-    st.sampled_from([None, True, False, 0, 1, "", "a"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner),
-    max_leaves=4,
-)
-
-
-@given(st.dictionaries(st.sampled_from("ab"), JSON), st.dictionaries(st.sampled_from("ab"), JSON))
-@settings(max_examples=50, deadline=None)
-def test_descriptions_differ_exactly_if_something_is_said_to(one, other):
-    assert list(differences(plain(one), plain(one))) == []
-    assert bool(list(differences(plain(one), plain(other)))) == (
-        repr(_sorted(one)) != repr(_sorted(other))
-    )
-
-
-def _sorted(value):
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(one) for one in value] if isinstance(value, list) else value
-
-
 # --------------------------------------------------------------------------------- foreign files
 
 
@@ -236,10 +171,10 @@ def test_another_database_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "s").read_bytes() == before
 
 
-def test_a_store_of_a_newer_format_is_refused(tmp_path):
+def test_a_store_of_another_format_is_refused(tmp_path):
     Store(tmp_path / "s").close()
     with sqlite3.connect(tmp_path / "s") as database:
-        database.execute("UPDATE study SET format = 99")
+        database.execute("PRAGMA user_version = 99")
     database.close()
     with pytest.raises(StudyError, match="format 99"):
         Store(tmp_path / "s")
@@ -249,36 +184,6 @@ def test_without_pandas_the_error_has_the_pip_line(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[experiment\]'"):
         store.results()
-
-
-def test_a_store_of_the_first_format_is_opened_and_goes_on(tmp_path):
-    path = tmp_path / "old.sqlite"
-    old = sqlite3.connect(path)
-    old.executescript(
-        """
-        CREATE TABLE study (format INTEGER NOT NULL, description TEXT NOT NULL);
-        CREATE TABLE cells (
-            dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
-            status TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, peak_mb REAL,
-            started TEXT NOT NULL, versions TEXT NOT NULL, PRIMARY KEY (dataset, method, split)
-        );
-        CREATE TABLE results (
-            dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
-            metric TEXT NOT NULL, value REAL, PRIMARY KEY (dataset, method, split, metric),
-            FOREIGN KEY (dataset, method, split) REFERENCES cells ON DELETE CASCADE
-        );
-        INSERT INTO study VALUES (1, '{"splits": 2}');
-        INSERT INTO cells VALUES ('iris', 'tree', 0, 'ok', '', 1.5, 99.0, '2020-01-01', '{}');
-        INSERT INTO results VALUES ('iris', 'tree', 0, 'f1', 0.9);
-        """
-    )
-    old.close()
-    with Store(path, {"splits": 2}) as store:
-        assert store.finished() == {Cell("iris", "tree", 0)}
-        assert store.results().value.tolist() == [0.9]
-        store.record(Outcome(Cell("iris", "tree", 1, "v2"), "ok", "2020-01-02", 1.0, {"f1": 1.0}))
-    with Store(path, {"splits": 2}) as store:
-        assert Cell("iris", "tree", 1, "v2") in store.finished()
 
 
 def test_a_cell_of_another_version_is_not_there_and_replaces_it(tmp_path):

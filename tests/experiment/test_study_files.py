@@ -131,7 +131,8 @@ def test_the_class_counts_of_the_paper_are_those_of_its_text():
         (minimal(methods="{a: {metod: SetConv}}"), "Did you mean 'method'"),
         (minimal(search="{metric: precision}"), "no metric to search by, 'precision'"),
         (minimal(data="{a: {path: x}}"), "data.a has no 'load'"),
-        (minimal(data="{a: {load: npz, sweep: {ratio: [1]}}}"), "has no 'ratios'"),
+        (minimal(data="{a: {load: npz, sweep: {ratio: [1]}}}"), "Did you mean 'ratios'"),
+        (minimal(data="{a: {load: npz, sweep: {}}}"), "has no 'ratios'"),
         (minimal(probe="{sizes: [1]}"), "'sizes' that means nothing"),
     ],
 )

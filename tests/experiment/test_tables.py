@@ -14,15 +14,28 @@ from statsmodels.stats.multitest import multipletests
 from setconv.errors import DataError
 from setconv.experiment.answers.findings import Findings, Unit
 from setconv.experiment.answers.naming import METRICS, PROBED, higher_is_better, metric_name
-from setconv.experiment.answers.significance import BETTER, WORSE, compare
-from setconv.experiment.answers.table_costs import cost_sheet, failure_sheet, last_line
-from setconv.experiment.answers.table_curves import curve_sheets
-from setconv.experiment.answers.table_entries import Entry, Key, measured_entries, scores_by_split
-from setconv.experiment.answers.table_ranks import rank_sheet
-from setconv.experiment.answers.table_sections import sections
+from setconv.experiment.answers.table_entries import (
+    BETTER,
+    WORSE,
+    Entry,
+    Key,
+    compare,
+    measured_entries,
+    scores_by_split,
+)
 from setconv.experiment.answers.table_sheet import joined, number
 from setconv.experiment.answers.table_standing import NoStanding, standing
-from setconv.experiment.answers.tables import by_metric, by_unit, published_elsewhere
+from setconv.experiment.answers.tables import (
+    by_metric,
+    by_unit,
+    cost_sheet,
+    curve_sheets,
+    failure_sheet,
+    last_line,
+    published_elsewhere,
+    rank_sheet,
+    sections,
+)
 
 CELLS = [
     *("dataset", "method", "split", "status", "error"),
@@ -69,6 +82,12 @@ def cells(rows):
 
 def published(rows):
     return pd.DataFrame(rows, columns=["unit", "method", "metric", "mean", "deviation"])
+
+
+def entries_of(found, metric="f1"):
+    """The entries of all methods on unit A."""
+    entries = measured_entries(found)
+    return [entries[Key("A", method, metric)] for method in found.methods]
 
 
 def texts(sheet):
@@ -123,31 +142,32 @@ def test_every_metric_has_a_name_and_a_direction():
 
 
 def test_an_entry_has_the_mean_and_the_deviation_of_a_sample():
-    (table,) = by_unit(study({("A", "ours", "f1"): [0.5, 0.7], ("A", "other", "f1"): [0.4, 0.2]}))
-    first, second = (row.entries[0] for row in table.rows)
+    found = study({("A", "ours", "f1"): [0.5, 0.7], ("A", "other", "f1"): [0.4, 0.2]})
+    (table,) = by_unit(found)
+    first, second = entries_of(found)
     assert (first.mean, second.mean) == (pytest.approx(0.6), pytest.approx(0.3))
     assert first.deviation == pytest.approx(math.sqrt(0.02))
     assert (first.n_splits, first.best, second.best) == (2, True, False)
-    assert texts(table.sheet()) == [["ours", ".600 ± .141"], ["other", ".300 ± .141"]]
+    assert texts(table) == [["ours", ".600 ± .141"], ["other", ".300 ± .141"]]
 
 
 def test_equal_at_the_digits_shown_is_equally_good():
     given = {("A", m, "f1"): [v] for m, v in [("x", 0.90041), ("y", 0.89961), ("z", 0.89949)]}
     (table,) = by_unit(study(given, methods="xyz"))
-    assert [row.entries[0].best for row in table.rows] == [True, True, False]
+    assert [row.cells[1].bold for row in table.rows] == [True, True, False]
 
 
 def test_the_lowest_brier_score_is_the_best():
     given = {("A", "ours", "brier"): [0.3, 0.4], ("A", "other", "brier"): [0.1, 0.2]}
     (table,) = by_unit(study(given, metrics=["brier"]))
-    assert [row.entries[0].best for row in table.rows] == [False, True]
-    assert table.head == ("Brier score ↓",)
+    assert [row.cells[1].bold for row in table.rows] == [False, True]
+    assert table.head == ("method", "Brier score ↓")
     assert "↓ lower is better" in table.caption
 
 
 def test_one_split_has_no_deviation_and_no_test():
     (table,) = by_unit(study({("A", "ours", "f1"): [1.0], ("A", "other", "f1"): [0.5]}))
-    assert texts(table.sheet()) == [["ours", "1.000"], ["other", ".500"]]
+    assert texts(table) == [["ours", "1.000"], ["other", ".500"]]
     assert "Nothing is tested" in table.caption
     assert "over 1 split;" in table.caption
 
@@ -168,14 +188,13 @@ def noisy(level, seed, n=10, spread=0.01):
 def test_marks_follow_the_corrected_test_and_holm_computed_elsewhere():
     levels = {"ours": 0.8, "a": 0.7, "b": 0.79, "c": 0.9, "d": 0.783}
     given = {("A", m, "f1"): noisy(v, seed) for seed, (m, v) in enumerate(levels.items())}
-    (table,) = by_unit(study(given, methods=list(levels)))
     raw = []
     for method in ("a", "b", "c", "d"):
         d = np.subtract(given["A", method, "f1"], given["A", "ours", "f1"])
         t = d.mean() / (d.std(ddof=1) * math.sqrt(1 / 10 + 3 / 7))
         raw.append(2 * stats.t.sf(abs(t), 9))
     expected = multipletests(raw, method="holm")[1]
-    entries = [row.entries[0] for row in table.rows]
+    entries = entries_of(study(given, methods=list(levels)))
     assert [one.p_value for one in entries[1:]] == pytest.approx(expected.tolist())
     assert math.isnan(entries[0].p_value)
     assert [one.mark for one in entries] == ["", WORSE, "", BETTER, ""]
@@ -194,8 +213,8 @@ def test_the_caption_names_the_test_the_splits_and_its_limits():
 
 def test_lower_brier_scores_are_marked_as_better():
     by_split = pd.DataFrame({"ours": [0.31, 0.30, 0.32], "other": [0.1, 0.1, 0.1]})
-    assert compare(by_split, "ours", 3 / 7, higher_is_better=False)["other"].mark == BETTER
-    assert compare(by_split, "ours", 3 / 7, higher_is_better=True)["other"].mark == WORSE
+    assert compare(by_split, "ours", 3 / 7, higher_is_better=False)["other"][1] == BETTER
+    assert compare(by_split, "ours", 3 / 7, higher_is_better=True)["other"][1] == WORSE
 
 
 def test_methods_are_compared_on_the_splits_that_both_have():
@@ -205,15 +224,16 @@ def test_methods_are_compared_on_the_splits_that_both_have():
     found = compare(by_split, "ours", 0.5, higher_is_better=True)
     # Two splits: t = -.15 / sqrt((1/2 + 1/2) * .005), one degree of freedom, nothing to correct.
     expected = 1 - 2 / math.pi * math.atan(0.15 / math.sqrt(0.005))
-    assert found["x"].p_value == pytest.approx(expected)
-    assert math.isnan(found["y"].p_value)
-    assert found["y"].mark == ""
+    assert found["x"][0] == pytest.approx(expected)
+    assert math.isnan(found["y"][0])
+    assert found["y"][1] == ""
 
 
 def test_without_scores_of_our_own_nothing_is_tested():
     given = {("A", m, "f1"): noisy(0.5, seed) for seed, m in enumerate("xy")}
-    (table,) = by_unit(study(given, methods=["ours", "x", "y"]))
-    assert all(math.isnan(row.entries[0].p_value) for row in table.rows)
+    found = study(given, methods=["ours", "x", "y"])
+    assert all(math.isnan(entry.p_value) for entry in entries_of(found))
+    (table,) = by_unit(found)
     assert "Nothing is tested: ours shares fewer than two splits" in table.caption
     (table,) = by_unit(study(given, methods=["x", "y"], ours=()))
     assert "tested" not in table.caption
@@ -230,7 +250,7 @@ def test_what_has_no_figure_says_why_and_how_often():
     failed = cells([("A", "crashed", 0, "error", "boom", 1, 1), ("A", "ours", 0, "ok", "", 1, 1)])
     methods = ["ours", "undefined", "crashed", "waiting", "waiting too"]
     (table,) = by_unit(study(given, methods=methods, cells=failed))
-    shown = [row[1] for row in texts(table.sheet())]
+    shown = [row[1] for row in texts(table)]
     assert shown == [".550 ± .071", "n/a", "failed", "\N{EN DASH}", "\N{EN DASH}"]
     assert table.notes == (
         "failed (1): no split of the method ended well.",
@@ -242,16 +262,16 @@ def test_what_has_no_figure_says_why_and_how_often():
 def test_a_mean_over_fewer_splits_says_so_and_is_never_the_best():
     given = {("A", "ours", "f1"): [0.5, 0.6, 0.7], ("A", "other", "f1"): [0.9, math.nan, 0.95]}
     (table,) = by_unit(study(given))
-    ours, other = (row.entries[0] for row in table.rows)
+    ours, other = entries_of(study(given))
     assert (ours.best, other.best, other.n_splits, other.partial) == (True, False, 2, True)
-    assert texts(table.sheet())[1] == ["other", ".925 ± .035 (2)"]
+    assert texts(table)[1] == ["other", ".925 ± .035 (2)"]
     assert any("fewer than others (1)" in note for note in table.notes)
     assert "over 3 splits" in table.caption
 
 
 def test_a_study_without_a_single_score_still_has_its_tables():
     empty = study({}, units=["A", "B"])
-    assert [row.entries[0].kind for row in by_unit(empty)[0].rows] == ["missing", "missing"]
+    assert [entry.kind for entry in entries_of(empty)] == ["missing", "missing"]
     found = sections(empty)
     assert [one.title for one in found] == ["Scores by unit", "Scores by metric", "Average ranks"]
     assert found[-1].text == "F1: Ranks need at least two units with scores."
@@ -295,8 +315,8 @@ def three_units():
 def test_by_unit_is_a_table_a_data_set_with_a_block_a_unit(three_units):
     single, double = by_unit(three_units)
     assert (single.title, double.title) == ("S (5.00)", "D")
-    assert single.sheet().head == ("method", "F1", "AUC")
-    sheet = double.sheet()
+    assert single.head == ("method", "F1", "AUC")
+    sheet = double
     assert sheet.head == ("unit", "method", "F1", "AUC")
     assert [row[0] for row in texts(sheet)] == ["D: hate (5.00)", "", "", "D: none (5.00)", "", ""]
     assert [row.rule for row in sheet.rows] == [False, False, False, True, False, False]
@@ -305,14 +325,14 @@ def test_by_unit_is_a_table_a_data_set_with_a_block_a_unit(three_units):
 def test_by_metric_has_units_across_and_the_average_rank(three_units):
     f1, auc = by_metric(three_units)
     assert (f1.title, auc.title) == ("F1", "AUC")
-    assert f1.head == ("S (5.00)", "D: hate (5.00)", "D: none (5.00)", "rank")
-    assert [row.more for row in f1.rows] == [("1.00",), ("2.00",), ("3.00",)]
+    assert f1.head == ("method", "S (5.00)", "D: hate (5.00)", "D: none (5.00)", "rank")
+    assert [row[-1] for row in texts(f1)] == ["1.00", "2.00", "3.00"]
 
 
 def test_one_unit_has_no_ranks(three_units):
     alone = replace(three_units, units=three_units.units[:1])
     (table, _) = by_metric(alone)
-    assert table.head == ("S (5.00)",)
+    assert table.head == ("method", "S (5.00)")
     titles = [one.title for one in sections(alone)]
     assert titles == ["Scores by unit", "Average ranks"]
     assert "at least two units" in sections(alone)[1].text
@@ -323,14 +343,13 @@ def test_published_figures_stand_apart_and_never_win():
     given = {("A", m, q): noisy(0.5, 1) for m in ("ours", "other") for q in ("f1", "auc")}
     found = study(given, metrics=["f1", "auc"], published=published(rows))
     (table,) = by_unit(found)
-    sheet = table.sheet()
-    assert texts(sheet)[2:] == [
+    assert texts(table)[2:] == [
         ["ours (published)", ".999", ""],
         ["third (published)", "", ".900 ± .010"],
     ]
-    assert [row.rule for row in sheet.rows] == [False, False, True, False]
-    assert not any(entry.best or entry.mark for row in table.rows[2:] for entry in row.entries)
-    assert all(row.entries[0].best for row in table.rows[:2])
+    assert [row.rule for row in table.rows] == [False, False, True, False]
+    assert not any(cell.bold or cell.after for row in table.rows[2:] for cell in row.cells)
+    assert all(row.cells[1].bold for row in table.rows[:2])
     assert table.notes[-1].startswith("(published): reported by others")
     assert published_elsewhere(found) is None
 
@@ -341,7 +360,7 @@ def test_published_figures_of_other_data_have_a_table_of_their_own():
         ("IRT: crash", "ours", "f1", 0.931, math.nan),
     ]
     table = published_elsewhere(study({}, published=published(rows)))
-    assert texts(table.sheet()) == [
+    assert texts(table) == [
         ["IRT: fire", "ours (published)", ".972"],
         ["IRT: crash", "ours (published)", ".931"],
     ]

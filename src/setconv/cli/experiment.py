@@ -145,7 +145,7 @@ def report(
 
 def _print(found: Findings) -> None:
     from setconv.experiment.answers.formats import terminal
-    from setconv.experiment.answers.table_sections import sections
+    from setconv.experiment.answers.tables import sections
 
     for section in sections(found):
         out.print()

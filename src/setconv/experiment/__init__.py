@@ -11,15 +11,14 @@ set each, in worker processes, and goes on after a kill; `findings` collects wha
 The layer below can be used alone. `run` computes any cells and keeps them in a `Store`::
 
     cells = [Cell(d, m, s) for d in datasets for m in methods for s in range(5)]
-    with Store("study.sqlite", {"splits": 5}) as store:
+    with Store("study.sqlite") as store:
         run(cells, work, store)  # work(cell) returns {"f1": ..., "auc": ...}
-        table = score_table(store.results(), "auc")
+        results = store.results().query("metric == 'auc'")
 
+    table = results.pivot_table(index="dataset", columns="method", values="value")
     average, by_source = average_ranks(table, sources)
-    bootstrap_intervals(by_source)
     friedman(by_source).significant
-    comparison = nemenyi(by_source)
-    diagram(comparison, "auc.svg", highlight="setconv")
+    nemenyi(by_source).critical_difference
     wilcoxon_holm(table, "setconv", sources).comparisons
 
 Data sets that come from the same source are no independent evidence, so everything is counted over
@@ -34,7 +33,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setconv.experiment.answers.diagram import diagram
     from setconv.experiment.answers.findings import Findings, Unit
     from setconv.experiment.answers.reporting import write_report
     from setconv.experiment.errors import StudyError
@@ -55,9 +53,9 @@ if TYPE_CHECKING:
     from setconv.experiment.statistics.omnibus import Friedman, friedman
     from setconv.experiment.statistics.pairwise import WilcoxonHolm, wilcoxon_holm
     from setconv.experiment.statistics.posthoc import Nemenyi, critical_difference, nemenyi
-    from setconv.experiment.statistics.ranks import Ranks, average_ranks, bootstrap_intervals
+    from setconv.experiment.statistics.ranks import Ranks, average_ranks
     from setconv.experiment.statistics.resampled import corrected_t_test
-    from setconv.experiment.statistics.scores import score_table, source_scores
+    from setconv.experiment.statistics.scores import source_scores
     from setconv.experiment.studying import findings, run_study
 
 __all__ = [
@@ -82,11 +80,9 @@ __all__ = [
     "Unit",
     "WilcoxonHolm",
     "average_ranks",
-    "bootstrap_intervals",
     "built_in_studies",
     "corrected_t_test",
     "critical_difference",
-    "diagram",
     "findings",
     "friedman",
     "method_names",
@@ -95,7 +91,6 @@ __all__ = [
     "read_suite",
     "run",
     "run_study",
-    "score_table",
     "source_scores",
     "wilcoxon_holm",
     "write_report",
@@ -124,11 +119,9 @@ _HOMES = {
     "Unit": "answers.findings",
     "WilcoxonHolm": "statistics.pairwise",
     "average_ranks": "statistics.ranks",
-    "bootstrap_intervals": "statistics.ranks",
     "built_in_studies": "protocol.reading",
     "corrected_t_test": "statistics.resampled",
     "critical_difference": "statistics.posthoc",
-    "diagram": "answers.diagram",
     "findings": "studying",
     "friedman": "statistics.omnibus",
     "method_names": "protocol.methods",
@@ -137,7 +130,6 @@ _HOMES = {
     "read_suite": "protocol.reading",
     "run": "running.runner",
     "run_study": "studying",
-    "score_table": "statistics.scores",
     "source_scores": "statistics.scores",
     "wilcoxon_holm": "statistics.pairwise",
     "write_report": "answers.reporting",

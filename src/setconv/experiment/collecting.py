@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
 
 from setconv.experiment.answers.findings import Findings, Unit
 from setconv.experiment.protocol.computing import reported_classes
@@ -14,12 +14,10 @@ from setconv.experiment.running.cells import Cell
 from setconv.experiment.running.store import Store
 from setconv.needs import needed
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["SWEEP", "collect"]
 
 SWEEP = "imbalance ratio of the training rows"
+_CELL = ["dataset", "method", "split", "version"]
 _SCORES = ["unit", "method", "split", "metric", "value"]
 _CURVES = ["curve", "unit", "method", "split", "metric", "setting", "value"]
 
@@ -30,17 +28,9 @@ def collect(
     """Return the findings of these cells; cells of earlier versions of the study do not count."""
     with needed("The findings of a study", "pandas", "experiment"):
         import pandas as pd
-    frame = store.cells()
-    wanted = {(cell.dataset, cell.method, cell.split): cell.version for cell in cells}
-    keys = list(zip(frame.dataset, frame.method, frame.split, strict=True))
-    valid = [wanted.get(key) == v for key, v in zip(keys, frame.version, strict=True)]
-    frame = frame[valid].reset_index(drop=True)
-    done = {key for key, is_valid in zip(keys, valid, strict=True) if is_valid}
-    results = store.results()
-    known = [
-        key in done for key in zip(results.dataset, results.method, results.split, strict=True)
-    ]
-    rows = results[known]
+    wanted = pd.DataFrame([asdict(cell) for cell in cells], columns=_CELL)
+    frame = store.cells().merge(wanted, on=_CELL)
+    rows = store.results().merge(frame[_CELL[:3]], on=_CELL[:3])
     specs = {one.name: one for one in study.data}
     units = _units(study, prepared)
     names = {(one.dataset, one.label): one.name for one in units}
@@ -110,7 +100,7 @@ def _unit_name(name: str, label: str, spec: DataSpec, known: Prepared) -> str:
 
 def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     """Say where the rows come from, once a data set."""
-    told: dict[str, Any] = {}
+    told: dict[str, str] = {}
     for spec in study.data:
         known = prepared[spec.name]
         parts = (known.provenance, known.licence, _beside_the_paper(spec, known))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setconv.experiment.answers.findings import Findings
-from setconv.experiment.answers.table_entries import Entry, measured_entries, published_entries
-from setconv.experiment.answers.table_latex import PACKAGES, latex
-from setconv.experiment.answers.table_sections import sections
+from setconv.experiment.answers.table_entries import measured_entries, published_entries
 from setconv.experiment.answers.table_sheet import Section, Sheet, Shown, counted, plain
+from setconv.experiment.answers.tables import sections
 from setconv.files import write_atomically
 from setconv.needs import needed
 
@@ -25,7 +22,16 @@ __all__ = ["csv_text", "latex_text", "markdown", "markdown_text", "terminal", "w
 
 _MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
 _RULES = {"left": "---", "right": "---:", "wrapped": "---"}
-_HEAD = ("unit", "method", "metric", "mean", "sd", "n_splits", "best", "p_value", "mark")
+_COLUMNS = {"left": "l", "right": "r", "wrapped": r"p{0.3\linewidth}"}
+_LATEX = str.maketrans(
+    {one: f"\\{one}" for one in "{}$&#_%"}
+    # After the end of a row a bracket or a star would be taken for its argument.
+    | {one: f"{{{one}}}" for one in "[]*"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}"}
+    | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "↓": r"$\downarrow$"}
+)
 
 
 def terminal(sheet: Sheet) -> Table:
@@ -56,16 +62,16 @@ def terminal(sheet: Sheet) -> Table:
     return table
 
 
-def markdown(sheet: Sheet, level: int = 3) -> str:
+def markdown(sheet: Sheet) -> str:
     """Return a heading, the caption, the table and its notes."""
     lines = [
-        _line(map(_escape, sheet.head)),
-        _line(_RULES[one] for one in sheet.alignment),
-        *(_line(map(_cell, row.cells)) for row in sheet.rows),
+        map(_escape, sheet.head),
+        (_RULES[one] for one in sheet.alignment),
+        *(map(_cell, row.cells) for row in sheet.rows),
     ]
-    heading = "#" * level + " " + _escape(sheet.title)
-    parts = [heading, _escape(sheet.caption), "\n".join(lines), *map(_escape, sheet.notes)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    parts = [f"### {_escape(sheet.title)}", _escape(sheet.caption), table]
+    return "\n\n".join(filter(None, [*parts, *map(_escape, sheet.notes)]))
 
 
 def markdown_text(findings: Findings, found: Iterable[Section]) -> str:
@@ -76,16 +82,45 @@ def markdown_text(findings: Findings, found: Iterable[Section]) -> str:
     parts += map(_escape, findings.notes)
     for section in found:
         parts += [f"## {_escape(section.title)}", _escape(section.text)]
-        parts += (markdown(sheet).rstrip("\n") for sheet in section.sheets)
+        parts += map(markdown, section.sheets)
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def latex_escape(text: str) -> str:
+    """Return a text on one line in which nothing is a command."""
+    return plain(text).translate(_LATEX)
+
+
+def latex(sheet: Sheet) -> str:
+    """Return a table environment for the package booktabs; caption above, notes below."""
+    with needed("A table in LaTeX", "pandas", "experiment"):
+        import pandas as pd
+    rows = [
+        [r"\midrule" * row.rule + "\n" * row.rule + first, *cells]
+        for row in sheet.rows
+        for first, *cells in [[_latex_cell(one) for one in row.cells]]
+    ]
+    title = latex_escape(sheet.title)
+    # pandas formats the heads, so braces in them are doubled.
+    table = pd.DataFrame(rows, columns=range(len(sheet.head))).to_latex(
+        index=False,
+        header=[re.sub("[{}]", r"\g<0>\g<0>", latex_escape(name)) for name in sheet.head],
+        escape=False,
+        column_format="".join(_COLUMNS[one] for one in sheet.alignment),
+        caption=(rf"\textbf{{{title}.}} {latex_escape(sheet.caption)}", title),
+        position="htbp",
+    )
+    notes = [
+        rf"\par\smallskip{{\footnotesize {latex_escape(note)}\par}}" + "\n" for note in sheet.notes
+    ]
+    return table.replace(r"\end{table}", "".join(notes) + r"\end{table}")
 
 
 def latex_text(findings: Findings, found: Iterable[Section]) -> str:
     r"""Return the tables of a study, as `sections` gives them, to ``\input`` into a document."""
-    packages = ",".join(PACKAGES)
     parts = [
         f"% {plain(findings.title)}\n"
-        rf"% In the preamble: \usepackage[T1]{{fontenc}} \usepackage{{{packages}}}" + "\n"
+        r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{amssymb,booktabs}" + "\n"
     ]
     for section in found:
         parts.append(f"% {plain(section.title)}. {plain(section.text)}".rstrip() + "\n")
@@ -95,15 +130,25 @@ def latex_text(findings: Findings, found: Iterable[Section]) -> str:
 
 def csv_text(findings: Findings) -> str:
     """Return every figure in a row: tidy, with all digits, names as they are."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_HEAD)
-    for key, entry in measured_entries(findings).items():
-        writer.writerow([*key, *_values(entry), entry.n_splits, *_verdict(entry)])
-    for key, entry in published_entries(findings).items():
-        name = f"{key.method} (published)"
-        writer.writerow([key.unit, name, key.metric, *_values(entry), "", *_verdict(entry)])
-    return text.getvalue()
+    with needed("A table in CSV", "pandas", "experiment"):
+        import pandas as pd
+    others = [
+        (key._replace(method=f"{key.method} (published)"), one)
+        for key, one in published_entries(findings).items()
+    ]
+    rows = [
+        {
+            **key._asdict(),
+            "mean": entry.mean,
+            "sd": entry.deviation,
+            "n_splits": "" if entry.kind == "published" else entry.n_splits,
+            "best": entry.best,
+            "p_value": entry.p_value,
+            "mark": entry.mark,
+        }
+        for key, entry in [*measured_entries(findings).items(), *others]
+    ]
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
 
 def write_tables(findings: Findings, folder: str | Path) -> list[Path]:
@@ -141,13 +186,15 @@ def _escape(text: str) -> str:
     return plain(text).translate(_MARKDOWN)
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def _cell(shown: Shown) -> str:
     text = f"**{_escape(shown.text)}**" if shown.bold else _escape(shown.text)
     return f"{text} {_escape(shown.after)}" if shown.after else text
+
+
+def _latex_cell(shown: Shown) -> str:
+    text = re.sub(r"^-(?=[.\d])", "$-$", latex_escape(shown.text))
+    text = rf"\textbf{{{text}}}" if shown.bold else text
+    return f"{text} {latex_escape(shown.after)}" if shown.after else text
 
 
 def _how(findings: Findings) -> str:
@@ -157,11 +204,3 @@ def _how(findings: Findings) -> str:
     while fence in command:
         fence += "`"
     return f"{fence}bash\n{command}\n{fence}" if command else ""
-
-
-def _values(entry: Entry) -> list[float | str]:
-    return ["" if math.isnan(value) else value for value in (entry.mean, entry.deviation)]
-
-
-def _verdict(entry: Entry) -> list[float | str | bool]:
-    return [entry.best, "" if math.isnan(entry.p_value) else entry.p_value, entry.mark]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,7 +13,7 @@ with needed("the page of a study", "jinja2", "report"):
     from markupsafe import Markup
 
 from setconv._version import __version__
-from setconv.experiment.answers.figure_style import MUTED
+from setconv.experiment.answers.figure_panels import StudyFigure, compose
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.page_facts import state
 from setconv.experiment.answers.page_sections import page_sections
@@ -49,14 +50,13 @@ def study_page(findings: Findings) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = plain
+    environment.filters |= {"plain": plain, "picture": _picture}
     return environment.get_template("page.html").render(
         findings=findings,
         state=state(findings),
         sections=page_sections(findings),
         policy=_POLICY,
         style=Markup(_read("setconv.report", "page.css").strip()),
-        muted=MUTED,
         version=__version__,
     )
 
@@ -79,6 +79,10 @@ def write_page(findings: Findings, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, study_page(findings).encode("utf-8"))
     return path
+
+
+def _picture(figure: StudyFigure) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(compose(figure)).decode()}"
 
 
 def _read(package: str, name: str) -> str:

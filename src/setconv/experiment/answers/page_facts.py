@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from setconv.experiment.answers.findings import Findings
-from setconv.experiment.answers.table_sheet import Sheet, SheetRow, Shown, counted, plain
+from setconv.experiment.answers.table_sheet import Sheet, counted, line, plain
 
 _LONGEST = 300
 
@@ -43,12 +43,9 @@ def state(findings: Findings) -> dict[str, Any]:
 def data_sheet(findings: Findings) -> Sheet:
     """Return the units with their rows and imbalance ratios."""
     rows = [
-        SheetRow(
-            (
-                *(Shown(unit.name), Shown(unit.dataset), Shown(unit.label)),
-                *(Shown(f"{unit.n_rows:,}"), Shown(f"{unit.imbalance_ratio:.2f}")),
-                Shown(unit.source),
-            )
+        line(
+            *(unit.name, unit.dataset, unit.label),
+            *(f"{unit.n_rows:,}", f"{unit.imbalance_ratio:.2f}", unit.source),
         )
         for unit in findings.units
     ]
@@ -71,9 +68,7 @@ def version_sheet(findings: Findings) -> Sheet | None:
             found[str(package)][str(version)] += 1
     if not found:
         return None
-    rows = [
-        SheetRow((Shown(package), Shown(_versions(found[package])))) for package in sorted(found)
-    ]
+    rows = [line(package, _versions(found[package])) for package in sorted(found)]
     differing = [package for package in sorted(found) if len(found[package]) > 1]
     notes = (
         (f"Cells were computed with different versions of {', '.join(differing)}.",)
@@ -97,7 +92,7 @@ def warning_sheet(findings: Findings) -> Sheet | None:
     if not found:
         return None
     rows = [
-        SheetRow((Shown(dataset), Shown(method), Shown(str(count)), Shown(warning)))
+        line(dataset, method, str(count), warning)
         for (dataset, method, warning), count in found.items()
     ]
     return Sheet(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from setconv.experiment.answers.figure_panels import NARROW, StudyFigure, file_name
+from setconv.experiment.answers.figure_panels import StudyFigure, file_name
 from setconv.experiment.answers.figures import study_figures
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.page_facts import data_sheet, version_sheet, warning_sheet
-from setconv.experiment.answers.page_keys import bar_key, line_key
-from setconv.experiment.answers.table_sections import sections as table_sections
 from setconv.experiment.answers.table_sheet import Section, Sheet
+from setconv.experiment.answers.tables import sections as table_sections
 
 _RANKS = "Average ranks"
 _FEW = 5  # columns
@@ -23,7 +21,7 @@ class PageSection:
 
     title: str
     text: str = ""
-    figures: tuple[dict[str, Any], ...] = ()
+    figures: tuple[StudyFigure, ...] = ()
     sheets: tuple[Sheet, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -40,16 +38,16 @@ class PageSection:
 
 def page_sections(findings: Findings) -> list[PageSection]:
     """Return all sections that have something to say."""
-    figures = {figure.name: figure for figure in study_figures(findings)}
-    curves = [figure for name, figure in figures.items() if name.startswith("curve")]
-    scores = [figures[name] for name in ("scores", "diagnosis") if name in figures]
-    ranks = [figures["ranks"]] if "ranks" in figures else []
+    figures = study_figures(findings)
+    ranks = tuple(one for one in figures if one.name == "ranks")
+    curves = tuple(one for one in figures if one.name.startswith("curve"))
+    scores = tuple(one for one in figures if one not in (*ranks, *curves))
     found = [
         PageSection("Data", sheets=(data_sheet(findings),)),
-        PageSection("Figures", figures=tuple(map(_shown, scores))),
-        PageSection("Curves", figures=tuple(map(_shown, curves))),
+        PageSection("Figures", figures=scores),
+        PageSection("Curves", figures=curves),
         *(
-            _from_tables(section, ranks if section.title == _RANKS else [])
+            _from_tables(section, ranks if section.title == _RANKS else ())
             for section in table_sections(findings)
         ),
     ]
@@ -59,7 +57,7 @@ def page_sections(findings: Findings) -> list[PageSection]:
     return [one for one in found if one.text or one.figures or one.sheets or one.notes]
 
 
-def _from_tables(section: Section, figures: list[StudyFigure]) -> PageSection:
+def _from_tables(section: Section, figures: tuple[StudyFigure, ...]) -> PageSection:
     """Say once what all tables of a section would say."""
     captions = {sheet.caption for sheet in section.sheets}
     text, sheets = section.text, section.sheets
@@ -68,24 +66,4 @@ def _from_tables(section: Section, figures: list[StudyFigure]) -> PageSection:
         sheets = tuple(replace(sheet, caption="") for sheet in sheets)
     if [sheet.title for sheet in sheets] == [section.title]:
         sheets = (replace(sheets[0], title=""),)
-    return PageSection(section.title, text, tuple(map(_shown, figures)), sheets)
-
-
-def _shown(figure: StudyFigure) -> dict[str, Any]:
-    key = bar_key if figure.keys == "bar" else line_key
-    return {
-        "name": figure.name,
-        "title": figure.title,
-        "caption": figure.caption,
-        "columns": figure.columns,
-        "legend": [{"key": key(look), "name": name} for name, look in figure.legend.items()],
-        "panels": [
-            {
-                "title": panel.title,
-                "svg": panel.inline(),
-                "width": round(panel.size[0]),
-                "wide": panel.size[0] > NARROW,
-            }
-            for panel in figure.panels
-        ],
-    }
+    return PageSection(section.title, text, figures, sheets)

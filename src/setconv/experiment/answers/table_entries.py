@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -12,13 +12,18 @@ import numpy as np
 from setconv.errors import DataError
 from setconv.experiment.answers.findings import Findings, Unit
 from setconv.experiment.answers.naming import higher_is_better
-from setconv.experiment.answers.significance import Comparison, compare
 from setconv.experiment.answers.table_sheet import NO_FIGURE, Shown, number
+from setconv.experiment.statistics.holm import holm
+from setconv.experiment.statistics.resampled import corrected_t_test
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Entry", "Key", "measured_entries", "published_entries", "scores_by_split"]
+__all__ = ["Entry", "Key", "compare", "measured_entries", "published_entries", "scores_by_split"]
+
+ALPHA = 0.05
+BETTER = "▲"
+WORSE = "▼"
 
 Kind = Literal["measured", "published", "failed", "missing", "undefined", "none"]
 _WITHOUT_FIGURE: Mapping[Kind, str] = {
@@ -80,6 +85,9 @@ class Entry:
         return Shown(text, self.best, " ".join(filter(None, after)))
 
 
+NOTHING = Entry(math.nan, math.nan, 0, kind="none")
+
+
 def scores_by_split(findings: Findings) -> dict[tuple[str, str], pd.DataFrame]:
     """Return the scores of each unit and metric: one row a split, one column a method."""
     scores = findings.scores[findings.scores["method"].isin(findings.methods)]
@@ -112,7 +120,7 @@ def measured_entries(findings: Findings) -> dict[Key, Entry]:
                 if entry is None:
                     undefined = tuple(key) in asked
                     why: Kind = "failed" if (unit.dataset, method) in failed else "missing"
-                    entry = _without_figure("undefined" if undefined else why)
+                    entry = replace(NOTHING, kind="undefined" if undefined else why)
                 found[key] = entry
     return found
 
@@ -137,27 +145,66 @@ def _of_unit(
     if by_split is None:
         return {}
     higher = higher_is_better(metric)
-    compared: dict[str, Comparison] = {}
-    if findings.ours:
-        compared = compare(by_split, findings.ours[0], unit.test_share, higher)
+    ours = findings.ours[0] if findings.ours else ""
+    compared = compare(by_split, ours, unit.test_share, higher)
     counts = by_split.count()
     means, deviations, most = by_split.mean(), by_split.std(ddof=1), int(counts.max())
     # Means over other splits than the rest are no basis for who is best.
     whole = [number(means[method]) for method in by_split.columns if counts[method] == most]
     best = (max if higher else min)(whole, key=float)
-    nothing = Comparison(math.nan, "")
-    return {
-        str(method): Entry(
+    found = {}
+    for method in map(str, by_split.columns):
+        complete = bool(counts[method] == most)
+        p_value, mark = compared.get(method, (math.nan, ""))
+        found[method] = Entry(
             float(means[method]),
             float(deviations[method]),
             int(counts[method]),
-            best=bool(counts[method] == most) and number(means[method]) == best,
-            mark=compared.get(str(method), nothing).mark,
-            p_value=compared.get(str(method), nothing).p_value,
-            partial=bool(counts[method] < most),
+            best=complete and number(means[method]) == best,
+            mark=mark,
+            p_value=p_value,
+            partial=not complete,
         )
+    return found
+
+
+def compare(
+    by_split: pd.DataFrame, control: str, test_share: float, higher_is_better: bool
+) -> dict[str, tuple[float, str]]:
+    """Compare every other method with one, on the splits that both have.
+
+    Parameters
+    ----------
+    by_split : DataFrame
+        Scores of one unit and metric: one row a split, one column a method; nan where there is
+        none.
+    control : str
+        The method that the others are compared with.
+    test_share : float
+        Rows for testing over rows for training.
+    higher_is_better : bool
+
+    Returns
+    -------
+    dict of str to (float, str)
+        The two-sided p-value after Holm, nan if the two share fewer than two splits, and
+        ``BETTER`` or ``WORSE`` where the method differs. Empty if the control has no scores.
+    """
+    if control not in by_split.columns:
+        return {}
+    differences = {
+        str(method): (by_split[method] - by_split[control]).dropna().to_numpy()
         for method in by_split.columns
+        if method != control
     }
+    p_values = holm([corrected_t_test(one, test_share) for one in differences.values()])
+    found = {}
+    for (method, values), p_value in zip(differences.items(), p_values, strict=True):
+        mark = ""
+        if p_value <= ALPHA:
+            mark = BETTER if (values.mean() > 0) == higher_is_better else WORSE
+        found[method] = (p_value, mark)
+    return found
 
 
 def _failed(findings: Findings) -> set[tuple[str, str]]:
@@ -166,7 +213,3 @@ def _failed(findings: Findings) -> set[tuple[str, str]]:
         return set()
     failed = findings.cells[findings.cells["status"] != "ok"]
     return set(zip(failed["dataset"], failed["method"], strict=True))
-
-
-def _without_figure(kind: Kind) -> Entry:
-    return Entry(math.nan, math.nan, 0, kind=kind)

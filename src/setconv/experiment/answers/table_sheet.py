@@ -17,6 +17,7 @@ __all__ = [
     "aligned",
     "counted",
     "joined",
+    "line",
     "number",
     "p_value",
     "plain",
@@ -60,6 +61,11 @@ class SheetRow:
 
     cells: tuple[Shown, ...]
     rule: bool = False
+
+
+def line(*texts: str, rule: bool = False) -> SheetRow:
+    """Return a row of plain texts."""
+    return SheetRow(tuple(map(Shown, texts)), rule)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from setconv.experiment.answers.findings import Findings
 from setconv.experiment.answers.naming import higher_is_better
-from setconv.experiment.answers.significance import ALPHA
+from setconv.experiment.answers.table_entries import ALPHA
 from setconv.experiment.answers.table_sheet import joined
 from setconv.experiment.statistics.evidence import Evidence
 from setconv.experiment.statistics.omnibus import Friedman, friedman

@@ -27,7 +27,7 @@ __all__ = ["StudyWork", "reported_classes", "training_rows"]
 
 def reported_classes(spec: DataSpec, counts: dict[str, int]) -> tuple[str, ...]:
     """Return the classes that are counted: those of the study, or all but the largest."""
-    if spec.report is not None:
+    if spec.report:
         return spec.report
     largest = max(counts, key=lambda label: counts[label])
     return tuple(label for label in counts if label != largest)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from setconv.errors import DataError, ParameterError
-from setconv.experiment.protocol.fields import Fields, known_name
-from setconv.experiment.protocol.study import (
-    METRICS,
-    DataSpec,
-    MethodSpec,
-    Probe,
-    SearchRule,
-    SplitRule,
-    Study,
-)
+from setconv.experiment.protocol.fields import from_mapping, known_name, mapping
+from setconv.experiment.protocol.study import DataSpec, MethodSpec, Study
 from setconv.needs import needed
 
 __all__ = ["Suite", "built_in_studies", "parse_study", "read_study", "read_suite"]
 
 _BUILT_IN = files("setconv.experiment") / "studies"
 _ENDINGS = (".yaml", ".yml")
+# What else a data set has is for its loader, which knows what it can be told.
+_OF_DATA = ("load", "binary", "drop", "report", "size", "encoder", "source", "split")
 
 
 def built_in_studies() -> list[str]:
@@ -44,6 +38,20 @@ class Suite:
 
     name: str
     studies: tuple[Study, ...]
+
+
+@dataclass(frozen=True)
+class _SuiteFile:
+    studies: tuple[str, ...]
+    name: str
+    title: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    ratios: tuple[float, ...]
+    majority: int | None = None
 
 
 def read_study(study: str | Path) -> Study:
@@ -80,14 +88,9 @@ def read_suite(study: str | Path) -> Suite:
     content = _parse(text, where)
     if not isinstance(content, dict) or "studies" not in content:
         return Suite(name, (parse_study(text, name, where),))
-    top = Fields(content, where)
-    parts = [str(one) for one in top.take("studies", list, ...)]
-    name = top.take("name", str, name)
-    for told in ("title", "about"):
-        top.take(told, str, "")
-    top.finish()
-    inside = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in parts]
-    return Suite(name, tuple(read_study(one) for one in inside))
+    suite = from_mapping(_SuiteFile, {"name": name, **content}, where)
+    inside = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in suite.studies]
+    return Suite(suite.name, tuple(read_study(one) for one in inside))
 
 
 def _read(path: Path) -> str:
@@ -119,99 +122,39 @@ def parse_study(text: str, name: str, where: str) -> Study:
     where : str
         What messages call the text.
     """
-    top = Fields(_parse(text, where), where)
-    study = Study(
-        name=top.take("name", str, name),
-        title=top.take("title", str, ""),
-        about=" ".join(top.take("about", str, "").split()),
-        data=_read_data(top.take("data", dict, ...), f"{where}: data"),
-        methods=_read_methods(top.raw("methods"), f"{where}: methods"),
-        split=_read_split(top.raw("split"), f"{where}: split") or SplitRule(),
-        metrics=tuple(top.take("metrics", list, list(METRICS[:5]))),
-        seed=top.take("seed", int, 0),
-        encoder=top.take("encoder", dict, {}),
-        search=_read_search(top.raw("search"), f"{where}: search"),
-        probe=_read_probe(top.raw("probe"), f"{where}: probe"),
-        published=top.take("published", str),
-        timeout=top.take("timeout", float),
-    )
-    top.finish()
-    return study
+    top = mapping(_parse(text, where), where)
+    for part in ("data", "methods"):
+        if top.get(part) is None:
+            raise ParameterError(f"{where} has no {part!r}: give at least one.")
+    data = _read_data(top.pop("data"), f"{where}: data")
+    methods = _read_methods(top.pop("methods"), f"{where}: methods")
+    study = from_mapping(Study, {"name": name, **top}, where, data=data, methods=methods)
+    return replace(study, about=" ".join(study.about.split()))
 
 
-def _read_data(entries: dict[str, Any], where: str) -> tuple[DataSpec, ...]:
+def _read_data(entries: Any, where: str) -> tuple[DataSpec, ...]:
     found: list[DataSpec] = []
-    for name, entry in entries.items():
-        fields = Fields(entry, f"{where}.{name}")
-        sweep = fields.raw("sweep")
-        binary = fields.raw("binary")
-        report = fields.take("report", list, [])
-        spec = DataSpec(
-            name=str(name),
-            load=fields.take("load", str, ...),
-            binary=tuple(map(str, binary)) if isinstance(binary, list) else binary,
-            drop=tuple(map(str, fields.take("drop", list, []))),
-            report=tuple(map(str, report)) or None,
-            size=fields.take("size", int),
-            encoder=fields.take("encoder", dict),
-            source=fields.take("source", str),
-            split=_read_split(fields.raw("split"), f"{where}.{name}.split"),
-            options=fields.rest(),  # the loader knows what it can be told
-        )
+    for name, entry in mapping(entries, where).items():
+        place = f"{where}.{name}"
+        values = mapping(entry, place)
+        sweep = values.pop("sweep", None)
+        own = {key: value for key, value in values.items() if key in _OF_DATA}
+        options = {key: value for key, value in values.items() if key not in _OF_DATA}
+        spec = from_mapping(DataSpec, own, place, name=name, options=options)
         if sweep is None:
             found.append(spec)
         else:
-            rule = Fields(sweep, f"{where}.{name}.sweep")
-            ratios = tuple(map(float, rule.take("ratios", list, ...)))
-            found += spec.sweep(ratios, rule.take("majority", int))
-            rule.finish()
+            rule = from_mapping(_Sweep, sweep, f"{place}.sweep")
+            found += spec.sweep(rule.ratios, rule.majority)
     return tuple(found)
 
 
 def _read_methods(entries: Any, where: str) -> tuple[MethodSpec, ...]:
     if isinstance(entries, list):  # names alone
-        entries = dict.fromkeys(map(str, entries), None)
+        entries = dict.fromkeys(map(str, entries))
     if not isinstance(entries, dict):
         raise ParameterError(f"{where}: give a list of names, or a mapping of names to settings.")
-    found = []
-    for name, entry in entries.items():
-        fields = Fields(entry, f"{where}.{name}")
-        spec = MethodSpec(
-            name=str(name),
-            method=fields.take("method", str),
-            estimator=fields.take("estimator", str),
-            parameters=fields.take("parameters", dict, {}),
-            search=fields.take("search", dict, {}),
-            ours=fields.take("ours", bool, False),
-        )
-        fields.finish()
-        found.append(spec)
-    return tuple(found)
-
-
-def _read_split(entry: Any, where: str) -> SplitRule | None:
-    if entry is None:
-        return None
-    fields = Fields({"parts": entry} if isinstance(entry, str) else entry, where)
-    parts = fields.take("parts", str, "70/30")
-    try:
-        numbers = tuple(int(part) for part in parts.split("/"))
-    except ValueError:
-        raise ParameterError(f"{where} is {parts!r}: give per cent, such as 70/30.") from None
-    rule = SplitRule(numbers, fields.take("repeats", int, 10), fields.take("leave_out", str))
-    fields.finish()
-    return rule
-
-
-def _read_search(entry: Any, where: str) -> SearchRule:
-    fields = Fields(entry, where)
-    rule = SearchRule(fields.take("folds", int, 10), fields.take("metric", str, "g_mean"))
-    fields.finish()
-    return rule
-
-
-def _read_probe(entry: Any, where: str) -> Probe:
-    fields = Fields(entry, where)
-    probe = Probe(tuple(fields.take("post_sizes", list, [])), fields.take("draws", int, 1))
-    fields.finish()
-    return probe
+    return tuple(
+        from_mapping(MethodSpec, entry, f"{where}.{name}", name=str(name))
+        for name, entry in entries.items()
+    )

@@ -63,7 +63,7 @@ class DataSpec:
         The loader; see `LOADERS` in `setconv.experiment.protocol.loading`.
     options : mapping
         What the loader is told: the path, columns, a city.
-    binary : str or tuple of str, optional
+    binary : str, int or tuple of str, optional
         This class, or these together, against the rest.
     drop : tuple of str
         Classes whose rows are left out.
@@ -89,7 +89,7 @@ class DataSpec:
     name: str
     load: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    binary: str | tuple[str, ...] | None = None
+    binary: str | int | tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     report: tuple[str, ...] | None = None
     size: int | None = None

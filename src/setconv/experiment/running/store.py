@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from setconv.experiment.errors import StudyError
 from setconv.experiment.running.cells import Cell, Outcome
-from setconv.experiment.running.description import differences, plain
-from setconv.files import write_atomically
 from setconv.needs import needed
 
 if TYPE_CHECKING:
@@ -21,9 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_FORMAT = 2
+_FORMAT = 1
 _SCHEMA = (
-    "CREATE TABLE study (format INTEGER NOT NULL, description TEXT NOT NULL)",
     """
     CREATE TABLE cells (
         dataset TEXT NOT NULL,
@@ -35,8 +31,8 @@ _SCHEMA = (
         peak_mb REAL,
         started TEXT NOT NULL,
         versions TEXT NOT NULL,
-        version TEXT NOT NULL DEFAULT '',
-        notes TEXT NOT NULL DEFAULT '{}',
+        version TEXT NOT NULL,
+        notes TEXT NOT NULL,
         PRIMARY KEY (dataset, method, split)
     )
     """,
@@ -51,12 +47,7 @@ _SCHEMA = (
         FOREIGN KEY (dataset, method, split) REFERENCES cells ON DELETE CASCADE
     )
     """,
-)
-# Format 1 had cells without a version and without notes.
-_FROM_FORMAT_1 = (
-    "ALTER TABLE cells ADD COLUMN version TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE cells ADD COLUMN notes TEXT NOT NULL DEFAULT '{}'",
-    "UPDATE study SET format = 2",
+    f"PRAGMA user_version = {_FORMAT}",
 )
 _CELLS = (
     *("dataset", "method", "split", "status"),
@@ -74,76 +65,51 @@ class Store:
     ----------
     path : str or Path
         The file; it is made, with the folders above it, if it is not there.
-    description : mapping, optional
-        What the study is: anything that JSON can hold, such as settings and versions of the data.
-        A new store keeps it. A store that is there must have been made with an equal one; without
-        a description any store is opened.
 
     Raises
     ------
     StudyError
-        If the file was made with another description (the message says what differs), or is not
-        a store.
+        If the file is not a store, or one of another format.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "study.sqlite"
-    >>> with Store(path, {"splits": 5}) as store:
+    >>> with Store(path) as store:
     ...     store.record(Outcome(Cell("iris", "tree", 0), "ok", "2020-01-01", 0.5, {"f1": 0.9}))
     ...     store.finished()
     {Cell(dataset='iris', method='tree', split=0, version='')}
     """
 
-    def __init__(self, path: str | Path, description: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        given = None if description is None else plain(description)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # isolation_level=None: transactions begin where this class says so, table making included.
         self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
-            self._open(given)
-        except BaseException:
+            self._open()
+        except BaseException as error:
             self._database.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise StudyError(
+                    f"{self.path} cannot be opened as the store of a study: {error}."
+                ) from error
             raise
 
-    def _open(self, given: dict[str, Any] | None) -> None:
-        try:
-            self._database.execute("PRAGMA foreign_keys = ON")
-            with self._transaction():
-                names = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
-                if not names:
-                    for statement in _SCHEMA:
-                        self._database.execute(statement)
-                    self._database.execute(
-                        "INSERT INTO study VALUES (?, ?)", (_FORMAT, json.dumps(given or {}))
-                    )
-            if names and not {"study", "cells", "results"} <= names:
-                raise StudyError(f"{self.path} is a database, but not the store of a study.")
-            self._upgrade()
-            ((form, text),) = self._rows("SELECT format, description FROM study")
-        except sqlite3.DatabaseError as error:
-            raise StudyError(
-                f"{self.path} cannot be opened as the store of a study: {error}."
-            ) from error
+    def _open(self) -> None:
+        self._database.execute("PRAGMA foreign_keys = ON")
+        with self._transaction():
+            names = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
+            for statement in () if names else _SCHEMA:
+                self._database.execute(statement)
+        if names and not {"cells", "results"} <= names:
+            raise StudyError(f"{self.path} is a database, but not the store of a study.")
+        ((form,),) = self._rows("PRAGMA user_version")
         if form != _FORMAT:
             raise StudyError(
                 f"{self.path} has format {form}, this version reads format {_FORMAT}: "
                 "open it with the version of setconv that made it."
             )
-        self.description: dict[str, Any] = json.loads(text)
-        if given is not None and (found := list(differences(self.description, given))):
-            raise StudyError(
-                f"{self.path} was made by a study with another description ("
-                + "; ".join(found)
-                + "): give another path, or the description of that study."
-            )
-
-    def _upgrade(self) -> None:
-        with self._transaction():
-            if self._rows("SELECT format FROM study") == [(1,)]:
-                for statement in _FROM_FORMAT_1:
-                    self._database.execute(statement)
 
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
@@ -153,28 +119,21 @@ class Store:
         kept = [json.dumps(dict(one), sort_keys=True) for one in (outcome.versions, outcome.notes)]
         row = (*key, *told, kept[0], cell.version, kept[1])
         try:
-            self._write(key, row, outcome.results)
+            with self._transaction():
+                self._database.execute(
+                    "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
+                )
+                self._database.execute(f"INSERT INTO cells VALUES ({_marks(_CELLS)})", row)
+                # SQLite keeps nan as NULL, which results() gives back as nan.
+                self._database.executemany(
+                    f"INSERT INTO results VALUES ({_marks(_RESULTS)})",
+                    [(*key, metric, value) for metric, value in outcome.results.items()],
+                )
         except sqlite3.OperationalError as error:
             raise StudyError(
                 f"{self.path} cannot be written: {error}. Cells that were finished before are "
                 "kept: make room, then run the study again."
             ) from error
-
-    def _write(self, key: tuple[Any, ...], row: tuple[Any, ...], results: Any) -> None:
-        with self._transaction():
-            self._database.execute(
-                "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
-            )
-            self._database.execute(
-                "INSERT INTO cells (dataset, method, split, status, error, seconds, peak_mb, "
-                "started, versions, version, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            # SQLite keeps nan as NULL, which results() gives back as nan.
-            self._database.executemany(
-                "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
-                [(*key, metric, value) for metric, value in results.items()],
-            )
 
     def finished(self) -> set[Cell]:
         """Return the cells that ended well."""
@@ -197,11 +156,6 @@ class Store:
         frame = self._frame("cells", _CELLS, "dataset, method, split")
         return frame.astype({"split": "int64", "seconds": "float64", "peak_mb": "float64"})
 
-    def export_csv(self, path: str | Path) -> None:
-        """Write the tidy results as CSV; the file is there whole or not at all."""
-        text = self.results().to_csv(index=False, lineterminator="\n")
-        write_atomically(Path(path), text.encode())
-
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
         self._database.close()
@@ -209,12 +163,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -243,3 +192,7 @@ class Store:
             import pandas as pd
         rows = self._rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")
         return pd.DataFrame(rows, columns=list(columns))
+
+
+def _marks(columns: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(columns))

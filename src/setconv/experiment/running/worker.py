@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import pickle
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from setconv.experiment.running.cells import Cell, Outcome
-from setconv.experiment.running.description import plain
 from setconv.experiment.running.threads import limit_threads
 
 Figures = Mapping[str, float]
@@ -63,7 +63,7 @@ def compute(work: Work, cell: Cell) -> Outcome:
     try:
         told = work(cell)
         figures, more = told if isinstance(told, tuple) else (told, {})
-        results, notes = _figures(figures), plain(more)
+        results, notes = _figures(figures), json.loads(json.dumps(dict(more), allow_nan=False))
     except BaseException:
         error = traceback.format_exc()[-_LONGEST_ERROR:]
     return Outcome(
