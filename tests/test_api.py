@@ -240,7 +240,6 @@ DEFAULTS = {
     "eval_every": 50,
     "patience": 10,
     "monitor": "loss",
-    "precision": "float32",
     "device": "auto",
     "batch_size": 8192,
     "progress": "auto",

@@ -29,7 +29,7 @@ from setconv.sparse import Projecting
 from setconv.stored import rows_of
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer, Precision
+from setconv.training.settings import Optimizer
 from setconv.training.validation import Monitor, split_validation
 from setconv.updating import Updates
 
@@ -138,9 +138,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         Looks without improvement before training stops; None only restores the best weights.
     monitor : {"loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"}
         What is watched on the validation rows, default "loss".
-    precision : {"float32", "bfloat16"}, default="float32"
-        Of the large products in training; all else is float32 always. "bfloat16" is faster only on
-        processors that have it.
     device : str, default="auto"
         A torch device; "auto" is CUDA where there is one, else the CPU.
     batch_size : int, default=8192
@@ -252,7 +249,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         eval_every: int = 50,
         patience: int | None = 10,
         monitor: Monitor = "loss",
-        precision: Precision = "float32",
         device: str = "auto",
         batch_size: int = 8192,
         progress: Progress = "auto",
@@ -294,7 +290,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.eval_every = eval_every
         self.patience = patience
         self.monitor = monitor
-        self.precision = precision
         self.device = device
         self.batch_size = batch_size
         self.progress = progress

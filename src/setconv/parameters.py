@@ -18,7 +18,7 @@ from setconv.nn.network import Similarity
 from setconv.scaling import FEW_COLUMNS, Scaling
 from setconv.sparse import Projecting
 from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer, Precision, TrainingSettings
+from setconv.training.settings import Optimizer, TrainingSettings
 from setconv.training.validation import MONITORS, Monitor
 
 
@@ -127,7 +127,6 @@ class FitParameters:
     eval_every: int
     patience: int | None
     monitor: Monitor
-    precision: Precision
     device: str
     batch_size: int
     checkpoint_dir: str | Path | None
@@ -198,7 +197,6 @@ class FitParameters:
             eval_every=self.eval_every,
             patience=self.patience,
             checkpoint_every=self.checkpoint_every,
-            precision=self.precision,
         )
         return Plan(
             settings,

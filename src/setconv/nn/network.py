@@ -15,7 +15,6 @@ from setconv.errors import ParameterError
 from setconv.nn.dropout import drop
 from setconv.nn.layer import Kernel, SetConv
 from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
-from setconv.nn.precision import full_precision
 from setconv.nn.relu_layer import relu_layer
 from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear
@@ -260,15 +259,13 @@ class SetConvNetwork(nn.Module):
             kept = drop(anchors.new_ones(*rows.shape[:-2], 1, rows.shape[-1]), share, generator)
             rows = rows.masked(kept) if isinstance(rows, SparseRows) else rows * kept
         embedded = self._embed_episodes(rows.flatten(-3, -2), anchors, generator)
-        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1).to(average.dtype)
-        # Under autocast the large products are of low precision; what is compared is not.
-        with full_precision(embedded):
-            if average.shape[-1] == rows.shape[-2]:
-                margin = self._leave_one_out(embedded, average)
-            else:
-                margin = self._compare(embedded, average)
-            scale = self.scale()
-            return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
+        if average.shape[-1] == rows.shape[-2]:
+            margin = self._leave_one_out(embedded, average)
+        else:
+            margin = self._compare(embedded, average)
+        scale = self.scale()
+        return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
 
     def _compare(self, embedded: Tensor, average: Tensor) -> Tensor:
         """Return the margin of the queries, which follow the support rows."""

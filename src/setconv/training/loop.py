@@ -190,9 +190,7 @@ class Trainer:
             query_weights = weights[..., -self.loss.target.shape[-1] :]
         average = self.loss.support_average(support_weights)
         progress = self.state.step / self.settings.max_steps
-        low = self.settings.precision == "bfloat16"
-        with torch.autocast(self.feed.device.type, dtype=torch.bfloat16, enabled=low):
-            margin = self.network(rows, self.anchors, average, generator, progress)
+        margin = self.network(rows, self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
     def _set_learning_rate(self) -> None:
