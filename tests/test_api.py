@@ -170,8 +170,8 @@ NAMES = {
     ],
     "setconv.report": ["ReportPage", "make_report"],
     "setconv.sparse": [
+        "NARROW",
         "Front",
-        "Projecting",
         "Projection",
         "SparseLines",
         "Unpacked",
@@ -212,7 +212,6 @@ DEFAULTS = {
     "objective": "balanced",
     "scaling": "auto",
     "clip": 5.0,
-    "projection": "auto",
     "encoder": "auto",
     "out_features": "auto",
     "hidden": (),

@@ -77,12 +77,12 @@ def feeds_from_disk(monkeypatch):
     """Count the feeds that read rows from disk."""
     made = []
 
-    class Counted(setconv.feeds.DiskFeed):
+    class Counted(setconv.feeds.LazyFeed):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(setconv.feeds, "DiskFeed", Counted)
+    monkeypatch.setattr(setconv.feeds, "LazyFeed", Counted)
     return made
 
 

@@ -25,7 +25,6 @@ from setconv.parameters import FitParameters, seed_from
 from setconv.prediction import Predicting
 from setconv.rows import Matrix, Rows, choose
 from setconv.scaling import Scaling
-from setconv.sparse import Projecting
 from setconv.stored import rows_of
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
@@ -61,13 +60,11 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         What members see: features that are standardised, mapped to a normal distribution by their
         quantiles, or cut at their quantiles into pieces, each an input of its own. With a list
         members take turns. "auto" is all three for up to 100 features and "standard" for more.
+        Sparse rows of more than 512 columns are projected to 128 before that (a quarter of the rows
+        if that is less), see `setconv.sparse`. With None, as in the presets, features stay as they
+        are; of sparse rows, too, all columns are then made dense, a block of rows at a time.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
-    projection : int, "auto" or None, default="auto"
-        Dense columns that the network sees of sparse rows, see `setconv.sparse`. "auto" is 128 (a
-        quarter of the rows if that is less) for more than 512 columns, else all columns. With None
-        the network looks at the sparse columns themselves, which costs what the columns cost, not
-        the non-zeros. Without effect on dense rows.
     encoder : sequence of int or "auto", default="auto"
         Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
         features, else (256,).
@@ -221,7 +218,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         objective: Any = "balanced",
         scaling: Scaling | Sequence[Scaling] | None = "auto",
         clip: float | None = 5.0,
-        projection: Projecting = "auto",
         encoder: Sequence[int] | Literal["auto"] = "auto",
         out_features: int | Literal["auto"] = "auto",
         hidden: Sequence[int] = (),
@@ -262,7 +258,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.objective = objective
         self.scaling = scaling
         self.clip = clip
-        self.projection = projection
         self.encoder = encoder
         self.out_features = out_features
         self.hidden = hidden
