@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from setconv import SetConvClassifier, load, presets
 from setconv.discriminant import Discriminants
-from setconv.errors import DataError, DivergedError, ModelFileError, ParameterError
+from setconv.errors import DataError, DivergedError, ModelFileError
 from setconv.sparse import Projection, SparseLines, Unpacked
 from setconv.training import Callback
 
