@@ -1,4 +1,4 @@
-"""The classifier on sparse rows: the same as on dense ones, and never made dense."""
+"""The classifier on sparse rows: the same as on dense ones, and never dense as a whole."""
 
 import hashlib
 import json
@@ -15,11 +15,12 @@ from sklearn.base import clone
 
 from setconv import SetConvClassifier, load, presets
 from setconv.discriminant import Discriminants
-from setconv.errors import DataError, DivergedError, ModelFileError, ParameterError
+from setconv.errors import DataError, DivergedError, ModelFileError
 from setconv.sparse import Projection, SparseLines, Unpacked
 from setconv.training import Callback
 
 WIDE = 600
+pytestmark = pytest.mark.filterwarnings("ignore:With scaling=None")
 
 
 def make_rows(n=200, d=WIDE, classes=2, seed=0):
@@ -45,9 +46,9 @@ def assert_same_scores(one, other, rows, other_rows=None):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A model of 30 sparse columns, projected to 4."""
+    """A model of 600 sparse columns, projected to 16."""
     folder = tmp_path_factory.mktemp("sparse") / "model"
-    small(projection=4, max_steps=2).fit(*make_rows(60, 30)).save(folder)
+    small(max_steps=2).fit(*make_rows(60)).save(folder)
     return folder
 
 
@@ -112,15 +113,15 @@ def test_columns_in_disorder_and_named_twice_are_put_in_order_in_a_copy(data, mo
         assert np.array_equal(array, kept)
 
 
-@pytest.mark.parametrize("projection", ["auto", None])
-def test_the_users_matrix_is_left_as_it_is(data, projection):
+@pytest.mark.parametrize("scaling", ["auto", None])
+def test_the_users_matrix_is_left_as_it_is(data, scaling):
     rows, codes = data
     given = rows.copy()
     given.data[::5] = 0  # stored zeros stay, too
     before = given.copy()
     for array in (given.data, given.indices, given.indptr):
         array.flags.writeable = False
-    clf = small(projection=projection).fit(given, codes)
+    clf = small(scaling=scaling).fit(given, codes)
     clf.predict(given)
     clf.partial_fit(given, codes)
     for name in ("data", "indices", "indptr"):
@@ -139,12 +140,15 @@ def test_stored_zeros_are_zeros(data):
     )
 
 
-@pytest.mark.parametrize("parameters", [{}, {"projection": 16}, {"projection": None}], ids=str)
-def test_wide_rows_are_never_made_dense(monkeypatch, parameters):
-    rows, codes = make_rows(n=120, d=3000)
+# Not scaled, it is two members' two episodes of 80 rows, or a block of 256.
+@pytest.mark.parametrize(
+    ("parameters", "most"), [({}, 24_000), ({"scaling": None}, 320 * 3000)], ids=str
+)
+def test_wide_rows_are_never_made_dense_as_a_whole(monkeypatch, parameters, most):
+    rows, codes = make_rows(n=900, d=3000)
 
     def refuse(self, *_, **__):
-        if np.prod(self.shape) > 120 * 200:
+        if np.prod(self.shape) > most:
             raise AssertionError(f"rows of shape {self.shape} were made dense")
         return original(self)
 
@@ -155,7 +159,7 @@ def test_wide_rows_are_never_made_dense(monkeypatch, parameters):
     clf = small(**parameters).fit(rows, codes)
     clf.partial_fit(rows, codes)
     assert np.isfinite(clf.predict_proba(rows)).all()
-    assert clf.transform(rows).shape == (120, 8)
+    assert clf.transform(rows).shape == (900, 8)
 
 
 # -------------------------------------------------------------------------- what it is made of
@@ -176,12 +180,6 @@ def test_a_model_of_sparse_rows_tells_the_classes_apart(model):
     assert model.oof_report_[1].auc > 0.85
 
 
-@pytest.mark.parametrize("width", [1, 30, 5000])
-def test_a_projection_has_the_width_that_is_asked_for_or_that_of_the_rows(data, width):
-    clf = small(projection=width).fit(*data)
-    assert clf._model.front.width == min(width, 200)
-
-
 @pytest.mark.parametrize("columns", [8, 150])
 def test_narrow_sparse_rows_are_dense_rows(columns):
     rows, codes = make_rows(d=columns)
@@ -192,29 +190,26 @@ def test_narrow_sparse_rows_are_dense_rows(columns):
     assert one.oof_report_ == dense.oof_report_
 
 
-DIRECT = {
+UNSCALED = {
     "shared": {},
-    "separate": {"heads": "separate"},
-    "input dropout": {"input_dropout": 0.5, "dropout": 0.3},
-    "separate, input dropout": {"heads": "separate", "input_dropout": 0.5},
-    "one member": {"n_members": 1, "input_dropout": 0.3},
-    "no encoder": {"encoder": (), "hidden": (5,), "output": 3},
-    "given anchors": {"anchor": np.linspace(-1, 1, 80).reshape(2, 40)},
+    "separate, dropout": {"heads": "separate", "input_dropout": 0.5, "dropout": 0.3},
+    "no encoder": {"n_members": 1, "encoder": (), "hidden": (5,), "output": 3},
+    "given anchors": {"anchor": np.linspace(-1, 1, 2 * WIDE).reshape(2, WIDE)},
     "subset": {"anchor": "subset", "post_size": 60},
-    "disjoint": {"query_source": "disjoint"},
 }
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", UNSCALED)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_without_a_projection_the_network_learns_what_it_learns_from_dense_rows(classes, name):
-    rows, codes = make_rows(d=40, classes=classes)
+def test_without_scaling_the_network_learns_what_it_learns_from_dense_rows(classes, name):
+    rows, codes = make_rows(classes=classes)
     values = {"dropout": 0.0, "input_dropout": 0.0, "linear_share": 0.0, "lr": 0.003}
-    values |= DIRECT[name]
-    clf = small(**values, projection=None, scaling=None, max_steps=12)
-    one, dense = clone(clf).fit(rows, codes), clone(clf).fit(rows.toarray(), codes)
-    assert one._model.direct
-    assert not dense._model.direct
+    values |= UNSCALED[name]
+    clf = small(**values, scaling=None, max_steps=12)
+    with pytest.warns(UserWarning, match="all 600 columns"):
+        one = clone(clf).fit(rows, codes)
+    dense = clone(clf).fit(rows.toarray(), codes)
+    assert one._model.front == Unpacked(WIDE)
     np.testing.assert_allclose(one.anchor_, dense.anchor_, rtol=1e-5, atol=1e-6)
     scores = dense.predictions(rows.toarray()).scores
     np.testing.assert_allclose(
@@ -224,12 +219,13 @@ def test_without_a_projection_the_network_learns_what_it_learns_from_dense_rows(
 
 @pytest.mark.parametrize("preset", ["PAPER", "REFERENCE"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_presets_take_sparse_rows_as_they_are(preset, classes, tmp_path):
+def test_the_presets_look_at_all_columns_of_sparse_rows(preset, classes, tmp_path):
     rows, codes = make_rows(classes=classes)
     values = {**getattr(presets, preset), "max_steps": 8, "out_features": 6, "eval_every": 4}
-    clf = SetConvClassifier(**values, random_state=0, progress=False).fit(rows, codes)
-    assert clf._model.direct
-    assert clf._model.front is None
+    clf = SetConvClassifier(**values, random_state=0, progress=False)
+    with pytest.warns(UserWarning, match="scaling="):
+        clf.fit(rows, codes)
+    assert clf._model.front == Unpacked(WIDE)
     assert np.isfinite(clf.predict_proba(rows)).all()
     clf.save(tmp_path / "model")
     assert_same_scores(clf, load(tmp_path / "model"), rows)
@@ -243,8 +239,8 @@ KINDS = {
     "projected, separate": {"heads": "separate"},
     "without a line": {"linear_share": 0.0},
     "several anchors": {"anchor": "kmeans"},
-    "direct": {"projection": None},
-    "direct, without a line": {"projection": None, "linear_share": 0.0},
+    "not scaled": {"scaling": None},
+    "not scaled, without a line": {"scaling": None, "linear_share": 0.0},
 }
 
 
@@ -267,7 +263,7 @@ def test_scores_depend_on_the_row_alone(name, classes, tmp_path):
     loaded = load(tmp_path / "model")
     assert_same_scores(clf, loaded, rows)
     assert np.array_equal(clf.transform(rows), loaded.transform(rows))
-    assert loaded.projection == clf.projection
+    assert loaded._model.front.width == clf._model.front.width
 
 
 def test_dense_rows_give_exactly_the_same_where_they_are_projected(data, model):
@@ -358,11 +354,11 @@ def test_groups_are_kept_together_and_early_stopping_looks_at_sparse_rows(data):
 
 
 @pytest.mark.parametrize("form", ["sparse", "dense"])
-@pytest.mark.parametrize("projection", ["auto", None])
-def test_validation_rows_may_be_sparse_or_dense(data, form, projection):
+@pytest.mark.parametrize("scaling", ["auto", None])
+def test_validation_rows_may_be_sparse_or_dense(data, form, scaling):
     rows, codes = data
     extra, labels = make_rows(n=60, seed=7)
-    clf = small(eval_every=3, projection=projection, n_members=1, objective=None)
+    clf = small(eval_every=3, scaling=scaling, n_members=1, objective=None)
     clf.fit(rows, codes, X_val=extra if form == "sparse" else extra.toarray(), y_val=labels)
     decided = clf.predict(extra)
     expected = [[np.sum((labels == a) & (decided == b)) for b in (0, 1)] for a in (0, 1)]
@@ -375,11 +371,11 @@ class Interrupt(Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("projection", ["auto", None])
+@pytest.mark.parametrize("scaling", ["auto", None])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_run_that_was_interrupted_goes_on_to_the_same_end(classes, projection, tmp_path):
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(classes, scaling, tmp_path):
     rows, codes = make_rows(classes=classes)
-    settings = {"projection": projection, "max_steps": 9, "checkpoint_every": 2}
+    settings = {"scaling": scaling, "max_steps": 9, "checkpoint_every": 2}
     whole = small(**settings).fit(rows, codes)
     clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt()])
     with pytest.raises(KeyboardInterrupt):
@@ -393,26 +389,26 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(classes, projection,
         clf.fit(changed, codes, resume_from=tmp_path)
 
 
-@pytest.mark.parametrize("projection", ["auto", None])
-def test_columns_that_are_never_filled_do_no_harm(data, projection):
+@pytest.mark.parametrize("scaling", ["auto", None])
+def test_columns_that_are_never_filled_do_no_harm(data, scaling):
     rows, codes = data
     empty = sparse.csr_matrix((200, 3), dtype=np.float32)
     wide = sparse.csr_matrix(sparse.hstack([empty, rows, empty]))
-    clf = small(projection=projection).fit(wide, codes)
+    clf = small(scaling=scaling).fit(wide, codes)
     assert np.isfinite(clf.predict_proba(wide)).all()
     new = wide.tolil()
     new[:, 0] = 1
     assert np.isfinite(clf.predict_proba(new.tocsr())).all()
 
 
-@pytest.mark.parametrize("projection", ["auto", None, 5])
+@pytest.mark.parametrize("scaling", ["auto", None])
 @pytest.mark.parametrize("columns", [20, WIDE])
-def test_rows_of_nothing_but_zeros_can_be_fitted(columns, projection):
+def test_rows_of_nothing_but_zeros_can_be_fitted(columns, scaling):
     rows = sparse.csr_matrix((60, columns))
     codes = np.arange(60) % 3 // 2
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        clf = small(projection=projection).fit(rows, codes)
+        clf = small(scaling=scaling).fit(rows, codes)
         shares = clf.predict_proba(rows)
     assert np.isfinite(shares).all()
     assert np.ptp(shares, axis=0).max() == 0
@@ -432,7 +428,7 @@ def test_the_unit_of_rows_that_are_projected_is_nothing(data, dtype, factor):
 def test_rows_that_are_too_large_for_the_network_are_refused_with_what_to_do(data):
     rows, codes = data
     with pytest.raises((DataError, DivergedError), match="scale"):
-        small(projection=None).fit(rows * np.float32(1e12), codes)
+        small(scaling=None).fit(rows * np.float32(1e12), codes)
 
 
 def test_only_the_ratios_of_weights_count(data):
@@ -453,39 +449,15 @@ def test_a_column_named_twice_with_numbers_too_large_together_is_refused(data):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "word"),
-    [
-        ({"projection": None, "scaling": "standard"}, "scaling='standard'"),
-        ({"projection": None, "scaling": ["normal"]}, "projection"),
-        ({"projection": 0}, "projection=0"),
-        ({"projection": -3}, "at least 1"),
-        ({"projection": "x"}, "projection='x'"),
-        ({"projection": 2.5}, "projection=2.5"),
-    ],
-    ids=str,
-)
-def test_parameters_that_sparse_rows_do_not_allow_are_refused(data, parameters, word):
-    with pytest.raises(ParameterError) as caught:
-        small(**parameters).fit(*data)
-    assert word in str(caught.value)
-
-
-def test_a_projection_that_cannot_be_is_refused_on_dense_rows_too():
-    rows, codes = make_rows(d=10)
-    with pytest.raises(ParameterError, match="projection=0"):
-        small(projection=0).fit(rows.toarray(), codes)
-
-
-@pytest.mark.parametrize(
     ("key", "shape"),
     [
-        ("front/columns", (29,)),
-        ("front/directions", (30, 3)),
-        ("front/directions", (30,)),
-        ("linear/weights", (29, 2)),
-        ("linear/weights", (2, 30)),
+        ("front/columns", (599,)),
+        ("front/directions", (600, 3)),
+        ("front/directions", (600,)),
+        ("linear/weights", (599, 2)),
+        ("linear/weights", (2, 600)),
         ("linear/intercepts", (1,)),
-        ("anchors", (2, 1, 30)),
+        ("anchors", (2, 1, 600)),
     ],
 )
 def test_parts_of_a_sparse_model_that_do_not_fit_are_a_clear_error(saved, tmp_path, key, shape):
@@ -506,10 +478,10 @@ def test_parts_of_a_sparse_model_that_do_not_fit_are_a_clear_error(saved, tmp_pa
     "change",
     [
         {"front": None},
-        {"front": {"kind": "projection", "n_features": 31}},
-        {"front": {"kind": "unpacked", "n_features": 30}},
+        {"front": {"kind": "projection", "n_features": 601}},
+        {"front": {"kind": "unpacked", "n_features": 600}},
         {"linear": "discriminants"},
-        {"n_features": 31},
+        {"n_features": 601},
     ],
     ids=str,
 )

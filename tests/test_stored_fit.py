@@ -77,12 +77,12 @@ def feeds_from_disk(monkeypatch):
     """Count the feeds that read rows from disk."""
     made = []
 
-    class Counted(setconv.feeds.DiskFeed):
+    class Counted(setconv.feeds.LazyFeed):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(setconv.feeds, "DiskFeed", Counted)
+    monkeypatch.setattr(setconv.feeds, "LazyFeed", Counted)
     return made
 
 
@@ -100,11 +100,11 @@ def in_memory():
     return small().fit(ROWS, LABELS)
 
 
-def map_rows(path, rows, order="C", dtype=np.float32):
-    mapped = np.memmap(path, dtype, "w+", shape=rows.shape, order=order)
+def map_rows(path, rows, dtype=np.float32):
+    mapped = np.memmap(path, dtype, "w+", shape=rows.shape)
     mapped[:] = rows
     mapped.flush()
-    return np.memmap(path, dtype, "r", shape=rows.shape, order=order)
+    return np.memmap(path, dtype, "r", shape=rows.shape)
 
 
 SOURCES = {
@@ -114,9 +114,6 @@ SOURCES = {
     "dataset": lambda base, table: ds.dataset(write_folder(base / "folder", table)),
     "table": lambda _, table: table,
     "memmap": lambda base, table: map_rows(base / "rows.bin", np.stack(table.select(NAMES), 1)),
-    "Fortran memmap": lambda base, table: map_rows(
-        base / "rows.bin", np.stack(table.select(NAMES), 1), order="F"
-    ),
 }
 
 

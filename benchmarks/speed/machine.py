@@ -24,7 +24,6 @@ def describe() -> dict[str, Any]:
     fields = _cpu_fields()
     return {
         "processor": fields.get("model name", platform.machine()),
-        "bfloat16": any("bf16" in flag for flag in fields.get("flags", "").split()),
         "cores": os.cpu_count(),
         "threads": THREADS,
         "gigabytes": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),

@@ -24,7 +24,6 @@ PARTS = (
     "sparse",
     "disk",
     "start",
-    "bfloat16",
 )
 
 Results = dict[str, Any]

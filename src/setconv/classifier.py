@@ -25,11 +25,10 @@ from setconv.parameters import FitParameters, seed_from
 from setconv.prediction import Predicting
 from setconv.rows import Matrix, Rows, choose
 from setconv.scaling import Scaling
-from setconv.sparse import Projecting
 from setconv.stored import rows_of
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer, Precision
+from setconv.training.settings import Optimizer
 from setconv.training.validation import Monitor, split_validation
 from setconv.updating import Updates
 
@@ -61,13 +60,11 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         What members see: features that are standardised, mapped to a normal distribution by their
         quantiles, or cut at their quantiles into pieces, each an input of its own. With a list
         members take turns. "auto" is all three for up to 100 features and "standard" for more.
+        Sparse rows of more than 512 columns are projected to 128 before that (a quarter of the rows
+        if that is less), see `setconv.sparse`. With None, as in the presets, features stay as they
+        are; of sparse rows, too, all columns are then made dense, a block of rows at a time.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
-    projection : int, "auto" or None, default="auto"
-        Dense columns that the network sees of sparse rows, see `setconv.sparse`. "auto" is 128 (a
-        quarter of the rows if that is less) for more than 512 columns, else all columns. With None
-        the network looks at the sparse columns themselves, which costs what the columns cost, not
-        the non-zeros. Without effect on dense rows.
     encoder : sequence of int or "auto", default="auto"
         Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
         features, else (256,).
@@ -138,9 +135,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         Looks without improvement before training stops; None only restores the best weights.
     monitor : {"loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"}
         What is watched on the validation rows, default "loss".
-    precision : {"float32", "bfloat16"}, default="float32"
-        Of the large products in training; all else is float32 always. "bfloat16" is faster only on
-        processors that have it.
     device : str, default="auto"
         A torch device; "auto" is CUDA where there is one, else the CPU.
     batch_size : int, default=8192
@@ -224,7 +218,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         objective: Any = "balanced",
         scaling: Scaling | Sequence[Scaling] | None = "auto",
         clip: float | None = 5.0,
-        projection: Projecting = "auto",
         encoder: Sequence[int] | Literal["auto"] = "auto",
         out_features: int | Literal["auto"] = "auto",
         hidden: Sequence[int] = (),
@@ -252,7 +245,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         eval_every: int = 50,
         patience: int | None = 10,
         monitor: Monitor = "loss",
-        precision: Precision = "float32",
         device: str = "auto",
         batch_size: int = 8192,
         progress: Progress = "auto",
@@ -266,7 +258,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.objective = objective
         self.scaling = scaling
         self.clip = clip
-        self.projection = projection
         self.encoder = encoder
         self.out_features = out_features
         self.hidden = hidden
@@ -294,7 +285,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.eval_every = eval_every
         self.patience = patience
         self.monitor = monitor
-        self.precision = precision
         self.device = device
         self.batch_size = batch_size
         self.progress = progress

@@ -1,4 +1,4 @@
-"""Where training takes its rows from: memory, a sparse matrix, or disk."""
+"""Where training takes its rows from: memory, or a sparse matrix or disk as they are needed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy.sparse import csr_matrix, issparse
 from torch import Tensor
 
-from setconv.nn.sparse_rows import SparseRows, gather_sparse
 from setconv.rows import Matrix, StoredRows, row_slices
 from setconv.scaling import Scaler
 from setconv.storage import Prefetcher
 
 Drawn = NDArray[np.int64]
-Batch = tuple[Drawn, "Tensor | SparseRows"]
+Batch = tuple[Drawn, Tensor]
 _CHUNK = 8192
 
 
@@ -70,19 +69,19 @@ class MemoryFeed:
             yield part, self.scaled[:, part]
 
 
-class DiskFeed:
-    """Rows on disk, read and scaled while the step before them is computed.
+class LazyFeed:
+    """Rows on disk or sparse, read or made dense while the step before them is computed.
 
     Parameters
     ----------
-    rows : DiskRows or RowSubset
+    rows : DiskRows, RowSubset or csr matrix
     scaler : Scaler
     device : torch.device
     n_members : int
     """
 
     def __init__(
-        self, rows: StoredRows, scaler: Scaler, device: torch.device, n_members: int
+        self, rows: StoredRows | csr_matrix, scaler: Scaler, device: torch.device, n_members: int
     ) -> None:
         self.rows, self.scaler, self.device, self.n_members = rows, scaler, device, n_members
 
@@ -94,38 +93,20 @@ class DiskFeed:
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield all rows in order."""
-        for part in row_slices(len(self.rows), _CHUNK):
-            yield part, torch.from_numpy(self.scaler(self.rows[part])).to(self.device)
+        for part in row_slices(self.rows.shape[0], _CHUNK):
+            yield part, torch.from_numpy(self._scaled(part)).to(self.device)
+
+    def _scaled(self, which: slice | Drawn) -> NDArray[np.float32]:
+        rows: Any = self.rows[which]
+        return self.scaler(rows.toarray() if issparse(rows) else rows)
 
     def _read(self, drawn: Drawn) -> tuple[Drawn, NDArray[np.float32]]:
-        scaled = self.scaler(self.rows[drawn.ravel()])
+        scaled = self._scaled(drawn.ravel())
         scaled = scaled.reshape(len(scaled), *drawn.shape, -1)
         if len(scaled) == 1:
             return drawn, scaled[0]
         view = view_of_groups(len(drawn), self.n_members, len(scaled)).ravel()
         return drawn, scaled[view, np.arange(len(drawn))]
-
-
-class SparseFeed:
-    """Sparse rows for a network that looks at their columns themselves.
-
-    Parameters
-    ----------
-    rows : csr matrix
-    device : torch.device
-    """
-
-    def __init__(self, rows: sparse.csr_matrix, device: torch.device) -> None:
-        self.rows, self.device = rows, device
-
-    def batches(self, draws: Iterator[Drawn]) -> Generator[Batch]:
-        """Yield each draw with its rows."""
-        for drawn in draws:
-            yield drawn, gather_sparse(self.rows, drawn, self.device)
-
-    def chunks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Refuse: all columns of many rows would be dense."""
-        raise RuntimeError("sparse rows have no dense chunks")
 
 
 def view_of_groups(n_groups: int, n_members: int, n_views: int) -> NDArray[Any]:
@@ -136,8 +117,6 @@ def view_of_groups(n_groups: int, n_members: int, n_views: int) -> NDArray[Any]:
 
 def open_feed(features: Matrix, scaler: Scaler, device: torch.device, n_members: int) -> Feed:
     """Return the feed for rows, which are dense, sparse or on disk."""
-    if sparse.issparse(features):
-        return SparseFeed(features, device)
-    if isinstance(features, StoredRows):
-        return DiskFeed(features, scaler, device, n_members)
+    if not isinstance(features, np.ndarray):
+        return LazyFeed(features, scaler, device, n_members)
     return MemoryFeed(torch.from_numpy(scaler(features)).to(device), n_members)

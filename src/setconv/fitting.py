@@ -93,7 +93,7 @@ def fit_model(
     init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
         seeds
     )
-    seen = see_rows(parameters.projection, train, more[0])
+    seen = see_rows(parameters.scaling, train, more[0])
     n_rows, n_inputs = seen.features.shape
     plan = parameters.settle(
         n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
@@ -124,9 +124,7 @@ def fit_model(
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss.build(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
-    model = SetConvModel(
-        network, scaler, anchors, n_classes, offset, front=seen.front, direct=seen.direct
-    )
+    model = SetConvModel(network, scaler, anchors, n_classes, offset, front=seen.front)
     feed = open_feed(seen.features, scaler, device, n_members)
     if plan.linear_share > 0:
         known = (train.codes, train.weights, left_out, n_classes)

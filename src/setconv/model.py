@@ -18,11 +18,10 @@ from setconv.errors import DataError
 from setconv.heads import ABSENT, head_sides
 from setconv.nn import SetConvNetwork
 from setconv.nn.ready import ReadyEncoder
-from setconv.nn.sparse_rows import SparseRows, sparse_block
 from setconv.representatives import SideSums
 from setconv.rows import Matrix, row_slices
 from setconv.scaling import Scaler
-from setconv.sparse import Front, SparseLines, as_sparse
+from setconv.sparse import NARROW, Front, SparseLines, as_sparse
 
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
@@ -43,8 +42,6 @@ class SetConvModel:
         Added to the scores (unequal class weights).
     front : Projection, Unpacked or None
         What makes dense rows of sparse ones; the scaler and the network come after it.
-    direct : bool
-        Whether the network takes sparse rows as they are.
 
     Attributes
     ----------
@@ -66,10 +63,8 @@ class SetConvModel:
         n_classes: int,
         offset: Sequence[float],
         front: Front | None = None,
-        direct: bool = False,
     ) -> None:
         self.front = front
-        self.direct = direct
         self.network = network
         self.scaler = scaler
         self.anchors = anchors
@@ -250,7 +245,7 @@ class SetConvModel:
         network, linear = [], []
         for _, views, embedded in self._embed(rows, batch):
             network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
-            if isinstance(self.discriminants, Discriminants) and isinstance(views, Tensor):
+            if isinstance(self.discriminants, Discriminants):
                 linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
         if isinstance(self.discriminants, SparseLines):
             parts = row_slices(rows.shape[0], batch)
@@ -259,34 +254,28 @@ class SetConvModel:
         doubles = [np.asarray(scores, dtype=np.float64) for scores in both]
         return doubles[0], doubles[1] if linear else None
 
-    def _embed(
-        self, rows: Matrix, batch: int
-    ) -> Iterator[tuple[slice, Tensor | SparseRows, Tensor]]:
+    def _embed(self, rows: Matrix, batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
         """
         batch = -(-batch // BLOCK) * BLOCK
+        if issparse(rows) and self.anchors.shape[-1] > NARROW:
+            batch = BLOCK  # each is made dense
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = ReadyEncoder(self.network.layers)
             for part in row_slices(rows.shape[0], batch):
                 for inner, block in self._blocks(rows[part]):
                     here = slice(part.start + inner.start, part.start + inner.stop)
-                    given = self._to_members(block) if isinstance(block, Tensor) else block
-                    yield here, block, embed(encode(given))
+                    yield here, block, embed(encode(self._to_members(block)))
 
-    def _blocks(self, rows: Any) -> Iterator[tuple[slice, Tensor | SparseRows]]:
+    def _blocks(self, rows: Any) -> Iterator[tuple[slice, Tensor]]:
         """Yield the rows as the network takes them, always BLOCK at a time."""
-        sparse = issparse(rows)
-        if self.direct and sparse:
-            for part in row_slices(rows.shape[0], BLOCK):
-                yield part, sparse_block(rows[part], BLOCK, self.device)
-            return
         if self.front is not None:
             rows = self.front(as_sparse(rows))
-        elif sparse:
+        elif issparse(rows):
             rows = rows.toarray()
         scaled = torch.from_numpy(self.scaler(rows))
         for part in row_slices(scaled.shape[1], BLOCK):

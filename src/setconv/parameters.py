@@ -16,9 +16,8 @@ from setconv.errors import ParameterError
 from setconv.heads import HeadSharing
 from setconv.nn.network import Similarity
 from setconv.scaling import FEW_COLUMNS, Scaling
-from setconv.sparse import Projecting
 from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer, Precision, TrainingSettings
+from setconv.training.settings import Optimizer, TrainingSettings
 from setconv.training.validation import MONITORS, Monitor
 
 
@@ -77,7 +76,6 @@ _SPARSE_LINEAR_SHARE = 0.8
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
     _INTEGERS: _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
-    ("projection",): _or_none(_or_auto(_integer)),
     _NUMBERS: _number,
     ("clip",): _or_none(_number),
     ("hidden",): _widths,
@@ -100,7 +98,6 @@ class FitParameters:
     objective: Any
     scaling: Scaling | Sequence[Scaling] | None
     clip: float | None
-    projection: Projecting
     encoder: Sequence[int] | Literal["auto"]
     out_features: int | Literal["auto"]
     hidden: Sequence[int]
@@ -127,7 +124,6 @@ class FitParameters:
     eval_every: int
     patience: int | None
     monitor: Monitor
-    precision: Precision
     device: str
     batch_size: int
     checkpoint_dir: str | Path | None
@@ -148,10 +144,6 @@ class FitParameters:
         if self.linear_share != "auto" and not 0 <= self.linear_share < 1:
             raise ParameterError(
                 f'linear_share={self.linear_share!r}: give a share from 0 to below 1, or "auto".'
-            )
-        if isinstance(self.projection, int) and self.projection < 1:
-            raise ParameterError(
-                f'projection={self.projection!r}: give at least 1 column, "auto" or None.'
             )
         if self.batch_size < 1:
             raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
@@ -198,7 +190,6 @@ class FitParameters:
             eval_every=self.eval_every,
             patience=self.patience,
             checkpoint_every=self.checkpoint_every,
-            precision=self.precision,
         )
         return Plan(
             settings,

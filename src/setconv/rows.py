@@ -15,6 +15,7 @@ from setconv.storage import DiskRows, RowSubset
 # What these have in common is all that is used of them: a shape, slices of rows and rows by number.
 StoredRows: TypeAlias = DiskRows | RowSubset
 Matrix: TypeAlias = NDArray[Any] | sparse.csr_matrix | StoredRows
+_CHUNK = 8192
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ def row_slices(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def weighted_mean(features: Matrix, weights: NDArray[Any], size: int = 8192) -> NDArray[np.float64]:
+def weighted_mean(features: Matrix, weights: NDArray[Any]) -> NDArray[np.float64]:
     """Return the mean of the rows, in one pass; rows of weight 0 are not looked at."""
     total = np.zeros(features.shape[1])
     counted = np.flatnonzero(weights)
-    for part in row_slices(len(counted), size):
+    for part in row_slices(len(counted), _CHUNK):
         chosen = counted[part]
         whole = len(counted) == features.shape[0]
         some = features[part] if whole else features[chosen]
@@ -94,10 +95,10 @@ def weighted_mean(features: Matrix, weights: NDArray[Any], size: int = 8192) -> 
     return np.asarray(total / weights.sum())
 
 
-def arrays_of(features: Matrix, size: int = 8192) -> Iterator[NDArray[Any]]:
+def arrays_of(features: Matrix) -> Iterator[NDArray[Any]]:
     """Yield arrays that hold all that is in the features, none of them large if on disk."""
     if isinstance(features, StoredRows):
-        for part in row_slices(len(features), size):
+        for part in row_slices(len(features), _CHUNK):
             yield features[part]
     elif isinstance(features, np.ndarray):
         yield features

@@ -91,7 +91,6 @@ def describe(estimator: Any) -> SavedModel:
         "network": model.network.spec,
         "views": views,
         "front": front,
-        "direct": model.direct,
         "linear": linear,
         "offset": model.offset,
         "rule": judgement.rule.to_dict(),
@@ -141,7 +140,6 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
         len(classes),
         config["offset"],
         front=restore_front(config["front"], tensors),
-        direct=bool(config["direct"]),
     )
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
     model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()

@@ -115,11 +115,11 @@ def _compare_columns(estimator: Any, width: int) -> None:
 
 
 @contextmanager
-def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int | None], None]]:
+def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
     shown = sys.stderr.isatty() if progress == "auto" else bool(progress)
     with tqdm(desc=f"SetConv {what}", unit="row", unit_scale=True, disable=not shown) as bar:
 
-        def move(done: int, total: int | None) -> None:
+        def move(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 

@@ -109,10 +109,6 @@ def results():
                 **{"python": 0.02, "libraries": 2.0, "package": 0.1, "classifier": 0.2},
                 "help": 0.4,
             },
-            "bfloat16": {
-                **{"steps": 5, "rows": 100, "features": 1024, "new": 50},
-                "methods": {"float32": costs(), "bfloat16": costs(fit=1.0)},
-            },
         },
     }
 

@@ -35,7 +35,8 @@ def many(n=2000, seed=0):
 
 
 def fit(scores, codes, weights=None, n_classes=None):
-    return fit_calibrator(check_evidence(scores, codes, weights, n_classes or max(codes) + 1))
+    evidence = check_evidence(scores, codes, weights, n_classes or max(codes) + 1)
+    return fit_calibrator(evidence, evidence.prior)
 
 
 def test_two_classes_agree_with_scikit_learns_sigmoid():

@@ -73,16 +73,16 @@ def test_a_damaged_description_is_refused():
         Objective.from_dict({"kind": "luck"})
 
 
-@pytest.mark.parametrize("given", [[0.9, 0.1], {"fire": 0.1}, {"no": 0.9, "fire": 0.1}])
+@pytest.mark.parametrize("given", [[0.9, 0.1], {"fire": 0.1}, {"no": 0.9, "fire": 0.1}, 0.1])
 def test_priors_in_order_and_by_label(given):
-    np.testing.assert_allclose(parse_prior(given, TWO), [0.9, 0.1])
-    assert parse_prior(None, TWO) is None
+    np.testing.assert_allclose(parse_prior(given, TWO, 1), [0.9, 0.1])
+    assert parse_prior(None, TWO, 1) is None
 
 
 @pytest.mark.parametrize(
     "given",
-    [[0.5], [0.9, 0.2], [1.0, 0.0], [np.nan, 1], {"water": 0.1}, {}, {"fire": 1.2}, "half", 0.3],
+    [[0.5], [0.9, 0.2], [1.0, 0.0], [np.nan, 1], {"water": 0.1}, {}, {"fire": 1.2}, "half", 1.3],
 )
 def test_priors_that_are_none_are_refused(given):
     with pytest.raises(ParameterError, match="prior="):
-        parse_prior(given, TWO)
+        parse_prior(given, TWO, 1)

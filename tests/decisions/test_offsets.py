@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
+from setconv.decisions import resampling
 from setconv.decisions.ascent import Problem, _cuts_of, ascend
 from setconv.decisions.evidence import check_evidence, thin
 from setconv.decisions.offsets import choose_offsets, margins_of
@@ -52,10 +53,11 @@ def test_the_curve_of_a_class_is_the_criterion_of_its_cuts(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ascent_comes_as_far_as_a_fine_search(kind):
+def test_ascent_comes_as_far_as_a_fine_search(monkeypatch, kind):
     scores, codes = draw(300, [0.7, 0.2, 0.1])
     evidence = check_evidence(scores, codes, None, 3)
-    found = choose_offsets(evidence, kind, powers=np.full(3, 1 / 3), method="exact")
+    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
+    found = choose_offsets(evidence, kind, powers=np.full(3, 1 / 3))
     assert found.mean() == pytest.approx(0, abs=1e-12)
     steps = np.linspace(-2.4, 2.4, 9)
     searched = max(
@@ -65,15 +67,16 @@ def test_ascent_comes_as_far_as_a_fine_search(kind):
     assert measure(kind, codes, decide(scores, found)) >= searched - 0.001
 
 
-@pytest.mark.parametrize("method", ["exact", "smooth"])
+@pytest.mark.parametrize("enough", [0, 2000])
 @pytest.mark.parametrize("kind", KINDS)
-def test_new_rows_gain_by_it(kind, method):
+def test_new_rows_gain_by_it(monkeypatch, kind, enough):
+    monkeypatch.setattr(resampling, "ENOUGH_ROWS", enough)
     shares = [0.8, 0.1, 0.06, 0.04]
     scores, codes = draw(1500, shares)
     fresh, truth = draw(20_000, shares, seed=1)
     evidence = check_evidence(scores, codes, None, 4)
-    found = choose_offsets(evidence, kind, powers=np.full(4, 0.25), method=method, seed=2)
-    again = choose_offsets(evidence, kind, powers=np.full(4, 0.25), method=method, seed=2)
+    found = choose_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
+    again = choose_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
     np.testing.assert_array_equal(found, again)
     assert measure(kind, truth, decide(fresh, found)) > measure(kind, truth, decide(fresh, 0.0))
 
@@ -82,7 +85,7 @@ def test_powers_favour_a_class():
     scores, codes = draw(600, [0.6, 0.3, 0.1], gap=1.0)
     evidence = check_evidence(scores, codes, None, 3)
     equal, keen = (
-        decide(scores, choose_offsets(evidence, "balanced", powers=powers, method="exact"))
+        decide(scores, choose_offsets(evidence, "balanced", powers=powers))
         for powers in (np.full(3, 1 / 3), np.array([0.1, 0.1, 0.8]))
     )
     assert (keen[codes == 2] == 2).mean() > (equal[codes == 2] == 2).mean()

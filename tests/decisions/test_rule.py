@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from setconv.decisions import DecisionRule, cross_fit, fit_rule, unproven_rule
+from setconv.decisions import DecisionRule, cross_fit, fit_rule, resampling, unproven_rule
 from setconv.decisions.paper import paper_probabilities
 from setconv.errors import DataError, ParameterError
 from setconv.metrics import report
@@ -254,7 +254,7 @@ def test_a_minimum_recall_of_one_of_many_leaves_the_others_order():
     np.testing.assert_array_equal(decided[others], scores[others, :2].argmax(axis=1))
 
 
-def test_agrees_with_scikit_learns_tuned_threshold():
+def test_agrees_with_scikit_learns_tuned_threshold(monkeypatch):
     generator = np.random.default_rng(0)
     codes = np.repeat([0, 1], [3000, 300])
     X = generator.normal(size=(3300, 3)) + 0.9 * codes[:, None]
@@ -265,7 +265,8 @@ def test_agrees_with_scikit_learns_tuned_threshold():
         model, scoring="f1", cv="prefit", refit=False, thresholds=400
     ).fit(X, codes)
     scores = model.decision_function(X)[:, None]
-    ours = fit_rule(scores, codes, objective="f1", classes=[0, 1], method="exact")
+    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
+    ours = fit_rule(scores, codes, objective="f1", classes=[0, 1])
     assert f1_score(codes, ours.decide(scores)) >= tuned.best_score_ - 1e-9
     fixed = FixedThresholdClassifier(
         model, threshold=ours.thresholds[0], response_method="decision_function"
@@ -294,13 +295,14 @@ def test_cross_fitting_uses_the_other_folds_only(data, classes, objective):
         np.testing.assert_array_equal(found.probabilities[here], rule.probabilities(scores[here]))
 
 
-def test_cross_fitting_does_not_flatter_scores_that_say_nothing():
+def test_cross_fitting_does_not_flatter_scores_that_say_nothing(monkeypatch):
+    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
     generator = np.random.default_rng(0)
     flattered, honest = [], []
     for seed in range(30):
         codes = np.repeat([0, 1], [100, 15])
         scores = generator.normal(size=(115, 1))
-        rule = fit_rule(scores, codes, classes=TWO, positive=1, method="exact", seed=seed)
+        rule = fit_rule(scores, codes, objective="mcc", classes=TWO, positive=1, seed=seed)
         decided = cross_fit(rule, np.arange(115) % 5).codes
         for figures, guess in ((flattered, rule.decide(scores)), (honest, decided)):
             figures.append(np.mean([(guess[codes == c] == c).mean() for c in (0, 1)]))

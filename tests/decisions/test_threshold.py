@@ -1,15 +1,17 @@
 """Two classes: against brute force over all cuts, with scikit-learn's metrics."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
+from setconv.decisions import resampling
 from setconv.decisions.evidence import check_evidence
 from setconv.decisions.resampling import resamples
 from setconv.decisions.threshold import choose_threshold
-from setconv.errors import ParameterError
 
 FEW = settings(max_examples=20, deadline=None)
 KINDS = ["balanced", "f1", "mcc"]
@@ -44,9 +46,15 @@ def problems(draw):
     return scores, truth, weights
 
 
-def choose(scores, truth, weights=None, kind="balanced", **kwargs):
-    options = {"positive": 1, "powers": HALF, "method": "exact"} | kwargs
+def smooth(scores, truth, weights=None, kind="balanced", **kwargs):
+    options = {"positive": 1, "powers": HALF} | kwargs
     return choose_threshold(check_evidence(scores[:, None], truth, weights, 2), kind, **options)
+
+
+def choose(*args, **kwargs):
+    """Choose as on many rows, where the best cut counts."""
+    with patch.object(resampling, "ENOUGH_ROWS", 0):
+        return smooth(*args, **kwargs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,14 +93,13 @@ def test_neighbouring_floats_are_still_told_apart():
     assert (scores > found).tolist() == [False, True]
 
 
-@pytest.mark.parametrize("method", ["smooth", "bagged", "mean_criterion"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_smoothed_thresholds_are_deterministic_and_near_the_truth(method, kind):
+def test_smoothed_thresholds_are_deterministic_and_near_the_truth(kind):
     generator = np.random.default_rng(0)
     truth = np.repeat([0, 1], [800, 80])
     scores = generator.normal(truth * 2.0 - 1)
-    found = choose(scores, truth, kind=kind, method=method, seed=3)
-    assert found == choose(scores, truth, kind=kind, method=method, seed=3)
+    found = smooth(scores, truth, kind=kind, seed=3)
+    assert found == smooth(scores, truth, kind=kind, seed=3)
     fresh_truth = np.repeat([0, 1], [20_000, 2000])
     fresh = generator.normal(fresh_truth * 2.0 - 1)
     reached = measure(kind, fresh_truth, (fresh > found).astype(int))
@@ -101,13 +108,14 @@ def test_smoothed_thresholds_are_deterministic_and_near_the_truth(method, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bagging_is_the_mean_over_resamples(kind):
+def test_scores_that_cannot_be_smoothed_get_the_mean_over_resamples(kind):
     generator = np.random.default_rng(1)
     truth = np.repeat([0, 1], [40, 9])
     scores = np.sort(generator.normal(truth * 2.0))
+    scores[truth == 1] = 1.5
     each = [choose(scores, truth, drawn, kind) for drawn in resamples(truth, 100, 5)]
     # A row that is not drawn has no weight; the gap at both ends is then another.
-    found = choose(scores, truth, kind=kind, method="bagged", seed=5)
+    found = smooth(scores, truth, kind=kind, seed=5)
     assert found == pytest.approx(np.mean(each), abs=0.15)
 
 
@@ -117,9 +125,9 @@ def test_resamples_keep_the_class_sizes():
         assert np.bincount(codes, weights=drawn).tolist() == [3, 2, 1]
 
 
-@pytest.mark.parametrize("method", ["smooth", "exact", "bagged", "mean_criterion"])
+@pytest.mark.parametrize("choose", [smooth, choose])
 @pytest.mark.parametrize("kind", KINDS)
-def test_degenerate_scores_give_a_finite_threshold(method, kind):
+def test_degenerate_scores_give_a_finite_threshold(choose, kind):
     for scores, truth in [
         ([1.0, 1.0, 1.0], [0, 0, 1]),
         ([0.0, 1.0], [0, 1]),
@@ -127,15 +135,10 @@ def test_degenerate_scores_give_a_finite_threshold(method, kind):
         ([0.0, 1e9, -1e9, 5.0], [0, 1, 0, 1]),
         ([3.0, 4.0], [1, 1]),
     ]:
-        assert np.isfinite(choose(np.array(scores), np.array(truth), kind=kind, method=method))
+        assert np.isfinite(choose(np.array(scores), np.array(truth), kind=kind))
 
 
 def test_many_rows_are_decided_on_exactly():
     truth = np.repeat([0, 1], [3000, 2500])
     scores = np.random.default_rng(0).normal(truth * 2.0)
-    assert choose(scores, truth, method="smooth") == choose(scores, truth)
-
-
-def test_an_unknown_method_is_refused():
-    with pytest.raises(ParameterError, match="smooth"):
-        choose(np.array([0.0, 1.0]), np.array([0, 1]), method="magic")
+    assert smooth(scores, truth) == choose(scores, truth)

@@ -101,17 +101,15 @@ def test_the_automatic_width_is_a_quarter_of_the_rows_within_bounds(shape, width
 def test_a_width_is_what_is_asked_for_but_no_more_than_rows(given, width):
     rows = make_rows()
     assert fit_projection(rows, np.ones(80), given, seed=0).width == width
-    front = make_front(given, rows, np.ones(80), seed=0)
-    assert (front.width, front.n_features) == (width, 700)
 
 
-def test_auto_projects_only_wide_rows():
+def test_only_wide_rows_are_projected():
     narrow, wide = make_rows(d=512), make_rows(d=513)
-    assert make_front("auto", narrow, np.ones(80), 0) == Unpacked(512)
-    front = make_front("auto", wide, np.ones(80), 0)
+    assert make_front(narrow, np.ones(80), 0) == Unpacked(512)
+    front = make_front(wide, np.ones(80), 0)
     assert isinstance(front, Projection)
     assert front.width == 20
-    assert make_front(None, wide, np.ones(80), 0) is None
+    assert make_front(wide, np.ones(80), 0, whole=True) == Unpacked(513)
 
 
 def test_narrow_rows_get_their_zeros():

@@ -43,7 +43,7 @@ def assert_source(source, rows, labels, names=None):
         assert source.names == (names or [f"f{number}" for number in range(rows.shape[1])])
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "text", "dataset", "table", "batch", "reader"])
+@pytest.mark.parametrize("kind", ["file", "folder", "text", "dataset", "table", "batch"])
 def test_every_kind_of_source_gives_the_same_rows(tmp_path, kind):
     rows, labels, table = make_table()
     if kind in ("folder", "text", "dataset"):
@@ -57,7 +57,6 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, kind):
         "dataset": lambda: ds.dataset(tmp_path),
         "table": lambda: table,
         "batch": lambda: table.to_batches()[0],
-        "reader": lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(30)),
     }[kind]()
     assert_source(open_source(found, label="label"), rows, labels)
 
@@ -163,8 +162,7 @@ def test_a_column_of_lists_counts_as_many_features(tmp_path, kind):
     table = pa.table({"label": labels, "v": pa.array(list(rows), kind)})
     pq.write_table(table, tmp_path / "one.parquet", row_group_size=10)
     names = [f"v_{number}" for number in range(40)]
-    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(30))
-    for X in (tmp_path / "one.parquet", table, table.slice(0), ds.dataset(table), reader):
+    for X in (tmp_path / "one.parquet", table, table.slice(0), ds.dataset(table)):
         assert_source(open_source(X, label="label"), rows, labels, names)
     sliced = open_source(table.slice(7, 20), label="label")
     assert_source(sliced, rows[7:27], labels[7:27], names)
@@ -305,13 +303,9 @@ def test_a_name_with_a_dot_is_a_name(tmp_path):
 def test_sources_without_rows_are_refused(tmp_path):
     empty = pa.table({"a": pa.array([], pa.float32()), "v": pa.array([], pa.list_(pa.float32()))})
     pq.write_table(empty, tmp_path / "one.parquet")
-    stream = pa.RecordBatchReader.from_batches(empty.schema, [])
-    for X in (empty, tmp_path / "one.parquet", ds.dataset(empty), stream):
+    for X in (empty, tmp_path / "one.parquet", ds.dataset(empty)):
         with pytest.raises(DataError, match="no rows"):
             open_source(X)
-    stream = pa.RecordBatchReader.from_batches(empty.schema, [])
-    with pytest.raises(DataError, match="no rows"):
-        open_source(stream, columns=["a"])
 
 
 def test_files_that_are_missing_foreign_or_damaged_are_refused(tmp_path):
@@ -346,16 +340,18 @@ def test_other_things_are_no_sources():
             open_source(X)
 
 
+def test_a_stream_is_refused_with_what_to_give_instead():
+    table = make_table()[2]
+    with pytest.raises(DataTypeError, match="read_all"):
+        open_source(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+
+
 def test_progress_is_told_to_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "BLOCK", 70 * 4 * 25)
     _, _, table = make_table()
     told = []
     open_source(write_folder(table, tmp_path), progress=lambda *a: told.append(a), label="label")
     assert told == [(done, N_ROWS) for done in (20, 40, 60, 80, 103)]
-    told.clear()
-    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(60))
-    open_source(stream, progress=lambda *a: told.append(a), label="label")
-    assert told == [(60, None), (103, None)]
 
 
 def test_pyarrow_is_imported_only_when_it_is_needed():

@@ -11,9 +11,8 @@ def threads():
     return [one for one in threading.enumerate() if one.name.startswith("setconv-prefetch")]
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5])
-def test_results_come_in_the_order_that_was_drawn(ahead):
-    with Prefetcher(range(20), lambda number: number**2, ahead) as results:
+def test_results_come_in_the_order_that_was_drawn():
+    with Prefetcher(range(20), lambda number: number**2) as results:
         assert list(results) == [number**2 for number in range(20)]
         assert list(results) == []
     assert not threads()
@@ -37,7 +36,7 @@ def test_the_next_are_prepared_while_the_caller_works_and_no_more():
             drawn.append((number, threading.current_thread()))
             yield number
 
-    with Prefetcher(draw(), prepare, ahead=2) as results:
+    with Prefetcher(draw(), prepare) as results:
         assert next(results) == 0
         assert prepared[1].wait(10)
         assert prepared[2].wait(10)

@@ -99,7 +99,7 @@ def test_too_little_room_is_said_before_anything_is_read(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_disk_that_fills_up_is_said_so(tmp_path):
-    with Scratch(tmp_path, 2, np.float32, None) as scratch:
+    with Scratch(tmp_path, 2, np.float32, 3) as scratch:
         scratch.append(np.ones((3, 2)))
         with Path("/dev/full").open("wb", buffering=0) as full:
             scratch._file.close()
@@ -109,7 +109,7 @@ def test_a_disk_that_fills_up_is_said_so(tmp_path):
 
 
 def test_other_errors_of_the_disk_stay_what_they_are(tmp_path, monkeypatch):
-    with Scratch(tmp_path, 2, np.float32, None) as scratch:
+    with Scratch(tmp_path, 2, np.float32, 3) as scratch:
 
         class Broken:
             def write(self, _):

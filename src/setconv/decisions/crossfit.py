@@ -78,6 +78,5 @@ def _rule_of(rule: DecisionRule, rows: NDArray[np.bool_]) -> DecisionRule:
             classes=rule.classes,
             positive=rule.positive,
             prior=rule.prior,
-            method=rule.method,
             seed=rule.seed,
         )

@@ -25,7 +25,7 @@ _STEPS = 100
 _Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
-def fit_calibrator(evidence: Evidence, prior: Floats | None = None, *, seed: int = 0) -> Calibrator:
+def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calibrator:
     """Fit probabilities to the rows, for the prevalence of the training data.
 
     The targets are smoothed as Platt did: a row of a class with n rows counts as that class for
@@ -39,14 +39,12 @@ def fit_calibrator(evidence: Evidence, prior: Floats | None = None, *, seed: int
     evidence : Evidence
         Beyond 200,000 scores a sample of the rows is used, drawn class by class, with at least
         a tenth of that from each class that has so many.
-    prior : float array of shape (n_classes,), optional
-        The share of each class in the training data; by default that of the rows.
+    prior : float array of shape (n_classes,)
+        The share of each class in the training data.
     seed : int
         Of the sample.
     """
-    if prior is None:
-        prior = evidence.prior
-    elif not np.array_equal(prior, evidence.prior):
+    if not np.array_equal(prior, evidence.prior):
         evidence = evidence.weighed(prior / evidence.prior)
     seen = np.flatnonzero(evidence.seen)
     if len(seen) < 2:

@@ -9,7 +9,7 @@ from setconv.decisions.criteria import binary_criterion
 from setconv.decisions.cuts import Floats, RankedRows
 from setconv.decisions.evidence import Evidence, thin
 from setconv.decisions.objective import Criterion
-from setconv.decisions.resampling import Method, effective_method, resamples
+from setconv.decisions.resampling import has_enough_rows, resamples
 
 # Coordinate ascent sorts the rows some hundred times.
 _MOST_ROWS = 20_000
@@ -18,15 +18,15 @@ _RESAMPLES = 25
 _RESAMPLED_ROWS = 100_000
 
 
-def choose_offsets(
-    evidence: Evidence, kind: Criterion, *, powers: Floats, method: Method = "smooth", seed: int = 0
-) -> Floats:
+def choose_offsets(evidence: Evidence, kind: Criterion, *, powers: Floats, seed: int = 0) -> Floats:
     """Choose the thresholds t of "the class of the largest score - t".
 
     Each class in turn gets the threshold that is best while the others stay, over all its cuts,
     until nothing is gained; from three starts, of which the best result counts. Beyond 20,000
     rows a sample is used, drawn class by class, with at least 500 rows of each class that has
-    so many.
+    so many. With up to 2,000 rows of the rarest class the thresholds of some bootstrap resamples
+    (25, fewer beyond 4,000 rows) are averaged, each an ascent that starts at the result on all
+    rows.
 
     Parameters
     ----------
@@ -36,10 +36,6 @@ def choose_offsets(
         "f1" is the mean over the classes.
     powers : float array of shape (n_classes,)
         The powers of the recalls in "balanced".
-    method : {"smooth", "exact", "bagged", "mean_criterion"}
-        "bagged", and "smooth" likewise, averages the thresholds of some bootstrap resamples (25,
-        fewer beyond 4,000 rows), each an ascent that starts at the result on all rows.
-        "mean_criterion" is "exact" here: it would sort all rows of all resamples at every step.
     seed : int
 
     Returns
@@ -47,7 +43,7 @@ def choose_offsets(
     float array of shape (n_classes,)
         With mean 0 over the classes that have rows; 0 for those that have none.
     """
-    method = effective_method(method, evidence.codes)
+    noisy = not has_enough_rows(evidence.codes)
     evidence = thin(evidence, _MOST_ROWS, _LEAST_OF_A_CLASS, seed)
     thresholds = np.zeros(evidence.n_classes)
     seen = np.flatnonzero(evidence.seen)
@@ -58,7 +54,7 @@ def choose_offsets(
     problem = Problem(scores, codes, evidence.weights, kind, powers[seen] / powers[seen].sum())
     results = [ascend(problem, start) for start in _starts(problem)]
     best = max(results, key=lambda result: result[1])[0]
-    if method in ("bagged", "smooth"):
+    if noisy:
         count = int(np.clip(_RESAMPLED_ROWS // len(codes), 5, _RESAMPLES))
         moved = [
             ascend(problem._replace(weights=evidence.weights * drawn), best)[0]

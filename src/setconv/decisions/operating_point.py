@@ -12,7 +12,6 @@ from setconv.decisions.evidence import Evidence
 from setconv.decisions.floors import precision_threshold, recall_threshold
 from setconv.decisions.objective import Objective
 from setconv.decisions.offsets import choose_offsets, margins_of
-from setconv.decisions.resampling import Method
 from setconv.decisions.threshold import choose_threshold
 
 _STEADYING_ROWS = 20
@@ -33,7 +32,6 @@ def choose_operating_point(
     prior: Floats | None,
     positive: int,
     class_weights: Floats,
-    method: Method,
     seed: int,
 ) -> OperatingPoint:
     """Return the thresholds for an objective.
@@ -66,9 +64,9 @@ def choose_operating_point(
         return _floor(rows, objective, positive)
     powers = class_weights / class_weights.sum()
     if heads > 1:
-        return OperatingPoint(choose_offsets(rows, kind, powers=powers, method=method, seed=seed))
-    cut = choose_threshold(rows, kind, positive=positive, powers=powers, method=method, seed=seed)
-    if kind == "balanced" and method == "smooth":
+        return OperatingPoint(choose_offsets(rows, kind, powers=powers, seed=seed))
+    cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
+    if kind == "balanced":
         cut = _steadied(cut, rows, calibrator, powers)
     return OperatingPoint(np.array([cut]))
 

@@ -12,7 +12,7 @@ from setconv.decisions.cuts import Floats
 from setconv.errors import ParameterError
 
 
-def parse_prior(prior: Any, classes: Any, positive: int | None = None) -> Floats | None:
+def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
     """Read a prevalence: None, a dictionary of label to share, or shares in class order.
 
     Parameters
@@ -22,7 +22,7 @@ def parse_prior(prior: Any, classes: Any, positive: int | None = None) -> Floats
         number is the share of the class of interest of two.
     classes : array-like
         The labels, in the order of the class numbers.
-    positive : int, optional
+    positive : int
         The class number of the class of interest.
 
     Returns
@@ -33,7 +33,7 @@ def parse_prior(prior: Any, classes: Any, positive: int | None = None) -> Floats
         return None
     labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
     given = _in_order(prior, labels) if isinstance(prior, Mapping) else prior
-    if positive is not None and len(labels) == 2 and np.ndim(given) == 0:
+    if len(labels) == 2 and np.ndim(given) == 0:
         given = _with_rest(given, positive)
     try:
         shares = np.asarray(given, dtype=np.float64)

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 
 from setconv.decisions.cuts import Codes, Floats
-from setconv.errors import ParameterError
 
-Method = Literal["smooth", "exact", "bagged", "mean_criterion"]
-# With so many rows of the rarest class the cut that is best on them is hardly noisy.
 ENOUGH_ROWS = 2000
-_METHODS = ("smooth", "exact", "bagged", "mean_criterion")
 
 
-def effective_method(method: Method, codes: Codes) -> Method:
-    """Return the method to use: "exact" when the rarest class seen has over 2,000 rows."""
-    if method not in _METHODS:
-        names = ", ".join(map(repr, _METHODS))
-        raise ParameterError(f"method={method!r} is not known: choose one of {names}.")
+def has_enough_rows(codes: Codes) -> bool:
+    """Whether the rarest class seen has so many rows that the cut best on them is hardly noisy."""
     counts = np.bincount(codes)
-    return "exact" if counts[counts > 0].min() > ENOUGH_ROWS else method
+    return bool(counts[counts > 0].min() > ENOUGH_ROWS)
 
 
 def resamples(codes: Codes, count: int, seed: int) -> Iterator[Floats]:

@@ -17,10 +17,7 @@ from setconv.decisions.objective import Objective, parse_objective
 from setconv.decisions.operating_point import choose_operating_point, scaled_cost
 from setconv.decisions.paper import paper_probabilities
 from setconv.decisions.prior import parse_prior
-from setconv.decisions.resampling import Method
 from setconv.errors import ParameterError
-
-DEFAULT_METHOD: Method = "smooth"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,6 @@ class DecisionRule:
         The share of each class in the training data, in rows.
     met : bool or None
         Whether the evidence says that the minimum of the objective is met; None without a minimum.
-    method : {"smooth", "exact", "bagged", "mean_criterion"}
     seed : int
     """
 
@@ -62,7 +58,6 @@ class DecisionRule:
     evidence: Evidence | None
     train_prior: Floats
     met: bool | None = None
-    method: Method = DEFAULT_METHOD
     seed: int = 0
 
     @property
@@ -129,7 +124,6 @@ class DecisionRule:
             "class_weights": self.class_weights.tolist(),
             "train_prior": self.train_prior.tolist(),
             "met": self.met,
-            "method": self.method,
             "seed": self.seed,
         }
 
@@ -163,7 +157,6 @@ class DecisionRule:
             evidence,
             np.asarray(data["train_prior"], dtype=np.float64),
             data["met"],
-            data["method"],
             int(data["seed"]),
         )
 
@@ -179,7 +172,6 @@ def fit_rule(
     positive: int | None = None,
     prior: Any = None,
     train_prior: Floats | None = None,
-    method: Method = DEFAULT_METHOD,
     seed: int = 0,
 ) -> DecisionRule:
     """Choose calibrator and operating point on out-of-fold scores.
@@ -204,7 +196,6 @@ def fit_rule(
     prior : see `parse_prior`
     train_prior : float array of shape (n_classes,), optional
         The share of each class in the training data; by default that of these rows.
-    method : see `choose_threshold`
     seed : int
 
     Returns
@@ -224,7 +215,6 @@ def fit_rule(
         evidence,
         evidence.prior if train_prior is None else train_prior,
         None,
-        method,
         seed,
     )
     return _chosen(rule) if prior is None else rule.with_prior(prior)
@@ -278,7 +268,6 @@ def _at_operating_point(rule: DecisionRule) -> DecisionRule:
         prior=rule.prior,
         positive=rule.positive,
         class_weights=rule.class_weights,
-        method=rule.method,
         seed=rule.seed,
     )
     return replace(rule, calibrator=calibrator, thresholds=point.thresholds, met=point.met)

@@ -9,7 +9,7 @@ from setconv.decisions.cuts import Floats, RankedRows
 from setconv.decisions.evidence import Evidence
 from setconv.decisions.kernel import kernel_threshold
 from setconv.decisions.objective import Criterion
-from setconv.decisions.resampling import Method, effective_method, resamples
+from setconv.decisions.resampling import has_enough_rows, resamples
 
 # A resample costs some passes over the rows; more than these numbers is time without effect.
 _RESAMPLES = 100
@@ -22,10 +22,13 @@ def choose_threshold(
     *,
     positive: int,
     powers: Floats,
-    method: Method = "smooth",
     seed: int = 0,
 ) -> float:
     """Choose the threshold t of "class 1 if score > t".
+
+    With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
+    middle of a gap between scores. With fewer it is `kernel_threshold` for "balanced", else the
+    mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
 
     Parameters
     ----------
@@ -36,19 +39,12 @@ def choose_threshold(
         The class whose F1 counts.
     powers : float array of shape (2,)
         The powers of the recalls in "balanced", summing to one.
-    method : {"smooth", "exact", "bagged", "mean_criterion"}
-        "exact": the best of all cuts on the rows. "bagged" and "mean_criterion" look at 100
-        bootstrap resamples of the rows, fewer beyond 200,000 rows: the mean of their best
-        thresholds, or the cut with the best mean criterion. "smooth": for "balanced"
-        `kernel_threshold`, else the mean of that and "bagged". With more than 2,000 rows of the
-        rarer class all are "exact".
     seed : int
 
     Returns
     -------
     float
-        For "exact" and "mean_criterion" in the middle of a gap between scores. 0 when one class
-        has no rows.
+        0 when one class has no rows.
     """
     if not evidence.seen.all():
         return 0.0
@@ -58,22 +54,14 @@ def choose_threshold(
     def criterion(weights: Floats) -> Floats:
         return binary_criterion(kind, rows.counts(weights), positive, powers)
 
-    method = effective_method(method, evidence.codes)
-    if method == "exact":
+    if has_enough_rows(evidence.codes):
         return rows.best(criterion(weights))
-    smoothed = None
-    if method == "smooth":
-        smoothed = kernel_threshold(evidence, kind, positive=positive, powers=powers)
-        if smoothed is not None and kind == "balanced":
-            return smoothed
+    smoothed = kernel_threshold(evidence, kind, positive=positive, powers=powers)
+    if smoothed is not None and kind == "balanced":
+        return smoothed
     count = int(np.clip(_RESAMPLED_ROWS // len(weights), 10, _RESAMPLES))
     curves = (
         criterion(weights * drawn) for drawn in resamples(rows.sides.astype(np.int64), count, seed)
     )
-    if method == "mean_criterion":
-        total = np.zeros(len(rows.values) + 1)
-        for curve in curves:
-            total += curve
-        return rows.best(total / count)
     bagged = float(np.mean([rows.best(curve) for curve in curves]))
     return bagged if smoothed is None else (bagged + smoothed) / 2

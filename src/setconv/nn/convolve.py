@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from setconv.nn.gradients import apply
-from setconv.nn.precision import accumulate, add_product, multiply, product_dtype
+from setconv.nn.gradients import accumulate, apply
 
 
 def convolve(
@@ -41,7 +40,6 @@ class _Convolve(torch.autograd.Function):
     def forward(
         ctx: Any, rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
     ) -> Tensor:
-        low = product_dtype(rows)
         groups, n_rows, n_in = rows.shape
         heads, n_out = len(attention) // groups, attention.shape[-1]
         wide = rows.new_empty(groups, n_in, heads, 2, n_out)
@@ -50,20 +48,19 @@ class _Convolve(torch.autograd.Function):
         total = powers.sum(dim=-2).view(groups, heads, 1, n_out)
         torch.div(powers.view(shares.shape), total, out=shares)
         torch.neg(weight.view(slopes.shape), out=slopes)
-        product = multiply(rows, wide.flatten(2), low).view(groups, n_rows, heads, 2, n_out)
+        product = (rows @ wide.flatten(2)).view(groups, n_rows, heads, 2, n_out)
         attended, weighing = _by_head(product)
-        weighing.add_(add_product(bias, anchor, weight, low).view(groups, heads, 1, n_out))
+        weighing.add_(torch.baddbmm(bias, anchor, weight).view(groups, heads, 1, n_out))
         embedded = rows.new_empty(groups, heads, n_rows, n_out)
         torch.mul(weighing, attended, out=embedded)
         ctx.save_for_backward(rows, anchor, weight, wide, product, embedded)
-        ctx.low = low
         return embedded.view(-1, n_rows, n_out)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         rows, anchor, weight, wide, product, embedded = ctx.saved_tensors
-        low, stack = ctx.low, len(weight)
+        stack = len(weight)
         gradient = gradient.view(embedded.shape)
         attended, weighing = _by_head(product)
         through = torch.empty_like(product)
@@ -74,15 +71,15 @@ class _Convolve(torch.autograd.Function):
         # d/dW of x softmax(W) is softmax(W) (x - attended), and weighing * attended = embedded.
         mean = (gradient * embedded).sum(dim=-2, keepdim=True)
         through = through.flatten(2)
-        to_wide = multiply(rows.mT, through, low).view(wide.shape)
+        to_wide = (rows.mT @ through).view(wide.shape)
         to_shares, to_slopes = _by_head(to_wide)
         to_attention, to_weight = torch.empty_like(weight), torch.empty_like(weight)
         torch.sub(to_shares, mean, out=to_attention.view(to_shares.shape))
         to_attention.view(to_shares.shape).mul_(_by_head(wide)[0])
         torch.neg(to_slopes, out=to_weight.view(to_slopes.shape))
-        accumulate(to_weight, anchor, to_bias, low)
-        to_rows = multiply(through, wide.flatten(2).mT, low) if ctx.needs_input_grad[0] else None
-        to_anchor = multiply(to_bias, weight.mT, low) if ctx.needs_input_grad[1] else None
+        accumulate(to_weight, anchor, to_bias)
+        to_rows = through @ wide.flatten(2).mT if ctx.needs_input_grad[0] else None
+        to_anchor = to_bias @ weight.mT if ctx.needs_input_grad[1] else None
         return to_rows, to_anchor, to_attention, to_weight, to_bias
 
 

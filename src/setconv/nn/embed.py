@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setconv.nn.gradients import apply
-from setconv.nn.precision import multiply, product_dtype
 
 
 def embed_rows(
@@ -41,32 +40,30 @@ class _Embed(torch.autograd.Function):
     def forward(
         ctx: Any, rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
     ) -> Tensor:
-        low = product_dtype(rows)
         gaps = anchor - rows
         powers = (attention - attention.amax(dim=0)).exp_()
         total = powers.sum(dim=0)
-        attended = multiply(rows, powers, low).div_(total)
-        weighing = multiply(gaps, weight, low).add_(bias)
+        attended = (rows @ powers).div_(total)
+        weighing = (gaps @ weight).add_(bias)
         ctx.save_for_backward(rows, gaps, powers, total, weight, attended, weighing)
-        ctx.low = low
         return weighing * attended
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         rows, gaps, powers, total, weight, attended, weighing = ctx.saved_tensors
-        low, wanted = ctx.low, ctx.needs_input_grad
+        wanted = ctx.needs_input_grad
         to_attended = (gradient * weighing).div_(total)
         to_weighing = gradient * attended
         to_rows = to_anchor = to_attention = to_weight = None
         if wanted[2]:
             # d/dW of sum_i x_i e^(W_i) / sum_i e^(W_i) is e^(W_i) (x_i - attended) / total.
             mean = (to_attended * attended).sum(dim=0)
-            to_attention = multiply(rows.mT, to_attended, low).sub_(mean).mul_(powers)
+            to_attention = (rows.mT @ to_attended).sub_(mean).mul_(powers)
         if wanted[3]:
-            to_weight = multiply(gaps.mT, to_weighing, low)
+            to_weight = gaps.mT @ to_weighing
         if wanted[0] or wanted[1]:
-            to_gaps = multiply(to_weighing, weight.mT, low)
-            to_rows = multiply(to_attended, powers.mT, low).sub_(to_gaps)
+            to_gaps = to_weighing @ weight.mT
+            to_rows = (to_attended @ powers.mT).sub_(to_gaps)
             to_anchor = to_gaps.sum(dim=0)
         return to_rows, to_anchor, to_attention, to_weight, to_weighing.sum(dim=0)

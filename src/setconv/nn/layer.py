@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from setconv.errors import DataError, ParameterError
 from setconv.nn.convolve import convolve
 from setconv.nn.embed import embed_rows
-from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear, stacked_matmul
 
 
@@ -38,7 +37,7 @@ class Kernel:
     deeper: Sequence[StackedLinear]
     out_features: int
 
-    def __call__(self, rows: Tensor | SparseRows) -> Tensor:
+    def __call__(self, rows: Tensor) -> Tensor:
         """Embed every row: ``g1(Y - x) * (x softmax(W))``, shape (..., n, out_features)."""
         product = stacked_matmul(rows, self.matrix)
         attended = product[..., : self.out_features]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +15,7 @@ from setconv.errors import ParameterError
 from setconv.nn.dropout import drop
 from setconv.nn.layer import Kernel, SetConv
 from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
-from setconv.nn.precision import full_precision
 from setconv.nn.relu_layer import relu_layer
-from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear
 
 Similarity = Literal["cosine", "dot"]
@@ -159,7 +157,7 @@ class SetConvNetwork(nn.Module):
         """The layers of the encoder."""
         return cast("list[StackedLinear]", list(self.encoder))
 
-    def encode(self, rows: Tensor | SparseRows, generator: torch.Generator | None = None) -> Any:
+    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Run rows through the encoder.
 
         They are (n, d), for all members and heads, or have an axis in front of the members (of all
@@ -169,7 +167,7 @@ class SetConvNetwork(nn.Module):
             rows = drop(torch.relu(linear(rows)), self.dropout, generator)
         return rows
 
-    def prepare(self, anchors: Tensor) -> Callable[[Tensor | SparseRows], Tensor]:
+    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
         """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
 
         Parameters
@@ -191,11 +189,9 @@ class SetConvNetwork(nn.Module):
         return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
 
     def _embed_episodes(
-        self, rows: Tensor | SparseRows, anchors: Tensor, generator: torch.Generator | None
+        self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
-        if isinstance(rows, SparseRows):
-            return self.prepare(anchors)(self.encode(rows, generator))
         layers = self.layers
         stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
         if stack == (1,) and rows.dim() == 2:
@@ -228,7 +224,7 @@ class SetConvNetwork(nn.Module):
 
     def forward(
         self,
-        rows: Tensor | SparseRows,
+        rows: Tensor,
         anchors: Tensor,
         average: Tensor,
         generator: torch.Generator | None = None,
@@ -258,17 +254,15 @@ class SetConvNetwork(nn.Module):
         if generator is not None and self.input_dropout:
             share = self.input_dropout * (1 - progress / 2)
             kept = drop(anchors.new_ones(*rows.shape[:-2], 1, rows.shape[-1]), share, generator)
-            rows = rows.masked(kept) if isinstance(rows, SparseRows) else rows * kept
+            rows = rows * kept
         embedded = self._embed_episodes(rows.flatten(-3, -2), anchors, generator)
-        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1).to(average.dtype)
-        # Under autocast the large products are of low precision; what is compared is not.
-        with full_precision(embedded):
-            if average.shape[-1] == rows.shape[-2]:
-                margin = self._leave_one_out(embedded, average)
-            else:
-                margin = self._compare(embedded, average)
-            scale = self.scale()
-            return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
+        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
+        if average.shape[-1] == rows.shape[-2]:
+            margin = self._leave_one_out(embedded, average)
+        else:
+            margin = self._compare(embedded, average)
+        scale = self.scale()
+        return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
 
     def _compare(self, embedded: Tensor, average: Tensor) -> Tensor:
         """Return the margin of the queries, which follow the support rows."""

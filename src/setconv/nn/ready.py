@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from setconv.nn.sparse_rows import SparseRows
 from setconv.nn.stacked import StackedLinear, side_by_side
 
 
@@ -23,11 +22,11 @@ class ReadyEncoder:
     """
 
     def __init__(self, layers: Sequence[StackedLinear]) -> None:
-        self._layers: list[Callable[[Tensor | SparseRows], Tensor]] = list(layers)
+        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
         if layers and layers[0].weight.dim() == 3:
             self._layers[0] = _FirstLayer(layers[0])
 
-    def __call__(self, rows: Tensor | SparseRows) -> Tensor | SparseRows:
+    def __call__(self, rows: Tensor) -> Tensor:
         """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
         for layer in self._layers:
             rows = layer(rows).relu_()
@@ -41,9 +40,9 @@ class _FirstLayer:
         self.shape = (-1, stack, n_out)
         self.wide = side_by_side(linear.weight)
 
-    def __call__(self, rows: Tensor | SparseRows) -> Tensor:
+    def __call__(self, rows: Tensor) -> Tensor:
         bias = self.linear.bias
-        if isinstance(rows, SparseRows) or rows.dim() != 2 or bias is None:
+        if rows.dim() != 2 or bias is None:
             plain: Tensor = self.linear(rows)
             return plain
         product = torch.addmm(bias.view(-1), rows, self.wide)

@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setconv.nn.dropout import draw_mask, dropout_scale
-from setconv.nn.gradients import apply
-from setconv.nn.precision import accumulate, add_product, multiply, product_dtype
+from setconv.nn.gradients import accumulate, apply
 from setconv.nn.stacked import StackedLinear
 
 
@@ -73,14 +72,13 @@ class _ReluLayer(torch.autograd.Function):
         mask: Tensor | None,
         scale: float,
     ) -> tuple[Tensor, Tensor]:
-        low = product_dtype(rows)
         # What is kept is scaled up by the product itself: relu(s x) = s relu(x).
-        active = add_product(bias * scale, rows, weight, low, scale).clamp_min_(0)
+        active = torch.baddbmm(bias * scale, rows, weight, alpha=scale).clamp_min_(0)
         if mask is not None:
             active.mul_(mask)
-        plain = add_product(bias, others, weight, low).clamp_min_(0)
+        plain = torch.baddbmm(bias, others, weight).clamp_min_(0)
         ctx.save_for_backward(rows, others, weight, active, plain)
-        ctx.low, ctx.scale = low, scale
+        ctx.scale = scale
         return active, plain
 
     @staticmethod
@@ -89,17 +87,16 @@ class _ReluLayer(torch.autograd.Function):
         ctx: Any, to_active: Tensor, to_plain: Tensor
     ) -> tuple[Tensor | None, Tensor | None, Tensor, Tensor, None, None]:
         rows, others, weight, active, plain = ctx.saved_tensors
-        low = ctx.low
         # What is 0 was negative or dropped: no gradient either way.
         inner = torch.ops.aten.threshold_backward(to_active, active, 0)
         inner = inner if ctx.scale == 1 else inner.mul_(ctx.scale)
         outer = torch.ops.aten.threshold_backward(to_plain, plain, 0)
         to_rows = to_others = None
         if ctx.needs_input_grad[0]:
-            to_rows = multiply(inner, weight.mT, low)
+            to_rows = inner @ weight.mT
         if ctx.needs_input_grad[1]:
-            to_others = multiply(outer, weight.mT, low)
-        to_weight = multiply(rows.mT, inner, low)
-        accumulate(to_weight, others, outer, low)
+            to_others = outer @ weight.mT
+        to_weight = rows.mT @ inner
+        accumulate(to_weight, others, outer)
         to_bias = inner.sum(dim=-2, keepdim=True) + outer.sum(dim=-2, keepdim=True)
         return to_rows, to_others, to_weight, to_bias, None, None

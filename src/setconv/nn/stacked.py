@@ -8,10 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from setconv.nn.sparse_rows import SparseRows
 
-
-def stacked_matmul(rows: Tensor | SparseRows, weight: Tensor) -> Tensor:
+def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
     """Multiply rows by one matrix, or by a stack of matrices at once.
 
     Parameters
@@ -25,8 +23,6 @@ def stacked_matmul(rows: Tensor | SparseRows, weight: Tensor) -> Tensor:
     -------
     Tensor of shape (..., n, out) or (..., stack, n, out)
     """
-    if isinstance(rows, SparseRows):
-        return rows.times(weight)
     if weight.dim() == 2 or rows.dim() > 3 or rows.shape[:-2] == weight.shape[:1]:
         return rows @ weight
     # Shared rows: one wide product instead of several narrow ones.
@@ -84,9 +80,9 @@ class StackedLinear(nn.Module):
         shape = (out_features,) if stack is None else (stack, 1, out_features)
         self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
 
-    def forward(self, rows: Tensor | SparseRows) -> Tensor:
+    def forward(self, rows: Tensor) -> Tensor:
         """Apply every layer of the stack to ``rows`` (see `stacked_matmul`)."""
-        if self.weight.dim() == 2 and isinstance(rows, Tensor):
+        if self.weight.dim() == 2:
             return functional.linear(rows, self.weight.mT, self.bias)
         product = stacked_matmul(rows, self.weight)
         return product if self.bias is None else product + self.bias

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,12 @@ from scipy import sparse
 
 from setconv.sparse.projection import Projection, automatic_width, fit_projection
 
-Projecting = int | Literal["auto"] | None
-_NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
+NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """Rows of few columns are given their zeros, a batch at a time."""
+    """Rows are given their zeros, a batch at a time."""
 
     n_features: int
 
@@ -40,22 +39,18 @@ def as_sparse(rows: Any) -> sparse.csr_matrix:
 
 
 def make_front(
-    projecting: Projecting, rows: sparse.csr_matrix, weights: NDArray[Any], seed: int
-) -> Front | None:
-    """Choose and learn the way for sparse rows; None leaves them as they are.
+    rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
+) -> Front:
+    """Choose and learn the way for sparse rows: more than 512 columns are projected.
 
     Parameters
     ----------
-    projecting : int, "auto" or None
-        Columns of the projection. "auto" projects only rows of more than 512 columns.
     rows : csr matrix
     weights : array of shape (n_rows,)
     seed : int
+    whole : bool, default=False
+        Whether the network is to look at all columns, however many.
     """
-    if projecting is None:
-        return None
-    if projecting == "auto":
-        if rows.shape[1] <= _NARROW:
-            return Unpacked(int(rows.shape[1]))
-        return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
-    return fit_projection(rows, weights, projecting, seed)
+    if whole or rows.shape[1] <= NARROW:
+        return Unpacked(int(rows.shape[1]))
+    return fit_projection(rows, weights, automatic_width(*rows.shape), seed)

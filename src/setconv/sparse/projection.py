@@ -61,7 +61,7 @@ class Projection:
 
 
 def automatic_width(n_rows: int, n_features: int) -> int:
-    """Return the width for ``projection="auto"``: 128, or a quarter of the rows if that is less."""
+    """Return the width for rows: 128, or a quarter of their number if that is less."""
     return min(128, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN), n_rows, n_features)
 
 

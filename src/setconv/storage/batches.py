@@ -31,7 +31,7 @@ def read_batches(
 
     Parameters
     ----------
-    X : str, Path, pyarrow Dataset, Table, RecordBatch or RecordBatchReader, or memmap
+    X : str, Path, pyarrow Dataset, Table or RecordBatch, or memmap
         As `open_source` takes it.
     columns : sequence of str or None, default=None
         The features, in this order, as `open_source` takes them. None: all columns of numbers that
@@ -41,7 +41,7 @@ def read_batches(
     extra : sequence of str, default=()
         Columns to hand through as they are.
     progress : callable or None, default=None
-        Called as ``progress(done_rows, total_rows)``; the total of a stream is None.
+        Called as ``progress(done_rows, total_rows)``.
 
     Returns
     -------
@@ -50,7 +50,6 @@ def read_batches(
     """
     if size < 1:
         raise ParameterError(f"size={size!r}: a batch needs at least 1 row.")
-    total: int | None
     if is_memmap(X):
         names_of_memmap(X, columns)
         if extra:
@@ -92,7 +91,7 @@ def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
     return writer.n_rows
 
 
-def _told(batches: Iterator[Batch], progress: Progress, total: int | None) -> Iterator[Batch]:
+def _told(batches: Iterator[Batch], progress: Progress, total: int) -> Iterator[Batch]:
     done = 0
     for batch in batches:
         yield batch

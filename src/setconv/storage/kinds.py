@@ -14,8 +14,8 @@ _ARROW = frozenset({"Table", "RecordBatch", "RecordBatchReader", "Dataset"})
 def is_stored(X: Any) -> bool:
     """Return whether X is a source of rows to stream rather than an array to hold.
 
-    That is a path, a ``pyarrow.dataset.Dataset``, a ``pyarrow.Table``, ``RecordBatch`` or
-    ``RecordBatchReader``, or a 2-D ``numpy.memmap`` of numbers with more than `SMALL` bytes.
+    That is a path, a ``pyarrow.dataset.Dataset``, a ``pyarrow.Table`` or ``RecordBatch``, or a 2-D
+    ``numpy.memmap`` of numbers with more than `SMALL` bytes.
     """
     if is_memmap(X):
         return X.ndim == 2 and X.dtype.kind in "fiub" and X.nbytes > SMALL

@@ -62,50 +62,23 @@ def memmap_blocks(X: Mapped, size: int | None = None) -> Iterator[NDArray[Any]]:
         yield block
 
 
-class _ColumnsOfFile:
-    """Rows of a file in Fortran order, where each column lies by itself."""
-
-    def __init__(
-        self, file: io.FileIO, shape: tuple[int, int], dtype: np.dtype[Any], offset: int
-    ) -> None:
-        self._file, self._shape, self._dtype, self._offset = file, shape, dtype, offset
-
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
-        start, stop, _ = rows.indices(self._shape[0])
-        columns = np.empty((self._shape[1], stop - start), self._dtype)
-        for number, column in enumerate(columns):
-            place = (number * self._shape[0] + start) * self._dtype.itemsize
-            read_into(self._file, bytes_of(column), self._offset + place)
-        return columns.T
-
-
-def _reader(X: Mapped) -> DiskRows | _ColumnsOfFile | Mapped:
-    """Return what reads the rows of a memmap: its file, or itself where that cannot be."""
-    file = _open_file(X)
-    if file is None:
+def _reader(X: Mapped) -> DiskRows | Mapped:
+    """Return what reads the rows of a memmap: its file, or itself where these may differ."""
+    if not X.flags.c_contiguous or X.filename is None or X.mode == _PRIVATE:
         return X
-    kind = DiskRows if X.flags.c_contiguous else _ColumnsOfFile
-    return kind(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
-
-
-def _open_file(X: Mapped) -> io.FileIO | None:
-    """Return the file of a contiguous memmap; None if the numbers may differ from the file's."""
-    contiguous = X.flags.c_contiguous or X.flags.f_contiguous
-    if not contiguous or X.filename is None or X.mode == _PRIVATE:
-        return None
     try:
         file = io.FileIO(X.filename)
     except OSError:  # it was moved or removed; the mapping still works
-        return None
+        return X
     if _same_ends(X, file):
-        return file
+        return DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
     file.close()
-    return None
+    return X
 
 
 def _same_ends(X: Mapped, file: io.FileIO) -> bool:
     """Whether the first and the last bytes agree: another file may lie there by now."""
-    mapped = bytes_of(X.ravel(order="K"))
+    mapped = bytes_of(X)
     ends = mapped[:_LOOK], mapped[-_LOOK:]
     offset = _file_offset(X)
     try:

@@ -19,7 +19,7 @@ from setconv.storage.kinds import is_memmap
 from setconv.storage.memmaps import check_memmap, float_type, memmap_blocks, rows_in_place
 from setconv.storage.scratch import Scratch
 
-Progress = Callable[[int, int | None], None]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def open_source(
 
     Parameters
     ----------
-    X : str, Path, pyarrow Dataset, Table, RecordBatch or RecordBatchReader, or memmap
+    X : str, Path, pyarrow Dataset, Table or RecordBatch, or memmap
         A path is a Parquet file, or a folder of them that are read in the order of their names.
     columns : sequence of str or None, default=None
         The features, in this order; ``"name_3"`` is an element of a column ``"name"`` of lists.
@@ -78,7 +78,7 @@ def open_source(
         The folder of the scratch file; None for the system's. Where that lies in memory, as /tmp
         does on some systems, give one on a disk.
     progress : callable or None, default=None
-        Called as ``progress(done_rows, total_rows)``; the total of a stream is None.
+        Called as ``progress(done_rows, total_rows)``.
 
     Returns
     -------
@@ -101,8 +101,6 @@ def open_source(
                 del block  # else it is held while the next one is read
                 if progress is not None:
                     progress(done, tables.n_rows)
-        if not done:
-            raise DataError(f"{tables.name} has no rows.")
         values = None if labels is None else labels.values()
         return Source(file.rows(), plan.names, values)
 

@@ -9,6 +9,7 @@ from typing import Generic, Self, TypeVar
 
 Drawn = TypeVar("Drawn")
 Prepared = TypeVar("Prepared")
+_AHEAD = 2  # items that are prepared or waiting while the caller works
 
 
 class Prefetcher(Generic[Drawn, Prepared]):
@@ -24,16 +25,11 @@ class Prefetcher(Generic[Drawn, Prepared]):
         What to prepare, such as arrays of row numbers.
     prepare : callable
         Runs in the background thread.
-    ahead : int, default=2
-        Items that are prepared or waiting while the caller works.
     """
 
-    def __init__(
-        self, drawn: Iterable[Drawn], prepare: Callable[[Drawn], Prepared], ahead: int = 2
-    ) -> None:
+    def __init__(self, drawn: Iterable[Drawn], prepare: Callable[[Drawn], Prepared]) -> None:
         self._drawn = iter(drawn)
         self._prepare = prepare
-        self._ahead = ahead
         self._waiting: deque[Future[Prepared]] = deque()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="setconv-prefetch")
         self._exhausted = False
@@ -42,12 +38,12 @@ class Prefetcher(Generic[Drawn, Prepared]):
         return self
 
     def __next__(self) -> Prepared:
-        self._draw(self._ahead)
+        self._draw()
         if not self._waiting:
             self.close()
             raise StopIteration
         result = self._waiting.popleft().result()
-        self._draw(self._ahead)
+        self._draw()
         return result
 
     def close(self) -> None:
@@ -62,8 +58,8 @@ class Prefetcher(Generic[Drawn, Prepared]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _draw(self, count: int) -> None:
-        while not self._exhausted and len(self._waiting) < count:
+    def _draw(self) -> None:
+        while not self._exhausted and len(self._waiting) < _AHEAD:
             try:
                 one = next(self._drawn)
             except StopIteration:

@@ -32,12 +32,12 @@ class Scratch:
         None for the system's folder of temporary files.
     n_columns : int
     dtype : dtype
-    n_rows : int or None
-        How many will come, to see first whether they have room; None if unknown.
+    n_rows : int
+        How many will come, to see first whether they have room.
     """
 
     def __init__(
-        self, folder: str | Path | None, n_columns: int, dtype: DTypeLike, n_rows: int | None
+        self, folder: str | Path | None, n_columns: int, dtype: DTypeLike, n_rows: int
     ) -> None:
         self._folder = Path(tempfile.gettempdir() if folder is None else folder)
         self._width = n_columns
@@ -48,8 +48,7 @@ class Scratch:
                 f"There is no folder {self._folder} for the scratch file. Make it first, or give "
                 "another one with scratch."
             )
-        if n_rows is not None:
-            self._check_room(n_rows * n_columns * self._dtype.itemsize)
+        self._check_room(n_rows * n_columns * self._dtype.itemsize)
         with self._explained():
             self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
                 dir=self._folder, prefix="setconv-", buffering=0

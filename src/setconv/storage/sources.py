@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from setconv.errors import DataError
+from setconv.errors import DataError, DataTypeError
 from setconv.records.opening import open_records
 from setconv.records.parquet import ParquetReader
 from setconv.storage.parquet import ParquetTables
-from setconv.storage.tables import ArrowTables, StreamedTables, Tables
+from setconv.storage.tables import ArrowTables, Tables
 
 _MAGIC = b"PAR1"
 _ROWS = 4096
@@ -22,11 +22,14 @@ _BUFFER = 1 << 16
 
 
 def open_tables(X: Any) -> Tables:
-    """Return the tables of a path, or of a dataset, table or stream of pyarrow."""
+    """Return the tables of a path, or of a dataset or table of pyarrow."""
     if isinstance(X, ds.Dataset):
         return _from_dataset(X)
     if isinstance(X, pa.RecordBatchReader):
-        return StreamedTables(X)
+        raise DataTypeError(
+            "A RecordBatchReader can be read only once: give the table of its read_all(), or write "
+            "it to a Parquet file and give that."
+        )
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
     if isinstance(X, pa.Table):

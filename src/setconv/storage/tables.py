@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +26,10 @@ class Tables(ABC):
     name : str
         For messages.
     schema : pyarrow.Schema
-    n_rows : int or None
-        None where only reading would tell.
+    n_rows : int
     """
 
-    def __init__(self, name: str, schema: pa.Schema, n_rows: int | None) -> None:
+    def __init__(self, name: str, schema: pa.Schema, n_rows: int) -> None:
         check_header(schema.names, name)
         if n_rows == 0:
             raise DataError(f"{name} has no rows.")
@@ -73,7 +72,7 @@ class ArrowTables(Tables):
     ----------
     name : str
     schema : pyarrow.Schema
-    n_rows : int or None
+    n_rows : int
     batches : callable
         From names of columns to the record batches that have them, in order.
     """
@@ -82,7 +81,7 @@ class ArrowTables(Tables):
         self,
         name: str,
         schema: pa.Schema,
-        n_rows: int | None,
+        n_rows: int,
         batches: Callable[[list[str]], Iterable[pa.RecordBatch]],
     ) -> None:
         super().__init__(name, schema, n_rows)
@@ -102,29 +101,6 @@ class ArrowTables(Tables):
         filled = (batch for batch in self._batches([column]) if len(batch))
         first = [batch.column(column) for batch in islice(filled, 1)]
         return pa.chunked_array(first, self.schema.field(column).type)
-
-
-class StreamedTables(ArrowTables):
-    """Rows of a stream, which can be read once.
-
-    Parameters
-    ----------
-    stream : pyarrow.RecordBatchReader
-    """
-
-    def __init__(self, stream: pa.RecordBatchReader) -> None:
-        super().__init__("The RecordBatchReader", stream.schema, None, self._remaining)
-        self._stream: Iterator[pa.RecordBatch] = iter(stream)
-
-    def _remaining(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        return (batch.select(columns) for batch in self._stream)
-
-    def _first(self, column: str) -> pa.ChunkedArray:
-        for batch in self._stream:
-            self._stream = chain([batch], self._stream)
-            if len(batch):
-                return pa.chunked_array([batch.column(column)])
-        return pa.chunked_array([], self.schema.field(column).type)
 
 
 def block_of(table: pa.Table, plan: FeaturePlan, extra: Sequence[str], first_row: int) -> Batch:

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from setconv.errors import CheckpointError, DivergedError
-from setconv.feeds import Drawn, Feed, SparseFeed
+from setconv.feeds import Drawn, Feed
 from setconv.layout import HeadEpisodes
 from setconv.nn import SetConvNetwork
-from setconv.nn.sparse_rows import SparseRows
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import (
     Checkpoint,
@@ -148,7 +147,7 @@ class Trainer:
         # Forward, and backward to the weights and to the rows; a product is also a sum.
         return 6.0 * weights * self.loss.average.shape[-1]
 
-    def _take_step(self, drawn: Drawn, rows: Tensor | SparseRows) -> None:
+    def _take_step(self, drawn: Drawn, rows: Tensor) -> None:
         """Draw, score, step; then record, look at the validation rows and checkpoint when due."""
         state, settings = self.state, self.settings
         self._set_learning_rate()
@@ -175,7 +174,7 @@ class Trainer:
         for _ in range(self.state.step, self.settings.max_steps):
             yield self.episodes.draw()
 
-    def _score_episodes(self, drawn: Drawn, rows: Tensor | SparseRows) -> Tensor:
+    def _score_episodes(self, drawn: Drawn, rows: Tensor) -> Tensor:
         """Return the loss of the drawn episodes."""
         generator = None
         if self.network.dropout or self.network.input_dropout:
@@ -190,9 +189,7 @@ class Trainer:
             query_weights = weights[..., -self.loss.target.shape[-1] :]
         average = self.loss.support_average(support_weights)
         progress = self.state.step / self.settings.max_steps
-        low = self.settings.precision == "bfloat16"
-        with torch.autocast(self.feed.device.type, dtype=torch.bfloat16, enabled=low):
-            margin = self.network(rows, self.anchors, average, generator, progress)
+        margin = self.network(rows, self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
     def _set_learning_rate(self) -> None:
@@ -207,10 +204,9 @@ class Trainer:
         if self._loss_count:
             state.loss = float(self._loss_sum) / self._loss_count / self.network.n_members
         if not math.isfinite(state.loss):
-            how = "" if isinstance(self.feed, SparseFeed) else ' (scaling="standard")'
             raise DivergedError(
                 f"The training loss is {state.loss} at step {state.step}: lower lr "
-                f"(now {self.settings.lr}), or scale the inputs{how}."
+                f'(now {self.settings.lr}), or scale the inputs (scaling="standard").'
             )
         self._loss_sum.zero_()
         self._loss_count = 0

@@ -10,8 +10,6 @@ from setconv.errors import ParameterError
 from setconv.training.schedule import SCHEDULES, Schedule
 
 Optimizer = Literal["adamw", "adam"]
-Precision = Literal["float32", "bfloat16"]
-_EITHER = {"optimizer": ("adamw", "adam"), "precision": ("float32", "bfloat16")}
 PARAMETER_GROUPS = ("encoder", "setconv", "output")
 
 
@@ -35,8 +33,6 @@ class TrainingSettings:
         Looks without improvement before training stops; None never stops early.
     checkpoint_every : int
         Steps between two checkpoints.
-    precision : {"float32", "bfloat16"}
-        Of the large products; weights, loss and optimiser are float32 always.
     """
 
     max_steps: int
@@ -47,14 +43,11 @@ class TrainingSettings:
     eval_every: int = 100
     patience: int | None = None
     checkpoint_every: int = 100
-    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot work."""
-        for name, (one, other) in _EITHER.items():
-            given = getattr(self, name)
-            if given not in (one, other):
-                raise ParameterError(f'{name}={given!r}: choose "{one}" or "{other}".')
+        if self.optimizer not in ("adamw", "adam"):
+            raise ParameterError(f'optimizer={self.optimizer!r}: choose "adamw" or "adam".')
         if self.schedule not in SCHEDULES:
             names = ", ".join(map(repr, SCHEDULES))
             raise ParameterError(f"schedule={self.schedule!r}: choose one of {names}.")
