@@ -1,6 +1,7 @@
 """Named sets of parameters: ``SetConvClassifier(**PAPER)``.
 
-The presets do not scale their inputs: the authors fed raw BERT features to the network.
+The presets do not scale their inputs: the authors fed raw BERT features to the network. Of sparse
+rows it therefore looks at all columns.
 """
 
 from __future__ import annotations
