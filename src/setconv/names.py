@@ -10,19 +10,13 @@ from setconv.errors import DataError
 LISTED = 20
 
 
-def near(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Return the known names that look like this one, case aside, the nearest first."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?", or nothing where no known name is near, case aside."""
     by_lower: dict[str, str] = {}
     for one in known:
         by_lower.setdefault(one.lower(), one)
-    found = difflib.get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)
-    return [by_lower[one] for one in found]
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean ...?", or nothing where no known name is near."""
-    found = near(name, known)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(by_lower[one]) for one in found)}?" if found else ""
 
 
 def listed(names: Sequence[str]) -> str:

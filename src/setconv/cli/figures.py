@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from setconv.cli.console import figure, out, table
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,28 +67,25 @@ def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
     return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
 
 
-def metrics_table(title: str, report: Report) -> Table:
-    """Return a table of a `setconv.metrics.Report`."""
-    rows = [
-        [row["class"], *(figure(row.get(name)) for name in COLUMNS)]
-        for row in report.to_dict()["per_class"]
-    ]
-    return table(title, ["class", *COLUMNS.values()], rows)
-
-
-def show_notes(report: Report, basis: str | None = None) -> None:
-    """Print below figures what to know about them, one sentence a line.
+def show_figures(title: str, report: Report, basis: str | None = None) -> None:
+    """Print figures, and below them what to know about them, one sentence a line.
 
     Parameters
     ----------
+    title : str
     report : setconv.metrics.Report
     basis : str, optional
         What the thresholds rest on.
     """
+    rows = [
+        [label, *(figure(getattr(of, name)) for name in COLUMNS)]
+        for label, of in report.per_class.items()
+    ]
+    out.print(table(title, ["class", *COLUMNS.values()], rows))
     sentences = report.remarks()
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
-    for sentence in sentences:
+    for sentence in (*sentences, WHY_NOT_THE_LARGEST):
         out.print(sentence, markup=False)
 
 
