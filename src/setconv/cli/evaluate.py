@@ -59,7 +59,8 @@ def command(
         known = load_rows(train, replace(reading, file_format=None), id_needed=False, **shared)
         warn_of_duplicates(known, rows)
     X = encoded(fitted, rows.X, rows.numbers)
-    answers, found = judged(fitted, inside(fitted).predictions(X), rows.y)
+    answers = inside(fitted).predictions(X)
+    found = judged(fitted, answers, rows.y)
     if report is not None:
         explain = explain_command(model, data, rows, reading)
         write_report(fitted, X, rows, report, explain, data, known=known, predictions=answers)

@@ -30,8 +30,8 @@ TITLES = {
 }
 
 
-def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions, Report]:
-    """Return the predictions of rows with their weights, and the figures on them.
+def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
+    """Return the figures on predicted rows.
 
     Where a prevalence was set, each class counts as much as it will where the model is used.
     """
@@ -45,21 +45,20 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
     known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
     measured = report(*given, **known)  # refuses labels that the model does not know
     if model.prior_ is None:
-        return found, measured
+        return measured
     missing = [label for label in classes if not measured[label].n_rows]
     if missing:
         note = (
             f"There is no row of {', '.join(map(repr, missing))}, so the figures are for the "
             "prevalence of the file, not for the one that was set."
         )
-        return found, replace(measured, notes=(note,))
+        return replace(measured, notes=(note,))
     codes = np.array([classes.index(label) for label in y.tolist()])
     weights = weights_to_prior(codes, model.prior_)
     measured = report(*given, **known, sample_weight=weights)
     prior = dict(zip(classes, model.prior_.tolist(), strict=True))
     # The weights are of classes, and the prevalence says so; no row has one of its own.
-    measured = replace(measured, weighted=False, prior=prior)
-    return replace(found, weights=weights), measured
+    return replace(measured, weighted=False, prior=prior)
 
 
 def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
