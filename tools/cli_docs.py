@@ -25,7 +25,8 @@ _HEAD = """# Command line
 `pip install 'setconv[cli,text,offline,report]'` brings everything that the commands need; `setconv
 --install-completion` teaches your shell to complete them. Results go to standard output, all else
 to standard error. Files are CSV, TSV, JSONL or Parquet, also gzipped, and `-` is standard input or
-output.
+output. What a model folder holds is said by the README.md in it. Send the output of `setconv
+--version -v` with a question.
 
 This page is made from the commands by `python tools/cli_docs.py`.
 """

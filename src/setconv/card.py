@@ -31,6 +31,8 @@ def write_card(config: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
     source = _SOURCES[config["report_source"]]
     takes = config.get("takes", f"rows with {config['n_features']} numeric features")
+    encoder = config.get("encoder", {})
+    encoded_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
     lines = [
         "# SetConv model",
         "",
@@ -46,7 +48,8 @@ def write_card(config: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"{sum(counts)} {config.get('takes', 'rows')}, {config['n_features']} features.",
+        f"{sum(counts)} {config.get('takes', 'rows')}, {config['n_features']} features"
+        + (f", made by {_cell(encoded_by)}." if encoded_by else "."),
         "",
         *_table(
             ["class", "rows", "share"],

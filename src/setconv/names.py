@@ -15,9 +15,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_lower: dict[str, str] = {}
     for one in known:
         by_lower.setdefault(one.lower(), one)
-    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
-    found = [by_lower[one] for one in near]
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(by_lower[one]) for one in found)}?" if found else ""
 
 
 def listed(names: Sequence[str]) -> str:

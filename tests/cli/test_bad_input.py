@@ -67,7 +67,7 @@ def test_a_label_that_is_missing_is_named_by_its_row(setconv, tmp_path):
 
 def test_a_missing_file_and_a_folder_that_is_no_model(setconv, folder, tmp_path):
     assert "train.csv" in fit(setconv, folder / "trian.csv", check=None).err
-    assert "not a setconv model" in setconv("inspect", tmp_path, check=4).err
+    assert "not a setconv model" in setconv("predict", tmp_path, folder / "train.csv", check=4).err
 
 
 def test_an_objective_that_is_none_is_a_wrong_use(setconv, folder):

@@ -7,6 +7,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import setconv as library
 
@@ -52,8 +53,8 @@ def test_an_objective_of_recall_is_kept_with_the_model(setconv, folder):
         *("fit", folder / "train.csv", "--encoder", "tfidf", "-o", model),
         *("--objective", "recall>=0.95"),
     )
-    facts = json.loads(setconv("inspect", model, "--json").out)
-    assert facts["objective"] == "recall>=0.95"
+    assert library.load(model).objective_ == "recall>=0.95"
+    assert "Objective: 'recall>=0.95'" in (model / "README.md").read_text(encoding="utf-8")
 
 
 # --------------------------------------------------------------------------------------- predict
@@ -115,7 +116,7 @@ def test_a_failed_prediction_leaves_an_earlier_output_as_it_was(setconv, folder,
     assert [one.name for one in folder.glob("*kept.csv*")] == ["kept.csv"]
 
 
-# -------------------------------------------------------------------- evaluate, explain, inspect
+# ----------------------------------------------------------------------------- evaluate, explain
 
 
 def test_evaluate_prints_figures_and_writes_a_page(setconv, folder, fitted):
@@ -155,21 +156,13 @@ def test_explain_a_row_of_features(setconv, folder, fraud_model):
     assert {item["name"] for item in one["contributions"]} >= {"amount", "age"}
 
 
-def test_inspect_shows_what_is_in_a_folder(setconv, fitted):
-    done = setconv("inspect", fitted[1])
-    assert "SetConvTextClassifier" in done.out
-    assert "TfidfEncoder" in done.out
-    facts = json.loads(setconv("inspect", fitted[1], "--json").out)
-    assert facts["classes"] == {"chatter": 68, "incident": 18}
+def test_the_folder_says_what_is_in_it(fitted):
+    card = (fitted[1] / "README.md").read_text(encoding="utf-8")
+    assert "made by TfidfEncoder" in card
+    assert "| chatter | 68 | 79.1% |" in card
 
 
-# --------------------------------------------------------------------------------- doctor, cache
-
-
-def test_doctor_knows_versions_and_the_cache(setconv):
-    facts = json.loads(setconv("doctor", "--json").out)
-    assert facts["packages"]["setconv"]["version"] == library.__version__
-    assert facts["cache"]["entries"] == 0
+# ---------------------------------------------------------------------------------- cache, version
 
 
 def test_the_cache_can_be_looked_at_and_cleared(setconv):
@@ -179,7 +172,7 @@ def test_the_cache_can_be_looked_at_and_cleared(setconv):
 
 @pytest.mark.parametrize(
     "command",
-    ["fit", "predict", "evaluate", "explain", "inspect", "embed", "demo", "doctor"],
+    ["fit", "predict", "evaluate", "explain", "embed", "demo"],
 )
 def test_every_command_has_help_with_an_example(setconv, command):
     assert f"setconv {command}" in " ".join(setconv(command, "--help").out.split())
@@ -187,3 +180,13 @@ def test_every_command_has_help_with_an_example(setconv, command):
 
 def test_the_version_is_printed(setconv):
     assert setconv("--version").out == f"setconv {library.__version__}\n"
+
+
+@pytest.mark.parametrize("options", [("--version", "-v"), ("-v", "--version")])
+def test_the_version_with_more_names_the_other_packages(setconv, options):
+    first, *others = setconv(*options).out.splitlines()
+    assert first == f"setconv {library.__version__}"
+    found = dict(line.split(" ", 1) for line in others)
+    assert found["torch"] == torch.__version__
+    assert found["device"].startswith(("cpu", "cuda"))
+    assert {"python", "scikit-learn", "transformers", "pyarrow"} <= set(found)

@@ -97,7 +97,7 @@ def three_with_prior(three):
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, setconv, name):
+def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, name):
     folder, done, _ = request.getfixturevalue(name)
     model = library.load(folder)
     found = model.predict_out_of_fold()
@@ -107,10 +107,8 @@ def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, setconv, name):
         for label, score in zip(model.classes_.tolist(), scores, strict=True)
     }
     same(read_table(done.out), expected)
-    same(read_table(setconv("inspect", folder).out), expected)
     basis = f"Thresholds rest on: {len(found)} out-of-fold rows."
     assert done.out.splitlines()[-2:] == [basis, WHY_NOT_THE_LARGEST]
-    assert basis in setconv("inspect", folder).out.splitlines()
 
 
 def test_what_cannot_be_judged_is_said_below_the_figures(setconv, tmp_path):
@@ -127,7 +125,7 @@ def test_what_cannot_be_judged_is_said_below_the_figures(setconv, tmp_path):
     same(read_table(done.out), {"a": [math.nan, sens, *nothing], "b": [math.nan] * 7})
     said = "'b' is not judged: all its rows are in one group."
     assert said in done.out.splitlines()
-    assert said in setconv("inspect", tmp_path / "model").out.splitlines()
+    assert said in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert "'b' (all its rows are in one group)" in done.err
     assert ".py" not in done.err
 
@@ -167,9 +165,8 @@ def test_a_prior_that_was_saved_with_the_model_counts(setconv, three, three_with
     same(read_table(done.out), expected_of(setconv, three_with_prior, three[2], SHARES))
     plain = setconv("evaluate", three[0], three[2])
     assert read_table(plain.out) != read_table(done.out)
-    facts = json.loads(setconv("inspect", three_with_prior, "--json").out)
-    assert facts["prior"] == pytest.approx(SHARES)
-    assert "weighted to the prevalence" in setconv("inspect", three_with_prior).out
+    card = (three_with_prior / "README.md").read_text(encoding="utf-8")
+    assert "weighted to the prevalence" in card
 
 
 def test_a_file_without_the_rare_class_has_no_figures_of_it(setconv, two, tmp_path):

@@ -9,7 +9,7 @@ from printed import read_rows
 from user_files import make_rows, write_csv, write_features
 
 import setconv as library
-from setconv.cli.data import load_rows
+from setconv.cli.data import Reading, load_rows
 from setconv.cli.reporting import explain_command
 
 
@@ -219,8 +219,8 @@ def test_rows_are_called_by_their_ids_where_they_have_one(gaps, gap_model, tmp_p
     rows[3]["customer_id"] = ""
     path = write_rows(tmp_path / "some.csv", rows)
     options = {"model": library.load(gap_model), "skip_empty": True}
-    assert load_rows(str(path), **options).row_names[:4] == ["1", "3", "4", "6"]
-    named = load_rows(str(path), id_column="customer_id", **options).row_names
+    assert load_rows(str(path), Reading(), **options).row_names[:4] == ["1", "3", "4", "6"]
+    named = load_rows(str(path), Reading(id_column="customer_id"), **options).row_names
     first, third, sixth = (rows[place]["customer_id"] for place in (0, 2, 5))
     assert named[:4] == [f"{first} (row 1)", f"{third} (row 3)", "4", f"{sixth} (row 6)"]
 
@@ -244,12 +244,12 @@ def test_the_training_file_need_not_have_the_id(setconv, gaps, gap_model, tmp_pa
 def test_the_command_that_explains_rows_is_ready_to_run(setconv, gaps, gap_model, tmp_path):
     odd = tmp_path / "it's; two words.csv"
     odd.write_bytes(gaps.read_bytes())
-    rows = load_rows(str(odd), model=library.load(gap_model), skip_empty=True)
-    options = {"text": None, "id_column": "customer_id", "file_format": "csv", "encoding": None}
-    make = explain_command(gap_model, str(odd), rows, **options)
+    rows = load_rows(str(odd), Reading(), model=library.load(gap_model), skip_empty=True)
+    reading = Reading(id_column="customer_id", file_format="csv")
+    make = explain_command(gap_model, str(odd), rows, reading)
     program, *command = shlex.split(make([1, 3]))
     assert program == "setconv"
     explained = json.loads(setconv(*command, "--json").out)
     names = [row["customer_id"] for row in read_rows(gaps)]
     assert [(one["row"], one["id"]) for one in explained] == [(3, names[2]), (6, names[5])]
-    assert explain_command(gap_model, "-", rows, **options) is None
+    assert explain_command(gap_model, "-", rows, reading) is None

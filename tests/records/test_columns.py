@@ -58,13 +58,6 @@ def test_a_given_column_must_exist():
         find_label_column(table, "STAR")
 
 
-def test_a_schema_is_enough_for_names():
-    schema = pa.schema([("text", pa.string()), ("label", pa.int64()), ("x", pa.float32())])
-    assert find_text_column(schema) == "text"
-    assert find_label_column(schema) == "label"
-    assert find_text_column(schema, "x") == "x"
-
-
 @pytest.mark.parametrize("name", ["label", "Class", "target", "sentiment", "y"])
 def test_the_label_column_is_found_by_its_name(name):
     assert find_label_column(pa.table({"a": SHORT, name: SHORT, "b": LONG})) == name

@@ -301,7 +301,7 @@ def test_progress_is_a_growing_share_of_the_bytes(make, monkeypatch):
 
 def test_a_batch_size_of_zero_is_refused(make):
     with open_records(make(PLAIN)) as reader, pytest.raises(ParameterError, match="size=0"):
-        reader.batches(0)
+        next(reader.batches(0))
 
 
 def test_standard_input_is_sniffed(monkeypatch):

@@ -38,8 +38,8 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def write(path, *tables, schema=None, format=None):
-    with open_writer(path, schema, format=format) as writer:
+def write(path, *tables, format=None):
+    with open_writer(path, format=format) as writer:
         for table in tables:
             writer.write(table)
 
@@ -234,26 +234,23 @@ def test_tables_must_have_the_same_columns(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_types_are_those_of_the_schema(tmp_path):
-    schema = pa.schema([("x", pa.float32())])
-    with open_writer(tmp_path / "out.parquet", schema) as writer:
-        writer.write(pa.table({"x": [1, 2]}))
-    assert read(tmp_path / "out.parquet").schema == schema
+def test_types_are_those_of_the_first_table(tmp_path):
+    first = pa.table({"x": pa.array([0.5], pa.float32())})
+    write(tmp_path / "out.parquet", first, pa.table({"x": [1, 2]}))
+    assert read(tmp_path / "out.parquet").schema == first.schema
     with pytest.raises(DataError, match="does not fit the types"):
-        write(tmp_path / "out.parquet", pa.table({"x": ["word"]}), schema=schema)
+        write(tmp_path / "out.parquet", first, pa.table({"x": ["word"]}))
 
 
-def test_a_schema_alone_is_a_file_without_rows_and_nothing_is_refused(tmp_path):
-    with open_writer(tmp_path / "out.csv", TABLE.schema):
-        pass
-    assert (tmp_path / "out.csv").read_bytes() == b"text,n,p\n"
+def test_a_file_without_rows_is_refused(tmp_path):
     with pytest.raises(DataError, match="Nothing was written"), open_writer(tmp_path / "no.csv"):
         pass
-    assert names(tmp_path) == ["out.csv"]
+    assert names(tmp_path) == []
 
 
 def test_a_closed_writer_takes_no_more(tmp_path):
-    writer = open_writer(tmp_path / "out.csv", TABLE.schema)
+    writer = open_writer(tmp_path / "out.csv")
+    writer.write(TABLE)
     writer.close()
     with pytest.raises(DataError, match="is closed"):
         writer.write(TABLE)

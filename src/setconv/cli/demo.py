@@ -59,13 +59,11 @@ def command(
     truth = reviews.test_labels == NEGATIVE
     answers = model.predictions(reviews.test_texts)
     column = model.classes_.tolist().index(NEGATIVE)
-    found = {"SetConv": (answers.labels, answers.probabilities[:, column])}
-    times = {"SetConv": seconds}
-    for name, peer in fit_peers(X_train, reviews.train_labels, X_test, seed).items():
-        found[name], times[name] = (peer.predictions, peer.scores), peer.seconds
+    ours = (answers.labels, answers.probabilities[:, column], seconds)
+    peers = fit_peers(X_train, reviews.train_labels, X_test, seed)
     rows = [
-        [name, *_figures(truth, predictions == NEGATIVE, scores), f"{times[name]:.1f} s"]
-        for name, (predictions, scores) in found.items()
+        [name, *_figures(truth, labels == NEGATIVE, scores), f"{taken:.1f} s"]
+        for name, (labels, scores, taken) in {"SetConv": ours, **peers}.items()
     ]
     head = ["method", "Spec", "Sens", "F1", "G-mean", "AUC", "AP", "fit"]
     out.print(table(f"{len(truth)} held-out reviews, {truth.sum()} complaints", head, rows))
@@ -73,8 +71,7 @@ def command(
     model.save(output / "model")
     say(f"model saved in {output / 'model'}")
     _predict_sentences(model)
-    del found["SetConv"]
-    _write_report(model, reviews, answers, found, output / "report.html")
+    _write_report(model, reviews, answers, peers, output / "report.html")
 
 
 def _figures(truth: Any, predicted: Any, scores: Any) -> list[str]:
@@ -111,7 +108,7 @@ def _write_report(
         predictions=answers,
         train=(reviews.train_texts, reviews.train_labels),
         # The page takes scores of the second class; that of complaints is the first.
-        baselines={name: (found, -scores) for name, (found, scores) in peers.items()},
+        baselines={name: (labels, -scores) for name, (labels, scores, _) in peers.items()},
         title="Complaints among Amazon Alexa reviews",
         data_name="held-out reviews",
     )

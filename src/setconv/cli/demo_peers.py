@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from setconv.cli.demo_data import NEGATIVE
 from setconv.errors import MissingDependencyError
 
-
-@dataclass(frozen=True)
-class Answers:
-    """What a method says of the held-out rows, and how long its fit took."""
-
-    predictions: NDArray[Any]
-    scores: NDArray[np.float64]
-    seconds: float
+# What a method says of the held-out rows, its scores, and how long its fit took, in seconds.
+Answers = tuple[NDArray[Any], NDArray[np.float64], float]
 
 
 def fit_peers(
@@ -35,9 +28,7 @@ def fit_peers(
         peer.fit(X_train, y_train)
         seconds = time.perf_counter() - started
         column = peer.classes_.tolist().index(NEGATIVE)
-        answers[name] = Answers(
-            peer.predict(X_test), peer.predict_proba(X_test)[:, column], seconds
-        )
+        answers[name] = peer.predict(X_test), peer.predict_proba(X_test)[:, column], seconds
     return answers
 
 

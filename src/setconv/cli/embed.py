@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from setconv.cli import options
 from setconv.cli.console import say
-from setconv.cli.options import Data, Device, Encoding, Format, Text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,14 +17,14 @@ EPILOG = "Example: [bold]setconv embed reviews.csv --text review -o embeddings.p
 
 
 def command(
-    data: Data,
+    data: options.Data,
     output: Annotated[
         str,
         typer.Option(
             "--output", "-o", help="File to write; - is standard output.", show_default=False
         ),
     ],
-    text: Text = None,
+    text: options.Text = None,
     encoder: Annotated[
         str, typer.Option("--encoder", help="Name or folder of a Hugging Face model.")
     ] = "all-MiniLM-L6-v2",
@@ -33,9 +33,9 @@ def command(
     ] = "mean",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
     max_length: Annotated[int, typer.Option("--max-length", help="Tokens of a text.")] = 256,
-    device: Device = "auto",
-    file_format: Format = None,
-    encoding: Encoding = None,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Turn texts into embeddings: all other columns, then one column a dimension.
 

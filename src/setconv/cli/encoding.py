@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,20 @@ from setconv.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def load_model(
+    folder: Path, device: str, objective: str | None = None, prior: float | None = None
+) -> Any:
+    """Return a saved model, set for another objective or prevalence where one is given."""
+    from setconv.loading import load
+
+    model = load(folder, device=device)
+    if objective is not None:
+        model.set_objective(objective)
+    if prior is not None:
+        model.set_prior(prior)
+    return model
 
 
 def takes_texts(model: Any) -> bool:

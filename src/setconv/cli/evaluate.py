@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from setconv.cli.console import out, say, show_json
-from setconv.cli.options import (
-    Data,
-    Device,
-    Empty,
-    EmptyRows,
-    Encoding,
-    Format,
-    Id,
-    Json,
-    Label,
-    Model,
-    Objective,
-    Prior,
-    Text,
-)
+from setconv.cli import options
+from setconv.cli.console import show_json
 
 EPILOG = "Example: [bold]setconv evaluate model/ test.csv --report report.html --train train.csv[/]"
 
 
 def command(
-    model: Model,
-    data: Data,
-    text: Text = None,
-    label: Label = None,
-    id_column: Id = None,
+    model: options.Model,
+    data: options.Data,
+    text: options.Text = None,
+    label: options.Label = None,
+    id_column: options.Id = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a self-contained HTML page.")
     ] = None,
@@ -44,66 +31,39 @@ def command(
             "shows the nearest training rows.",
         ),
     ] = None,
-    objective: Objective = None,
-    prior: Prior = None,
-    empty: EmptyRows = Empty.error,
-    device: Device = "auto",
-    file_format: Format = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
+    objective: options.Objective = None,
+    prior: options.Prior = None,
+    empty: options.EmptyRows = options.Empty.error,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
+    encoding: options.Encoding = None,
+    as_json: options.Json = False,
 ) -> None:
     """Judge a model on a file of rows with labels.
 
     With a prevalence, that of --prior or one that was saved with the model, the rows are weighted
     to it.
     """
-    from setconv.cli.data import load_rows, warn_of_duplicates
-    from setconv.cli.encoding import encoded, inside
-    from setconv.cli.figures import by_class, judged, metrics_table, show_notes
+    from setconv.cli.data import Reading, load_rows, warn_of_duplicates
+    from setconv.cli.encoding import encoded, inside, load_model
+    from setconv.cli.figures import by_class, judged, show_figures
     from setconv.cli.reporting import explain_command, write_report
-    from setconv.loading import load
-    from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
-    fitted = load(model, device=device)
-    if objective is not None:
-        fitted.set_objective(objective)
-    if prior is not None:
-        fitted.set_prior(prior)
-    shared: dict[str, Any] = {
-        "model": fitted,
-        "text": text,
-        "label": label,
-        "id_column": id_column,
-        "skip_empty": empty is Empty.skip,
-        "encoding": encoding,
-    }
-    rows = load_rows(data, file_format=file_format, **shared)
-    known = None if train is None else load_rows(train, id_needed=False, **shared)
-    if known is not None:
+    fitted = load_model(model, device, objective, prior)
+    reading = Reading(text, id_column, file_format, encoding)
+    shared: Any = {"model": fitted, "label": label, "skip_empty": empty is options.Empty.skip}
+    rows = load_rows(data, reading, **shared)
+    known = None
+    if train is not None:
+        # The format that was given is that of the other file.
+        known = load_rows(train, replace(reading, file_format=None), id_needed=False, **shared)
         warn_of_duplicates(known, rows)
     X = encoded(fitted, rows.X, rows.numbers)
-    answers, found = judged(fitted, inside(fitted).predictions(X), rows.y)
+    answers = inside(fitted).predictions(X)
+    found = judged(fitted, answers, rows.y)
     if report is not None:
-        explain = explain_command(
-            model,
-            data,
-            rows,
-            text=text,
-            id_column=id_column,
-            file_format=file_format,
-            encoding=encoding,
-        )
-        write_report(
-            fitted,
-            X,
-            rows,
-            known,
-            report,
-            data_name=Path(data).name,
-            explain=explain,
-            predictions=answers,
-        )
-        say(f"report written to {report}")
+        explain = explain_command(model, data, rows, reading)
+        write_report(fitted, X, rows, report, explain, data, known=known, predictions=answers)
     if as_json:
         facts = {
             "rows": len(rows.y),
@@ -113,6 +73,4 @@ def command(
         }
         show_json(facts)
     else:
-        out.print(metrics_table(f"{len(rows.y):,} rows, each class against the rest", found))
-        show_notes(found)
-        out.print(WHY_NOT_THE_LARGEST, markup=False)
+        show_figures(f"{len(rows.y):,} rows, each class against the rest", found)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from setconv.cli import options
 from setconv.cli.console import out, show_json, table
-from setconv.cli.options import Device, Encoding, Format, Id, Json, Model, Text
 
 EPILOG = (
     "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
@@ -18,7 +18,7 @@ _EXCERPT = 120  # characters of a training text that are shown
 
 
 def command(
-    model: Model,
+    model: options.Model,
     data: Annotated[
         str | None,
         typer.Argument(help="File of rows; or give --input.", show_default=False),
@@ -37,35 +37,28 @@ def command(
         str | None, typer.Option("--train", help="Training file, for the nearest rows.")
     ] = None,
     top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
-    text: Text = None,
-    id_column: Id = None,
-    device: Device = "auto",
-    file_format: Format = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
+    text: options.Text = None,
+    id_column: options.Id = None,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
+    encoding: options.Encoding = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show what moved the score of a row, and the training rows that are most like it.
 
     Contributions are measured by occlusion: a word is left out, or a feature set to its usual
     value, the row is scored again, and the change is the contribution.
     """
-    from setconv.cli.explaining import explain_rows, select_rows, training_rows
-    from setconv.loading import load
+    from setconv.cli.data import Reading, load_rows
+    from setconv.cli.encoding import load_model
+    from setconv.cli.explaining import explain_rows, select_rows
 
-    fitted = load(model, device=device)
-    chosen = select_rows(
-        fitted,
-        data,
-        given,
-        rows,
-        text=text,
-        id_column=id_column,
-        file_format=file_format,
-        encoding=encoding,
-    )
+    fitted = load_model(model, device)
+    chosen = select_rows(fitted, data, given, rows, Reading(text, id_column, file_format, encoding))
     known = None
     if train is not None:
-        known = training_rows(fitted, train, id_column=id_column, encoding=encoding)
+        reading = Reading(id_column=id_column, encoding=encoding)
+        known = load_rows(train, reading, model=fitted, id_needed=False, skip_empty=True)
     explained = explain_rows(fitted, chosen, class_, known, top)
     if as_json:
         show_json(explained)

@@ -13,7 +13,7 @@ from setconv.errors import DataError, LabelError, ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from setconv.cli.data import Loaded
+    from setconv.cli.data import Loaded, Reading
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Chosen:
 
 
 def select_rows(
-    model: Any, data: str | None, given: list[str] | None, rows: str, **options: Any
+    model: Any, data: str | None, given: list[str] | None, rows: str, reading: Reading
 ) -> Chosen:
     """Return the rows to explain: texts that were given, or rows of a file."""
     from setconv.cli.columns import column_plan
@@ -54,11 +54,11 @@ def select_rows(
             raise ParameterError("--input is for models of texts: give a file of rows")
         return Chosen(list(given), None, [None] * len(given), [None] * len(given))
     numbers = np.array(_numbers(rows))
-    format_, encoding, id_column = (options[n] for n in ("file_format", "encoding", "id_column"))
-    with open_records(str(data), format=format_, encoding=encoding) as reader:
+    id_column = reading.id_column
+    with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
         if id_column is not None:
             require_column(id_column, reader.columns, "--id")
-        plan = column_plan(model, reader, options["text"], "none")
+        plan = column_plan(model, reader, reading.text, "none")
         table = reader.read()
     if max(numbers) > table.num_rows:
         raise DataError(f"{data} has {table.num_rows} rows: there is no row {max(numbers)}")
@@ -66,20 +66,6 @@ def select_rows(
     ids: Any = [None] * len(numbers) if id_column is None else ids_of(table, id_column)
     X, _ = plan.rows(table, numbers)
     return Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
-
-
-def training_rows(model: Any, train: str, *, id_column: str | None, encoding: str | None) -> Loaded:
-    """Return the rows and labels of the training file."""
-    from setconv.cli.data import load_rows
-
-    return load_rows(
-        train,
-        model=model,
-        id_column=id_column,
-        id_needed=False,
-        skip_empty=True,
-        encoding=encoding,
-    )
 
 
 def explain_rows(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from setconv.cli.console import figure, out, table
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +30,8 @@ TITLES = {
 }
 
 
-def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions, Report]:
-    """Return the predictions of rows with their weights, and the figures on them.
+def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
+    """Return the figures on predicted rows.
 
     Where a prevalence was set, each class counts as much as it will where the model is used.
     """
@@ -46,21 +45,20 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> tuple[Predictions
     known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
     measured = report(*given, **known)  # refuses labels that the model does not know
     if model.prior_ is None:
-        return found, measured
+        return measured
     missing = [label for label in classes if not measured[label].n_rows]
     if missing:
         note = (
             f"There is no row of {', '.join(map(repr, missing))}, so the figures are for the "
             "prevalence of the file, not for the one that was set."
         )
-        return found, replace(measured, notes=(note,))
+        return replace(measured, notes=(note,))
     codes = np.array([classes.index(label) for label in y.tolist()])
     weights = weights_to_prior(codes, model.prior_)
     measured = report(*given, **known, sample_weight=weights)
     prior = dict(zip(classes, model.prior_.tolist(), strict=True))
     # The weights are of classes, and the prevalence says so; no row has one of its own.
-    measured = replace(measured, weighted=False, prior=prior)
-    return replace(found, weights=weights), measured
+    return replace(measured, weighted=False, prior=prior)
 
 
 def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
@@ -68,28 +66,25 @@ def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
     return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
 
 
-def metrics_table(title: str, report: Report) -> Table:
-    """Return a table of a `setconv.metrics.Report`."""
-    rows = [
-        [row["class"], *(figure(row.get(name)) for name in COLUMNS)]
-        for row in report.to_dict()["per_class"]
-    ]
-    return table(title, ["class", *COLUMNS.values()], rows)
-
-
-def show_notes(report: Report, basis: str | None = None) -> None:
-    """Print below figures what to know about them, one sentence a line.
+def show_figures(title: str, report: Report, basis: str | None = None) -> None:
+    """Print figures, and below them what to know about them, one sentence a line.
 
     Parameters
     ----------
+    title : str
     report : setconv.metrics.Report
     basis : str, optional
         What the thresholds rest on.
     """
+    rows = [
+        [label, *(figure(getattr(of, name)) for name in COLUMNS)]
+        for label, of in report.per_class.items()
+    ]
+    out.print(table(title, ["class", *COLUMNS.values()], rows))
     sentences = report.remarks()
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
-    for sentence in sentences:
+    for sentence in (*sentences, WHY_NOT_THE_LARGEST):
         out.print(sentence, markup=False)
 
 

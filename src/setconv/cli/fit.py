@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setconv.cli.console import err, out, say, show_json
-from setconv.cli.options import (
-    Data,
-    Device,
-    Empty,
-    EmptyRows,
-    Encoding,
-    Format,
-    Id,
-    Json,
-    Label,
-    Objective,
-    Text,
-)
+from setconv.cli import options
+from setconv.cli.console import err, say, show_json
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
@@ -33,12 +21,12 @@ EPILOG = (
 
 
 def command(
-    data: Data,
+    data: options.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the model.", show_default=False)
     ],
-    text: Text = None,
-    label: Label = None,
+    text: options.Text = None,
+    label: options.Label = None,
     features: Annotated[
         str | None,
         typer.Option("--features", help='Feature columns, "a,b,c"; "all" for all but the label.'),
@@ -47,12 +35,12 @@ def command(
         str | None,
         typer.Option("--group", help="Column of groups whose rows stay in one fold."),
     ] = None,
-    id_column: Id = None,
+    id_column: options.Id = None,
     encoder: Annotated[
         str,
         typer.Option("--encoder", help='Name or folder of a Hugging Face model, or "tfidf".'),
     ] = "all-MiniLM-L6-v2",
-    objective: Objective = "balanced",
+    objective: options.Objective = "balanced",
     report: Annotated[
         Path | None, typer.Option("--report", help="Write a report of the fit to this HTML page.")
     ] = None,
@@ -63,70 +51,41 @@ def command(
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Same data and seed: same model.")] = 0,
-    empty: EmptyRows = Empty.error,
-    device: Device = "auto",
-    file_format: Format = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
+    empty: options.EmptyRows = options.Empty.error,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
+    encoding: options.Encoding = None,
+    as_json: options.Json = False,
 ) -> None:
     """Fit a model to a file of texts, or of features, and labels.
 
     The figures that are printed are out of fold: every row is judged by networks that did not
     see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
     """
-    from setconv.cli.data import load_rows, show_classes
+    from setconv.cli.data import Reading, load_rows, show_classes
     from setconv.cli.encoding import encoded
-    from setconv.cli.figures import TITLES, metrics_table, report_facts, show_notes
+    from setconv.cli.figures import TITLES, report_facts, show_figures
     from setconv.cli.reporting import explain_command, write_report
-    from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
-    rows = load_rows(
-        data,
-        text=text,
-        label=label,
-        features=features,
-        group=group,
-        id_column=id_column,
-        skip_empty=empty is Empty.skip,
-        file_format=file_format,
-        encoding=encoding,
-    )
+    reading = Reading(text, id_column, file_format, encoding)
+    skip = empty is options.Empty.skip
+    rows = load_rows(data, reading, label=label, features=features, group=group, skip_empty=skip)
     show_classes(rows.y)
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     model = _make(rows, encoder, objective, device, seed, checkpoint)
     _fit(model, rows, checkpoint, resume)
     model.source_ = rows.source
-    options = {"copy_encoder": True} if copy_encoder and rows.is_text else {}
-    model.save(output, **options)
+    model.save(output, **({"copy_encoder": True} if copy_encoder and rows.is_text else {}))
     shutil.rmtree(checkpoint, ignore_errors=True)
     if report is not None:
-        explain = explain_command(
-            output,
-            data,
-            rows,
-            text=text,
-            id_column=id_column,
-            file_format=file_format,
-            encoding=encoding,
-        )
-        write_report(
-            model,
-            encoded(model, rows.X, rows.numbers),
-            rows,
-            None,
-            report,
-            data_name=Path(data).name,
-            explain=explain,
-            out_of_fold=True,
-        )
-        say(f"report written to {report}")
+        X = encoded(model, rows.X, rows.numbers)
+        explain = explain_command(output, data, rows, reading)
+        write_report(model, X, rows, report, explain, data, out_of_fold=True)
     say(f"model saved in {output}")
     if as_json:
         show_json({"model": str(output), **report_facts(model)})
     else:
-        out.print(metrics_table(TITLES[model.report_source_], model.report_))
-        show_notes(model.report_, model.threshold_basis_)
-        out.print(WHY_NOT_THE_LARGEST, markup=False)
+        show_figures(TITLES[model.report_source_], model.report_, model.threshold_basis_)
 
 
 def _make(

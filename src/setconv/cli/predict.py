@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setconv.cli import options
 from setconv.cli.console import say
-from setconv.cli.options import (
-    Data,
-    Device,
-    Empty,
-    EmptyRows,
-    Encoding,
-    Format,
-    Model,
-    Objective,
-    Prior,
-    Text,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,14 +20,14 @@ EPILOG = (
 
 
 def command(
-    model: Model,
-    data: Data,
+    model: options.Model,
+    data: options.Data,
     output: Annotated[
         str, typer.Option("--output", "-o", help="File to write; - is standard output.")
     ] = "-",
-    text: Text = None,
-    objective: Objective = None,
-    prior: Prior = None,
+    text: options.Text = None,
+    objective: options.Objective = None,
+    prior: options.Prior = None,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -47,13 +36,13 @@ def command(
             "given.",
         ),
     ] = None,
-    empty: EmptyRows = Empty.error,
-    device: Device = "auto",
-    file_format: Format = None,
+    empty: options.EmptyRows = options.Empty.error,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
     output_format: Annotated[
         str | None, typer.Option("--output-format", help="csv, tsv, jsonl or parquet.")
     ] = None,
-    encoding: Encoding = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Predict every row of a file, in bounded memory.
 
@@ -61,23 +50,18 @@ def command(
     Rows without a text have no prediction with --empty skip.
     """
     from setconv.cli.columns import column_plan
-    from setconv.cli.encoding import inside
+    from setconv.cli.encoding import inside, load_model
     from setconv.cli.streaming import stream
-    from setconv.loading import load
     from setconv.predicted import check_kept, predicted_columns
     from setconv.records import open_records
 
-    fitted = load(model, device=device)
-    if objective is not None:
-        fitted.set_objective(objective)
-    if prior is not None:
-        fitted.set_prior(prior)
+    fitted = load_model(model, device, objective, prior)
     with open_records(data, format=file_format, encoding=encoding) as reader:
         plan = column_plan(fitted, reader, text, keep)
         check_kept(fitted, plan.kept)
 
         def compute(batch: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
-            rows, present = plan.rows(batch, numbers, skip_empty=empty is Empty.skip)
+            rows, present = plan.rows(batch, numbers, skip_empty=empty is options.Empty.skip)
             return predicted_columns(fitted, rows, inside(fitted).predictions, present)
 
         count = stream(reader, output, compute, plan.kept, output_format)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setconv.cli.console import say
 from setconv.cli.encoding import encoded, feature_names, inside
 
 if TYPE_CHECKING:
-    from setconv.cli.data import Loaded
-    from setconv.predicted import Predictions
+    from setconv.cli.data import Loaded, Reading
 
 
 def write_report(
     model: Any,
     X: Any,
     rows: Loaded,
-    known: Loaded | None,
     path: Path,
-    *,
-    data_name: str,
     explain: Callable[[Sequence[int]], str] | None,
-    predictions: Predictions | None = None,
-    out_of_fold: bool = False,
+    data: str,
+    *,
+    known: Loaded | None = None,
+    **options: Any,
 ) -> None:
     """Write the page; of a table the classifier is shown with the encoded features.
 
@@ -33,47 +33,38 @@ def write_report(
     model : fitted estimator
     X : list of str or array
         The rows that are judged, encoded.
-    rows, known : Loaded, Loaded or None
-        The same rows as they were read, and the training rows if they are others.
+    rows : Loaded
+        The same rows as they were read.
     path : Path
-    data_name : str
     explain : callable or None
         As `explain_command` makes it.
-    predictions : Predictions, optional
-        What the model says of the rows.
-    out_of_fold : bool, default=False
-        Whether the rows are the training rows, each judged by members that left it out.
+    data : str
+        The file of the rows.
+    known : Loaded, optional
+        The training rows if they are others.
+    options : of `setconv.report.make_report`
     """
     from setconv.report import make_report
 
-    train = None
     if known is not None:
-        train = (encoded(model, known.X, known.numbers), known.y)
+        options["train"] = (encoded(model, known.X, known.numbers), known.y)
+        options["train_row_names"] = known.row_names
     page = make_report(
         inside(model),
         X,
         rows.y,
         feature_names=feature_names(model, () if rows.is_text else rows.X.column_names),
-        train=train,
-        data_name=data_name,
-        predictions=predictions,
-        out_of_fold=out_of_fold,
+        data_name=Path(data).name,
         row_names=rows.row_names,
-        train_row_names=None if known is None else known.row_names,
         explain=explain,
+        **options,
     )
     page.save(path)
+    say(f"report written to {path}")
 
 
 def explain_command(
-    model: Path,
-    data: str,
-    rows: Loaded,
-    *,
-    text: str | None,
-    id_column: str | None,
-    file_format: str | None,
-    encoding: str | None,
+    model: Path, data: str, rows: Loaded, reading: Reading
 ) -> Callable[[Sequence[int]], str] | None:
     """Return what makes the command that explains rows; None if they cannot be read again.
 
@@ -85,13 +76,13 @@ def explain_command(
         The file, or "-".
     rows : Loaded
         What was read of it; the command takes rows by their numbers in the file.
-    text, id_column, file_format, encoding : str or None
-        As the user gave them.
+    reading : Reading
     """
     if data == "-":
         return None
-    options = {"--text": text, "--id": id_column, "--format": file_format, "--encoding": encoding}
-    given = [word for name, value in options.items() if value is not None for word in (name, value)]
+    names = ("--text", "--id", "--format", "--encoding")
+    options = zip(names, astuple(reading), strict=True)
+    given = [word for name, value in options if value is not None for word in (name, value)]
 
     def command(positions: Sequence[int]) -> str:
         numbers = ",".join(str(rows.numbers[position]) for position in positions)

@@ -14,7 +14,6 @@ from setconv.metrics._inputs import FloatArray, Rows
 def confusion(rows: Rows) -> FloatArray:
     """Weight of the rows of truth i predicted as j, in cell (i, j)."""
     c = len(rows.classes)
-    assert rows.predicted is not None
     cell = rows.truth * c + rows.predicted
     flat = np.bincount(cell, weights=rows.weight, minlength=c * c)
     return flat.reshape(c, c).astype(np.float64)

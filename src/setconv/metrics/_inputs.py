@@ -24,7 +24,7 @@ class Rows:
 
     classes: tuple[Label, ...]
     truth: IntArray
-    predicted: IntArray | None
+    predicted: IntArray
     weight: FloatArray | None
 
     @property
@@ -57,28 +57,28 @@ class Rows:
 
 def check_rows(
     y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike | None,
+    y_pred: npt.ArrayLike,
     *,
     classes: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> Rows:
     """Labels of any kind as class numbers; without ``classes`` they are the labels seen."""
     truth = plain_labels(y_true, "y_true")
-    predicted = None if y_pred is None else plain_labels(y_pred, "y_pred")
+    predicted = plain_labels(y_pred, "y_pred")
     if not truth:
         raise DataError("y_true is empty: there is nothing to measure; pass at least one row.")
-    if predicted is not None and len(predicted) != len(truth):
+    if len(predicted) != len(truth):
         raise DataError(
             f"y_pred has {len(predicted)} rows but y_true has {len(truth)}: "
             "pass one prediction for each row of y_true."
         )
-    names = _class_order(classes, truth, predicted or [])
+    names = _class_order(classes, truth, predicted)
     number = {name: i for i, name in enumerate(names)}
     weight = None if sample_weight is None else _weight(sample_weight, len(truth))
     return Rows(
         classes=names,
         truth=_encode(truth, number, "y_true"),
-        predicted=None if predicted is None else _encode(predicted, number, "y_pred"),
+        predicted=_encode(predicted, number, "y_pred"),
         weight=weight,
     )
 

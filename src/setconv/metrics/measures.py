@@ -1,6 +1,8 @@
 """One figure a function; the conventions are those of :mod:`setconv.metrics`.
 
-All take ``classes`` (the class order; by default the sorted labels seen) and ``sample_weight``.
+Each gives what :func:`setconv.metrics.report` has under its name, and all take ``sample_weight``.
+Those of scores and probabilities take ``classes`` too: the order of the columns, by default the
+sorted labels seen.
 """
 
 from __future__ import annotations
@@ -9,8 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from setconv.metrics import _figures as figures
-from setconv.metrics._inputs import FloatArray, Rows, check_columns, check_rows
+from setconv.metrics.report import report
 
 __all__ = [
     "auc",
@@ -30,115 +31,59 @@ Maybe = npt.ArrayLike | None
 
 
 def specificity(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Spec = TN / (TN + FP) of the class ``positive``, by default the rarest."""
-    return _of_class(
-        "specificity",
-        check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight),
-        positive,
-    )
+    return _of_class("specificity", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
 def sensitivity(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Sens = TP / (TP + FN) of the class ``positive``, by default the rarest."""
-    return _of_class(
-        "sensitivity",
-        check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight),
-        positive,
-    )
+    return _of_class("sensitivity", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
 def f1(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """F1 = 2 precision recall / (precision + recall) of ``positive``, by default the rarest."""
-    return _of_class(
-        "f1", check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight), positive
-    )
+    return _of_class("f1", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
-def macro_f1(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
-) -> float:
+def macro_f1(y_true: Labels, y_pred: Labels, *, sample_weight: Maybe = None) -> float:
     """Average the F1 of the class over all classes."""
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
-    return figures.mean(_by_class(rows)["f1"])
+    return report(y_true, y_pred, sample_weight=sample_weight).macro_f1
 
 
 def g_mean(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """G-mean = sqrt(Spec Sens) of ``positive``; by default the geometric mean of all recalls.
 
     For two classes these are the same.
     """
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
-    if positive is not None:
-        return _of_class("g_mean", rows, positive)
-    return figures.geometric_mean(_by_class(rows)["sensitivity"])
+    return _of_all("g_mean", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
 def balanced_accuracy(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """(Spec + Sens) / 2 of ``positive``; by default the mean of all recalls.
 
     For two classes these are the same.
     """
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
-    if positive is not None:
-        return _of_class("balanced_accuracy", rows, positive)
-    return figures.mean(_by_class(rows)["sensitivity"])
+    return _of_all("balanced_accuracy", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
 def mcc(
-    y_true: Labels,
-    y_pred: Labels,
-    *,
-    positive: Any = None,
-    classes: Maybe = None,
-    sample_weight: Maybe = None,
+    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Matthews correlation of truth and prediction: of ``positive``, or over all classes.
 
     (TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN)). For two classes both agree.
     """
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
-    if positive is not None:
-        return _of_class("mcc", rows, positive)
-    return figures.overall_mcc(figures.confusion(rows))
+    return _of_all("mcc", positive, y_true, y_pred, sample_weight=sample_weight)
 
 
 def auc(
@@ -153,9 +98,9 @@ def auc(
 
     A 1-D ``score`` is that of ``classes[1]`` even when ``positive`` is ``classes[0]``.
     """
-    rows = check_rows(y_true, None, classes=classes, sample_weight=sample_weight)
-    values = figures.auc_by_class(rows, check_columns(score, rows, "scores"))
-    return float(values[rows.position(positive)])
+    # No decision is asked for: the truth stands in for it.
+    given = {"scores": score, "classes": classes, "sample_weight": sample_weight}
+    return _of_class("auc", positive, y_true, y_true, **given)
 
 
 def average_precision(
@@ -170,9 +115,8 @@ def average_precision(
 
     A 1-D ``score`` is that of ``classes[1]`` even when ``positive`` is ``classes[0]``.
     """
-    rows = check_rows(y_true, None, classes=classes, sample_weight=sample_weight)
-    values = figures.average_precision_by_class(rows, check_columns(score, rows, "scores"))
-    return float(values[rows.position(positive)])
+    given = {"scores": score, "classes": classes, "sample_weight": sample_weight}
+    return _of_class("average_precision", positive, y_true, y_true, **given)
 
 
 def brier(
@@ -188,16 +132,15 @@ def brier(
     Over all classes it is the mean of ``sum_c (p_c - [truth is c])**2``, halved for two classes,
     where the two terms are equal: there it is the error of one class, as in scikit-learn.
     """
-    rows = check_rows(y_true, None, classes=classes, sample_weight=sample_weight)
-    values = figures.brier_by_class(rows, check_columns(probability, rows, "probabilities"))
-    if positive is None:
-        return figures.overall_brier(values)
-    return float(values[rows.position(positive)])
+    given = {"probabilities": probability, "classes": classes, "sample_weight": sample_weight}
+    return _of_all("brier", positive, y_true, y_true, **given)
 
 
-def _by_class(rows: Rows) -> dict[str, FloatArray]:
-    return figures.one_vs_rest(figures.confusion(rows))
+def _of_class(name: str, positive: Any, y_true: Any, y_pred: Any, **given: Any) -> float:
+    found = report(y_true, y_pred, positive=positive, **given)
+    return float(getattr(found[found.positive], name))
 
 
-def _of_class(name: str, rows: Rows, positive: Any) -> float:
-    return float(_by_class(rows)[name][rows.position(positive)])
+def _of_all(name: str, positive: Any, y_true: Any, y_pred: Any, **given: Any) -> float:
+    found = report(y_true, y_pred, positive=positive, **given)
+    return float(getattr(found if positive is None else found[positive], name))

@@ -15,56 +15,27 @@ from setconv.records.values import are_numbers, is_number, is_text, plain, witho
 
 logger = logging.getLogger("setconv")
 
-_TEXT_NAMES = frozenset(
-    [
-        "text",
-        "texts",
-        "review",
-        "reviews",
-        "tweet",
-        "sentence",
-        "content",
-        "message",
-        "body",
-        "comment",
-        "document",
-        "utterance",
-        "question",
-        "post",
-        "description",
-        "headline",
-        "abstract",
-        "verbatim",
-    ]
-)
-_LABEL_NAMES = frozenset(
-    [
-        "label",
-        "labels",
-        "class",
-        "classes",
-        "target",
-        "sentiment",
-        "y",
-        "category",
-        "outcome",
-        "polarity",
-        "intent",
-        "topic",
-    ]
-)
+_TEXT_NAMES = {
+    "text", "texts", "review", "reviews", "tweet", "sentence", "content", "message", "body",
+    "comment", "document", "utterance", "question", "post", "description", "headline", "abstract",
+    "verbatim",
+}  # fmt: skip
+_LABEL_NAMES = {
+    "label", "labels", "class", "classes", "target", "sentiment", "y", "category", "outcome",
+    "polarity", "intent", "topic",
+}  # fmt: skip
 _ROWS = 1000
 _LONG = 20
 _FEW_CLASSES = 20
 
 
-def find_text_column(sample: pa.Table | pa.Schema, given: str | None = None) -> str | None:
+def find_text_column(sample: pa.Table, given: str | None = None) -> str | None:
     """Return the name of the column that holds the texts.
 
     Parameters
     ----------
-    sample : pyarrow.Table or pyarrow.Schema
-        The first rows are looked at; with a schema only names and types are.
+    sample : pyarrow.Table
+        The first rows are looked at.
     given : str or None, default=None
         The name that the user gives; it must exist.
 
@@ -76,9 +47,7 @@ def find_text_column(sample: pa.Table | pa.Schema, given: str | None = None) -> 
         several do, a `DataError` lists them with an example each.
     """
     if given is not None:
-        return require_column(
-            given, sample.names if _is_schema(sample) else sample.column_names, "--text"
-        )
+        return require_column(given, sample.column_names, "--text")
     table = _first_rows(sample)
     words = [name for name in table.column_names if _holds_words(table[name])]
     found = _by_name(words, _TEXT_NAMES, lambda name: _looks_like_text(table[name]))
@@ -91,14 +60,14 @@ def find_text_column(sample: pa.Table | pa.Schema, given: str | None = None) -> 
 
 
 def find_label_column(
-    sample: pa.Table | pa.Schema, given: str | None = None, *, exclude: Iterable[str] = ()
+    sample: pa.Table, given: str | None = None, *, exclude: Iterable[str] = ()
 ) -> str:
     """Return the name of the column that holds the labels.
 
     Parameters
     ----------
-    sample : pyarrow.Table or pyarrow.Schema
-        The first rows are looked at; with a schema only names and types are.
+    sample : pyarrow.Table
+        The first rows are looked at.
     given : str or None, default=None
         The name that the user gives; it must exist.
     exclude : iterable of str, default=()
@@ -111,10 +80,10 @@ def find_label_column(
         if there is none, with few distinct values. If none or several do, a `DataError` lists the
         candidates with an example each.
     """
-    names = list(sample.names if _is_schema(sample) else sample.column_names)
     if given is not None:
-        return require_column(given, names, "--label")
-    table = _first_rows(sample).select([name for name in names if name not in set(exclude)])
+        return require_column(given, sample.column_names, "--label")
+    names = [name for name in sample.column_names if name not in set(exclude)]
+    table = _first_rows(sample.select(names))
     found = _by_name(table.column_names, _LABEL_NAMES, lambda name: _few_values(table[name]))
     if not found:
         found = [name for name in table.column_names if _few_values(table[name])]
@@ -124,7 +93,7 @@ def find_label_column(
     raise _unsure("labels", "--label", found, table)
 
 
-def _by_name(names: list[str], known: frozenset[str], fits: Callable[[str], bool]) -> list[str]:
+def _by_name(names: list[str], known: set[str], fits: Callable[[str], bool]) -> list[str]:
     """Return the columns with a known name; if none, those with a known word in it that fit."""
     exact = [name for name in names if name.strip().lower() in known]
     if len(exact) > 1:
@@ -137,12 +106,8 @@ def _words(name: str) -> list[str]:
     return re.findall(r"[a-z]+", apart.lower())
 
 
-def _is_schema(sample: pa.Table | pa.Schema) -> bool:
-    return isinstance(sample, pa.Schema)
-
-
-def _first_rows(sample: pa.Table | pa.Schema) -> pa.Table:
-    table = sample.empty_table() if isinstance(sample, pa.Schema) else sample.slice(0, _ROWS)
+def _first_rows(sample: pa.Table) -> pa.Table:
+    table = sample.slice(0, _ROWS)
     return pa.table({name: plain(table[name]) for name in table.column_names})
 
 

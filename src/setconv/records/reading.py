@@ -58,7 +58,20 @@ class RecordReader(ABC):
         """Iterate over the rows in tables of `size` rows; the last may be smaller."""
         if size < 1:
             raise ParameterError(f"size={size!r}: a batch needs at least 1 row.")
-        return self._batches(size)
+        waiting: list[pa.Table] = []
+        n_waiting = 0
+        for table in self._remaining():
+            start = 0
+            while n_waiting + len(table) - start >= size:
+                piece = table.slice(start, size - n_waiting)
+                start += len(piece)
+                yield self._joined([*waiting, piece])
+                waiting, n_waiting = [], 0
+            if start < len(table):
+                waiting.append(table.slice(start))
+                n_waiting += len(table) - start
+        if waiting:
+            yield self._joined(waiting)
 
     def read(self) -> pa.Table:
         """Return all rows."""
@@ -81,22 +94,6 @@ class RecordReader(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _batches(self, size: int) -> Iterator[pa.Table]:
-        waiting: list[pa.Table] = []
-        n_waiting = 0
-        for table in self._remaining():
-            start = 0
-            while n_waiting + len(table) - start >= size:
-                piece = table.slice(start, size - n_waiting)
-                start += len(piece)
-                yield self._joined([*waiting, piece])
-                waiting, n_waiting = [], 0
-            if start < len(table):
-                waiting.append(table.slice(start))
-                n_waiting += len(table) - start
-        if waiting:
-            yield self._joined(waiting)
 
     def _remaining(self) -> Iterator[pa.Table]:
         self._refuse_second_time()

@@ -22,17 +22,13 @@ _ROWS_OF_GROUP = 1 << 16
 _BYTES_OF_GROUP = 1 << 25
 
 
-def open_writer(
-    target: str | Path, schema: pa.Schema | None = None, *, format: str | None = None
-) -> RecordWriter:
+def open_writer(target: str | Path, *, format: str | None = None) -> RecordWriter:
     """Open a data file for writing: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
 
     Parameters
     ----------
     target : str or Path
         A file, compressed if its name ends with ".gz", or "-" for standard output.
-    schema : pyarrow.Schema or None, default=None
-        Columns. None: those of the first table.
     format : {"csv", "tsv", "jsonl", "parquet"} or None, default=None
         None: by the extension; "csv" for standard output.
 
@@ -48,7 +44,7 @@ def open_writer(
     else:
         wanted = "csv" if standard else format_of_name(Path(target))
     opened = Target(target)
-    return RecordWriter(opened, wanted, schema, gzipped=not standard and names_gzip(Path(target)))
+    return RecordWriter(opened, wanted, gzipped=not standard and names_gzip(Path(target)))
 
 
 class RecordWriter:
@@ -58,7 +54,6 @@ class RecordWriter:
     ----------
     target : Target
     format : str
-    schema : pyarrow.Schema or None
     gzipped : bool
 
     Attributes
@@ -67,18 +62,13 @@ class RecordWriter:
         Rows written so far.
     """
 
-    def __init__(
-        self, target: Target, format: str, schema: pa.Schema | None, *, gzipped: bool
-    ) -> None:
+    def __init__(self, target: Target, format: str, *, gzipped: bool) -> None:
         self.name, self.format, self.n_rows = target.name, format, 0
         self._target = target
-        self._schema: pa.Schema | None = None
         self._sheet: _Sheet | None = None
         self._done = False
         # Neither name nor time are written, so that the same rows give the same bytes.
         self._zip = gzip.GzipFile("", "wb", 6, target.file, mtime=0) if gzipped else None
-        if schema is not None:
-            self._guarded(self._begin, schema)
 
     def write(self, table: pa.Table) -> None:
         """Add the rows of a table, which has the columns of the first one."""
@@ -122,17 +112,11 @@ class RecordWriter:
             self.discard()
             raise
 
-    def _begin(self, schema: pa.Schema) -> None:
-        check_header(schema.names, self.name)
-        self._schema = schema
-        self._sheet = _SHEETS[self.format](self._zip or self._target.file, schema)
-
     def _write(self, table: pa.Table) -> None:
         if self._sheet is None:
-            self._begin(table.schema)
-        assert self._sheet is not None
-        assert self._schema is not None
-        self._sheet.write(_matched(table, self._schema, self.name))
+            check_header(table.schema.names, self.name)
+            self._sheet = _SHEETS[self.format](self._zip or self._target.file, table.schema)
+        self._sheet.write(_matched(table, self._sheet.schema, self.name))
         self.n_rows += table.num_rows
 
     def _finish(self) -> None:
@@ -144,8 +128,6 @@ class RecordWriter:
 
 
 def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
     if table.schema.equals(schema):
         return table
     if table.schema.names != schema.names:
@@ -157,8 +139,8 @@ def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
         return table.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(
-            f"{name}: a table does not fit the types of the first one ({error}). Give the schema "
-            "of all rows to open_writer."
+            f"{name}: a table does not fit the types of the first one ({error}). Cast all tables "
+            "to one schema."
         ) from error
 
 
@@ -167,7 +149,7 @@ class _Sheet(ABC):
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema) -> None:
         self._file = file
-        self._schema = schema
+        self.schema = schema
 
     @abstractmethod
     def write(self, table: pa.Table) -> None: ...

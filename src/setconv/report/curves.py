@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,7 @@ _POINTS = 300
 _BINS = 10
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Points of a line."""
 
     x: Floats

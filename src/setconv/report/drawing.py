@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,11 +34,11 @@ class Style:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve, how it is drawn, and its operating point if it has one."""
+    """A curve, how it is drawn, and its operating point."""
 
     curve: Curve
     style: Style
-    point: tuple[float, float] | None = None
+    point: tuple[float, float]
 
 
 def class_styles(evaluation: Evaluation) -> list[Style]:
@@ -62,26 +63,11 @@ def shares(lines: Sequence[Line], labels: tuple[str, str], guess: Curve) -> Draw
         _unit_square(axes, *labels)
         axes.plot(guess.x, guess.y, color=COLOURS["muted"], lw=1, ls=(0, (2, 3)))
         for line in reversed(lines):
-            axes.plot(
-                line.curve.x,
-                line.curve.y,
-                color=COLOURS[line.style.colour],
-                lw=2 if line is lines[0] else 1.4,
-                ls=_DASHES[line.style.number % len(_DASHES)],
-                clip_on=False,
-            )
+            width, dashes = 2 if line is lines[0] else 1.4, _DASHES[line.style.number]
+            colour = COLOURS[line.style.colour]
+            axes.plot(*line.curve, color=colour, lw=width, ls=dashes, clip_on=False)
         for line in reversed(lines):
-            if line.point is not None:
-                axes.plot(
-                    *line.point,
-                    marker="o",
-                    ms=8,
-                    color=COLOURS[line.style.colour],
-                    mec=COLOURS["card"],
-                    mew=1.5,
-                    clip_on=False,
-                    zorder=5,
-                )
+            _mark(axes, line.point, line.style.colour, "o", 8, mew=1.5, zorder=5)
 
     return drawing
 
@@ -105,15 +91,7 @@ def reliability(bins: Sequence[Bin]) -> Drawing:
         for one in bins:
             # The area follows the logarithm of the count: counts span many powers of ten.
             size = 4 + 7 * np.log1p(one.n_rows) / np.log1p(most)
-            axes.plot(
-                one.said,
-                one.seen,
-                "o",
-                ms=size,
-                color=COLOURS["s0"],
-                mec=COLOURS["card"],
-                clip_on=False,
-            )
+            _mark(axes, (one.said, one.seen), "s0", "o", size, ls="")
 
     return drawing
 
@@ -144,16 +122,8 @@ def learned_map(laid_out: LearnedMap, styles: Sequence[Style]) -> Drawing:
                 alpha=0.45 if rest else 0.7,
             )
         for c in order:
-            axes.plot(
-                *laid_out.representatives[c],
-                marker="*",
-                ms=19,
-                color=COLOURS[styles[c].colour],
-                mec=COLOURS["card"],
-                mew=1.6,
-                clip_on=False,
-                zorder=5,
-            )
+            star = laid_out.representatives[c]
+            _mark(axes, star, styles[c].colour, "*", 19, mew=1.6, zorder=5)
 
     return drawing
 
@@ -171,18 +141,20 @@ def training(history: Sequence[dict[str, float]]) -> Drawing:
         if looks:
             twin = axes.twinx()
             twin.spines["right"].set_visible(True)
-            twin.plot(
-                [one["step"] for one in looks],
-                [one["validation"] for one in looks],
-                color=COLOURS["s1"],
-                lw=1.4,
-                ls=_DASHES[1],
-                marker="o",
-                ms=3.5,
-            )
+            points = [one["step"] for one in looks], [one["validation"] for one in looks]
+            twin.plot(*points, color=COLOURS["s1"], lw=1.4, ls=_DASHES[1], marker="o", ms=3.5)
             twin.set_ylabel("On validation rows")
 
     return drawing
+
+
+def _mark(
+    axes: Axes, at: Iterable[float], colour: str, marker: str, size: float, **options: Any
+) -> None:
+    """Draw a point that stands out from what it lies on."""
+    edge = COLOURS["card"]
+    style: Any = {"marker": marker, "ms": size, "color": COLOURS[colour], "mec": edge}
+    axes.plot(*at, clip_on=False, **style, **options)
 
 
 def _unit_square(axes: Axes, x: str, y: str) -> None:

@@ -48,10 +48,6 @@ class Explorer:
     probability: list[float] | None
     own: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for the page's program."""
-        return dict(vars(self))
-
 
 def explore(evaluation: Evaluation) -> list[Explorer]:
     """Return the thresholds of each class, the rarest class first; of two classes, of one."""

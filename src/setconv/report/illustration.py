@@ -34,37 +34,22 @@ def _curves(findings: Findings) -> dict[str, Any] | None:
     evaluation, main = findings.evaluation, findings.evaluation.main
     if evaluation.counts[main] in (0, evaluation.n_rows):
         return None
-    shown = _ranked(findings)
-    truth = evaluation.truth
-    weights = evaluation.weights
-    share = evaluation.share(truth == main)
-    roc = [
-        Line(curves.roc(truth == c, s, weights), style, (1 - p[0], p[1]))
-        for c, s, style, p, _ in shown
-    ]
-    precision = [
-        Line(curves.precision_recall(truth == c, s, weights), style, (p[1], p[2]))
-        for c, s, style, p, _ in shown
-    ]
-    measured = findings.measured[0]
+    shown, measured = _ranked(findings), findings.measured[0]
+    truth, weights = evaluation.truth, evaluation.weights
+    roc, precision = [], []
+    for c, scores, style, (spec, sens, right), _ in shown:
+        of_class = truth == c, scores, weights
+        roc.append(Line(curves.roc(*of_class), style, (1 - spec, sens)))
+        precision.append(Line(curves.precision_recall(*of_class), style, (sens, right)))
     words = sentences.roc(evaluation, measured), sentences.precision_recall(evaluation, measured)
-    guess = Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    level = Curve(np.array([0.0, 1.0]), np.array([share, share]))
+    ends, share = np.array([0.0, 1.0]), evaluation.share(truth == main)
+    axes = ("False alarms among the others", "Found, of the class")
+    first = drawing.shares(roc, axes, Curve(ends, ends))
+    axes = ("Found, of the class (recall)", "Alarms that are right")
+    second = drawing.shares(precision, axes, Curve(ends, np.array([share, share])))
     return {
-        "roc": draw(
-            "roc",
-            f"ROC curve. {words[0]}",
-            drawing.shares(roc, ("False alarms among the others", "Found, of the class"), guess),
-            _SQUARE,
-        ),
-        "precision_recall": draw(
-            "pr",
-            f"Precision-recall curve. {words[1]}",
-            drawing.shares(
-                precision, ("Found, of the class (recall)", "Alarms that are right"), level
-            ),
-            _SQUARE,
-        ),
+        "roc": draw("roc", f"ROC curve. {words[0]}", first, _SQUARE),
+        "precision_recall": draw("pr", f"Precision-recall curve. {words[1]}", second, _SQUARE),
         "roc_words": words[0],
         "precision_recall_words": words[1],
         "legend": [{"name": name, "style": style} for _, _, style, _, name in shown],

@@ -33,7 +33,7 @@ def render(context: Mapping[str, Any], explorers: Sequence[Explorer]) -> str:
         style=Markup(_read("page.css").strip()),
         program=Markup(program),
         policy=_policy(program),
-        explorer_data=safe_json([one.to_json() for one in explorers]),
+        explorer_data=safe_json([vars(one) for one in explorers]),
     )
 
 

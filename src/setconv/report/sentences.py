@@ -175,11 +175,8 @@ def training(history: Sequence[dict[str, Any]]) -> str:
     """Say what the training curve shows."""
     first, last = history[0], history[-1]
     sentence = (
-        f"The loss fell from {figure(first['loss'])} to {figure(last['loss'])} in "
-        f"{count(last['step'])} steps."
-        if last["loss"] < first["loss"]
-        else f"The loss went from {figure(first['loss'])} to {figure(last['loss'])} in "
-        f"{count(last['step'])} steps."
+        f"The loss {'fell' if last['loss'] < first['loss'] else 'went'} from "
+        f"{figure(first['loss'])} to {figure(last['loss'])} in {count(last['step'])} steps."
     )
     looks = [one["validation"] for one in history if "validation" in one]
     if looks:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -65,21 +64,15 @@ def draw(
     size : (float, float)
         In pixels, before it is scaled.
     """
-    with _canvas(size) as figure:
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(size[0] / _DPI, size[1] / _DPI), dpi=_DPI, layout="constrained")
+        FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         axes.set_axisbelow(True)
         drawing(axes)
         content = io.StringIO()
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
     return Markup(_inline(content.getvalue(), name, alt))
-
-
-@contextmanager
-def _canvas(size: tuple[float, float]) -> Iterator[Figure]:
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(size[0] / _DPI, size[1] / _DPI), dpi=_DPI, layout="constrained")
-        FigureCanvasSVG(figure)
-        yield figure
 
 
 def _inline(svg: str, name: str, alt: str) -> str:

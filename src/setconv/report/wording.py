@@ -22,14 +22,14 @@ def readable(value: Any, limit: int) -> str:
     return shown[:limit].rstrip() + " …" if cut else shown
 
 
-def figure(value: float, digits: int = 3) -> str:
-    """Return a figure with a fixed number of digits; nan is "n/a"."""
-    return MISSING if not math.isfinite(value) else f"{value:.{digits}f}".replace("-", MINUS)
+def figure(value: float) -> str:
+    """Return a figure with three digits; nan is "n/a"."""
+    return MISSING if not math.isfinite(value) else f"{value:.3f}".replace("-", MINUS)
 
 
-def signed(value: float, digits: int = 3) -> str:
+def signed(value: float) -> str:
     """Return a figure with its sign."""
-    return MISSING if not math.isfinite(value) else f"{value:+.{digits}f}".replace("-", MINUS)
+    return MISSING if not math.isfinite(value) else f"{value:+.3f}".replace("-", MINUS)
 
 
 def of_100(share: float) -> str:
