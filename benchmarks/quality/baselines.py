@@ -17,17 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tasks import load, specs
 from setconv import SetConvClassifier, baselines
-from setconv.baselines import (
-    CostSensitiveDMLPClassifier,
-    CostSensitiveMLPClassifier,
-    EUSEnsembleClassifier,
-)
+from setconv.baselines import CostSensitiveDMLPClassifier, CostSensitiveMLPClassifier
 from setconv.experiment import Cell, Store, run
 from setconv.metrics import report
 
@@ -40,10 +35,6 @@ ALL_ROWS = 10**9
 # Other readings of a paper than the default; the last takes minutes and runs only when named.
 VARIANTS = {
     "CS-DMLP, no cost": partial(CostSensitiveDMLPClassifier, cost="none"),
-    "EUS, a tree a partition": EUSEnsembleClassifier,
-    "EUS, logistic a partition": partial(
-        EUSEnsembleClassifier, estimator=LogisticRegression(max_iter=1000)
-    ),
     "CS-MLP, to the end": partial(CostSensitiveMLPClassifier, early_stopping=False),
 }
 

@@ -6,7 +6,6 @@ from imblearn.under_sampling import InstanceHardnessThreshold
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -68,25 +67,6 @@ def test_hardness_is_one_minus_the_probability_of_the_own_class():
     assert np.allclose(sampler.instance_hardness_, [0.1, 0.8, 0.4, 0.1, 0.8, 0.4, 0.3, 0.7])
     # The three easiest of class 0 are rows 3, 6 and 5.
     assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
-
-
-@SILENT
-def test_the_hardness_of_several_classifiers_is_averaged():
-    both = [ReadsProbability(0), ReadsProbability(1)]
-    sampler = InstanceHardnessSampler(both, cv=2, random_state=0)
-    sampler.fit_resample(P, LABELS)
-    expected = [0.5, 0.5, 0.4, 0.3, 0.5, 0.3, 0.3, 0.8]
-    assert np.allclose(sampler.instance_hardness_, expected)
-    assert sampler.sample_indices_.tolist() == [0, 1, 2, 3, 5, 6]
-
-
-@SILENT
-def test_the_indicator_counts_wrong_predictions():
-    both = [ReadsProbability(0), ReadsProbability(1)]
-    sampler = InstanceHardnessSampler(both, cv=2, hardness="indicator", random_state=0)
-    sampler.fit_resample(P, LABELS)
-    # argmax takes class 0 at p = 0.5.
-    assert sampler.instance_hardness_.tolist() == [0.5, 0.5, 0, 0, 0.5, 0, 0, 1]
 
 
 @SILENT
@@ -204,12 +184,11 @@ def test_a_class_with_fewer_rows_than_folds_reduces_the_folds_and_says_so():
     assert np.bincount(labels).tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("hardness", ["probability", "indicator"])
-def test_the_row_of_a_class_of_one_is_kept_and_the_hardness_of_the_others_is_defined(hardness):
+def test_the_row_of_a_class_of_one_is_kept_and_the_hardness_of_the_others_is_defined():
     X, y = rows_and_labels()
     keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]])
     labels = np.array(["often", "rare"])[y[keep]]
-    sampler = InstanceHardnessSampler(hardness=hardness, random_state=0)
+    sampler = InstanceHardnessSampler(random_state=0)
     with pytest.warns(FallbackWarning, match="'rare'"):
         _, kept = sampler.fit_resample(X[keep], labels)
     assert sorted(kept) == ["often", "rare"]
@@ -267,20 +246,10 @@ def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
         ({"cv": 1}, "cv=1"),
         ({"cv": 2.5}, "cv=2.5"),
         ({"mode": "half"}, "mode='half'"),
-        ({"hardness": "score"}, "hardness='score'"),
         ({"threshold": 1.5}, "threshold=1.5"),
         ({"threshold": "high"}, "threshold='high'"),
-        ({"estimator": []}, "estimator="),
-        ({"estimator": "forest"}, "estimator='forest'"),
-        ({"estimator": [LogisticRegression(), RidgeClassifier()]}, "predict_proba"),
     ],
 )
 def test_a_wrong_parameter_is_named_at_the_fit(parameters, named):
     with pytest.raises(ParameterError, match=named):
         InstanceHardnessSampler(**parameters).fit_resample(*rows_and_labels())
-
-
-def test_a_classifier_without_probabilities_is_judged_by_its_predictions():
-    sampler = InstanceHardnessSampler(RidgeClassifier(), hardness="indicator", random_state=0)
-    sampler.fit_resample(*rows_and_labels())
-    assert set(sampler.instance_hardness_) == {0.0, 1.0}

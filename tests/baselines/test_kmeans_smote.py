@@ -55,13 +55,12 @@ def test_only_clusters_that_the_class_dominates_are_kept():
     assert np.isnan(found.mean_distances[at]).tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize("exponent", [0, 1, 2, 3.5, "n_features"])
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3.5])
 def test_weights_are_the_sparsities_over_their_sum(exponent):
     X, y = three_places()
     sampler, *_ = sampled(X, y, density_exponent=exponent)
     found = sampler.clusterings_[1]
-    power = 2 if exponent == "n_features" else exponent
-    sparsity = [pdist(X[:8]).mean() ** power / 8, pdist(X[8:14]).mean() ** power / 6]
+    sparsity = [pdist(X[:8]).mean() ** exponent / 8, pdist(X[8:14]).mean() ** exponent / 6]
     weights = found.weights[[found.clusters[0], found.clusters[8]]]
     assert np.allclose(weights, sparsity / np.sum(sparsity))
     assert np.isclose(found.weights.sum(), 1)
@@ -153,7 +152,7 @@ def test_more_clusters_than_rows_are_said():
 def test_no_power_overflows_in_a_thousand_features():
     X, y = make_blobs([60, 12, 12], 1000, random_state=0)
     y = np.minimum(y, 1)
-    sampler, rows, _ = sampled(X * 1e3, y, density_exponent="n_features")
+    sampler, rows, _ = sampled(X * 1e3, y, density_exponent=1000)
     weights = sampler.clusterings_[1].weights
     assert np.isfinite(weights).all()
     assert np.isclose(weights.sum(), 1)

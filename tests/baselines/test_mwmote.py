@@ -17,7 +17,7 @@ SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.Fallbac
 # One feature. Class 1: a = 0, b = 1, c = 2 and, among rows of class 0, the noise n = 100.
 TOY = np.array([[0.0], [1], [2], [100], [5], [7], [98], [103], [200], [201]])
 TOY_LABELS = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
-TOY_PARAMETERS = {"k1": 2, "k2": 2, "k3": 2, "cf_threshold": 0.3, "cmax": 2, "random_state": 0}
+TOY_PARAMETERS = {"k1": 2, "k2": 2, "k3": 2, "cf_threshold": 0.3, "random_state": 0}
 
 
 def blobs(seed=0, rare=20, features=2):
@@ -37,9 +37,9 @@ def test_sets_weights_and_clusters_of_a_toy_are_those_worked_by_hand():
     assert found.filtered.tolist() == [0, 1, 2]  # n's two nearest are 98 and 103
     assert found.borderline.tolist() == [4, 5]  # 5 and 7 are nearest to all of a, b, c
     assert found.informative.tolist() == [1, 2]  # b and c are nearest to both
-    # C: of 5, min(1/3, .3)/.3*2 = 2 to c and 5/3 to b; of 7, 4/3 to c and 10/9 to b.
-    # D: of both, 6/11 to c and 5/11 to b. Weights: c 12/11 + 8/11, b 25/33 + 50/99.
-    assert np.allclose(found.weights, [125 / 99, 20 / 11])
+    # C: of 5, min(1/3, .3)/.3 = 1 to c and 5/6 to b; of 7, 2/3 to c and 5/9 to b.
+    # D: of both, 6/11 to c and 5/11 to b. Weights: c 6/11 + 4/11, b 25/66 + 25/99.
+    assert np.allclose(found.weights, [125 / 198, 10 / 11])
     assert np.allclose(found.probabilities, [25 / 61, 36 / 61])
     # Nearest in S_minf is 1 away for all: T_h = 3. {a, b, c} join at 1 and 1.5, n at about 99.
     assert found.cluster_threshold == 3
@@ -48,7 +48,7 @@ def test_sets_weights_and_clusters_of_a_toy_are_those_worked_by_hand():
     assert ((rows[10:] >= 0) & (rows[10:] <= 2)).all()
 
 
-def brute_force_weights(X, y, k1, k2, k3, cf_threshold, cmax, unit):
+def brute_force_weights(X, y, k1, k2, k3, cf_threshold, unit):
     """Steps 1 to 5, pair by pair."""
     distances = cdist(X, X)
     own, others = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
@@ -59,7 +59,7 @@ def brute_force_weights(X, y, k1, k2, k3, cf_threshold, cmax, unit):
     informative = sorted({i for near in of_border.values() for i in near})
 
     def closeness(j, i):
-        return min(unit / distances[j, i], cf_threshold) / cf_threshold * cmax
+        return min(unit / distances[j, i], cf_threshold) / cf_threshold
 
     weights = dict.fromkeys(informative, 0.0)
     for j, near in of_border.items():
@@ -75,7 +75,7 @@ def test_weights_are_those_of_the_steps_done_pair_by_pair(seed, k3):
     X, y = blobs(seed)
     found, *_ = found_in(X, y, k3=k3, cf_threshold=0.7)
     number = 10 if k3 == "half" else k3
-    filtered, border, weights = brute_force_weights(X, y, 5, 3, number, 0.7, 2, unit=2)
+    filtered, border, weights = brute_force_weights(X, y, 5, 3, number, 0.7, unit=2)
     assert found.filtered.tolist() == filtered
     assert found.borderline.tolist() == border
     assert found.informative.tolist() == list(weights)
@@ -87,7 +87,7 @@ def test_the_mean_normalisation_divides_by_the_mean_distance_of_the_pairs_weighe
     X, y = blobs()
     found, *_ = found_in(X, y, normalise="mean")
     distances = np.sort(cdist(X[found.borderline], X[y == 1]), axis=1)[:, :10]
-    *_, weights = brute_force_weights(X, y, 5, 3, 10, 5, 2, unit=distances.mean())
+    *_, weights = brute_force_weights(X, y, 5, 3, 10, 5, unit=distances.mean())
     assert np.allclose(found.weights, list(weights.values()))
 
 
@@ -147,7 +147,7 @@ def test_a_row_at_distance_zero_has_the_largest_closeness():
     found, rows, _ = found_in(X, TOY_LABELS, **{**TOY_PARAMETERS, "k2": 1, "k3": 1})
     assert found.borderline.tolist() == [4]
     assert found.informative.tolist() == [2]
-    assert found.weights.tolist() == [2.0]
+    assert found.weights.tolist() == [1.0]
     assert np.isfinite(rows).all()
 
 
@@ -290,7 +290,6 @@ def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
         {"k3": 0},
         {"cp": 0},
         {"cf_threshold": np.inf},
-        {"cmax": "two"},
         {"normalise": "median"},
         {"max_clustered": 1},
     ],

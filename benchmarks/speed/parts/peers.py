@@ -83,6 +83,7 @@ def mlp(seen: int) -> Any:
 
 
 def kmeans_smote() -> Any:
-    from setconv.baselines import KMeansSMOTESampler, ResampledClassifier
+    from setconv import baselines
 
-    return ResampledClassifier(KMeansSMOTESampler(), random_state=0)
+    (found,) = (one for one in baselines.all() if one.name == "KMeans-SMOTE")
+    return found.make(random_state=0)

@@ -1,7 +1,7 @@
 """The systems that the SetConv paper compares with or names, as scikit-learn estimators.
 
-`all` lists the ten with citation, kind, and what had to be reconstructed; `Baseline.make` gives a
-classifier of each with its defaults::
+`all` lists the ten with citation and kind; `Baseline.make` gives a classifier of each with its
+defaults::
 
     from setconv import baselines
 
@@ -10,9 +10,9 @@ classifier of each with its defaults::
         model.predict_proba(X_new)
 
 Samplers follow imbalanced-learn (``fit_resample``, ``sample_indices_``) and become a classifier in
-`ResampledClassifier`, which resamples training rows only. Methods for two classes raise on more
-and name the wrapper to use. What a method could not do is warned of (`FallbackWarning`) and kept in
-its ``fallbacks_``. Needs ``pip install 'setconv[baselines]'``.
+its pipeline, which resamples training rows only. Methods for two classes raise on more and name the
+wrapper to use. What a method could not do is warned of (`FallbackWarning`) and kept in its
+``fallbacks_``. Needs ``pip install 'setconv[baselines]'``.
 """
 
 from __future__ import annotations
@@ -27,42 +27,26 @@ from setconv.baselines.clems import CLEMSClassifier
 from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
 from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
 from setconv.baselines.eus import EvolutionaryUnderSampler
-from setconv.baselines.eus_ensemble import EUSEnsembleClassifier
 from setconv.baselines.fallbacks import FallbackWarning
 from setconv.baselines.iht import InstanceHardnessSampler
 from setconv.baselines.iml import IMLClassifier
 from setconv.baselines.kmeans_smote import KMeansSMOTESampler
-from setconv.baselines.lmnn import LMNN
 from setconv.baselines.mwmote import MWMOTESampler
-from setconv.baselines.resampled import ResampledClassifier
 from setconv.baselines.smote import SMOTESampler
-from setconv.baselines.weighted_mds import WeightedMDS
-from setconv.baselines.weob import (
-    OOBClassifier,
-    UOBClassifier,
-    WEOB1Classifier,
-    WEOB2Classifier,
-)
+from setconv.baselines.weob import WEOB2Classifier
 
 __all__ = [
-    "LMNN",
     "Baseline",
     "CLEMSClassifier",
     "CostSensitiveDMLPClassifier",
     "CostSensitiveMLPClassifier",
-    "EUSEnsembleClassifier",
     "EvolutionaryUnderSampler",
     "FallbackWarning",
     "IMLClassifier",
     "InstanceHardnessSampler",
     "KMeansSMOTESampler",
     "MWMOTESampler",
-    "OOBClassifier",
-    "ResampledClassifier",
     "SMOTESampler",
-    "UOBClassifier",
-    "WEOB1Classifier",
     "WEOB2Classifier",
-    "WeightedMDS",
     "all",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from setconv.errors import LabelError
+from setconv.errors import LabelError, ParameterError
 
 FLOATS = [np.float64, np.float32]
 
@@ -46,20 +46,24 @@ def check_class_number(name: str, classes: np.ndarray, *, binary: bool = False) 
     if binary and len(classes) > 2:
         raise LabelError(
             f"Only binary classification is supported. The type of the target is multiclass. "
-            f"{name} is defined for two classes and the labels have {len(classes)}: wrap it, "
-            f"sklearn.multiclass.OneVsRestClassifier({name}(...))."
+            f"{name} is defined for two classes and the labels have {len(classes)}: take one class "
+            f"against the rest, sklearn.multiclass.OneVsRestClassifier(...)."
         )
 
 
-def require_rows(
-    codes: np.ndarray, classes: np.ndarray, minimum: int, purpose: str, what_to_do: str
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    closed: Literal["neither", "left", "both"] = "neither",
 ) -> None:
-    """Raise if a class has fewer rows than ``minimum``; the message names it and its rows."""
-    counts = np.bincount(codes, minlength=len(classes))
-    for label, count in zip(classes.tolist(), counts.tolist(), strict=True):
-        if count < minimum:
-            rows = "1 row" if count == 1 else f"{count} rows"
-            raise LabelError(
-                f"class {label!r} has {rows}; {purpose} needs at least {minimum} of each class. "
-                f"{what_to_do}"
-            )
+    """Refuse what is no number in the interval, of which the ends named by ``closed`` are part."""
+    inside = isinstance(value, (int, float, np.number)) and (
+        low < value < high
+        or (closed != "neither" and value == low)
+        or (closed == "both" and value == high)
+    )
+    if not inside:
+        first, last = "(" if closed == "neither" else "[", "]" if closed == "both" else ")"
+        raise ParameterError(f"{name}={value!r}: give a number in {first}{low:g}, {high:g}{last}.")

@@ -10,11 +10,12 @@ import torch
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.checking import FLOATS, check_training_rows
-from setconv.baselines.costs import class_costs, corrected_posterior, stratified_share
+from setconv.baselines.checking import FLOATS, check_number, check_training_rows
+from setconv.baselines.costs import stratified_share
 from setconv.baselines.deciding import ArgmaxMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.mlp import (
@@ -26,7 +27,7 @@ from setconv.baselines.mlp import (
     judge,
     weighted_cross_entropy,
 )
-from setconv.checks import check_integer
+from setconv.checks import check_choice, check_integer
 from setconv.errors import DivergedError, ParameterError
 
 __all__ = ["CostSensitiveDMLPClassifier"]
@@ -34,7 +35,7 @@ __all__ = ["CostSensitiveDMLPClassifier"]
 logger = logging.getLogger("setconv")
 
 _CHUNK = 4096
-_NUMBER = (int, float, np.number)
+_WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}
 
 
 class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
@@ -59,11 +60,11 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
     ----------
     hidden_layer_sizes : tuple of int, default=(256, 128)
         Units of each hidden layer; () is a linear model.
-    cost : {"balanced", "none", "posterior"}, dict or array-like of shape (C,), default="balanced"
+    cost : {"balanced", "none", "posterior"} or dict, default="balanced"
         The weight of each class. "balanced" trains with ``w_c = n / (C n_c)``, "none" with 1.
         "posterior" trains with 1 and then multiplies the probabilities by ``n / (C n_c)``: the
         decision, the largest of them, is that of least risk if an error on a class costs so much.
-        A dict gives the weight in the loss by label, an array in the order of the sorted labels.
+        A dict gives the weight in the loss by label; a label that it lacks has 1.
     dropout : float, default=0.2
         Share of hidden units left out at each step.
     alpha : float, default=1e-4
@@ -171,12 +172,14 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         self.fallbacks_ = []
         self._check_parameters()
         rows, codes, self.classes_ = check_training_rows(self, X, y)
-        self.costs_ = class_costs(self.cost, codes, self.classes_)
+        weights = _WEIGHTS[self.cost] if isinstance(self.cost, str) else self.cost
+        labels = self.classes_[codes]
+        self.costs_ = compute_class_weight(weights, classes=self.classes_, y=labels)
         random = check_random_state(self.random_state)
         held_out = self._held_out(codes, random)
         self.scaler_ = StandardScaler().fit(rows)
         scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
-        in_loss = np.ones_like(self.costs_) if _is_named(self.cost, "posterior") else self.costs_
+        in_loss = np.ones_like(self.costs_) if self.cost == "posterior" else self.costs_
         data = Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
         generator = torch.Generator().manual_seed(int(random.randint(np.iinfo(np.int32).max)))
         self._train(data.part(~held_out), data.part(held_out), generator)
@@ -200,11 +203,13 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=FLOATS, reset=False)
-        parts = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-        probabilities = softmax(np.concatenate([self._logits(part) for part in parts]), axis=1)
-        if _is_named(self.cost, "posterior"):
-            return corrected_posterior(probabilities, self.costs_)
-        return np.asarray(probabilities)
+        parts = gen_batches(len(rows), _CHUNK)
+        logits = np.concatenate([self._logits(rows[part]) for part in parts])
+        probabilities: np.ndarray = softmax(logits, axis=1)
+        if self.cost == "posterior":
+            probabilities = probabilities * self.costs_
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
 
     def _logits(self, rows: np.ndarray) -> np.ndarray:
         # In double precision, so that a row's score does not depend on the rows next to it.
@@ -294,15 +299,9 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
             check_integer("hidden_layer_sizes", size, least=1)
         for name in ("batch_size", "max_epochs", "patience"):
             check_integer(name, getattr(self, name), least=1)
-        for name, below in {"dropout": 1, "alpha": np.inf}.items():
-            value = getattr(self, name)
-            if not (isinstance(value, _NUMBER) and 0 <= value < below):
-                raise ParameterError(f"{name}={value!r}: give a number from 0 to below {below}.")
-        for name, below in {"validation_fraction": 1, "lr": np.inf}.items():
-            value = getattr(self, name)
-            if not (isinstance(value, _NUMBER) and 0 < value < below):
-                raise ParameterError(f"{name}={value!r}: give a number above 0 and below {below}.")
-
-
-def _is_named(cost: Any, name: str) -> bool:
-    return isinstance(cost, str) and cost == name
+        check_number("dropout", self.dropout, 0, 1, "left")
+        check_number("alpha", self.alpha, 0, np.inf, "left")
+        check_number("validation_fraction", self.validation_fraction, 0, 1)
+        check_number("lr", self.lr, 0, np.inf)
+        if isinstance(self.cost, str):
+            check_choice("cost", self.cost, list(_WEIGHTS))

@@ -9,22 +9,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.checking import FLOATS, check_training_rows
+from setconv.baselines.checking import FLOATS, check_number, check_training_rows
 from setconv.baselines.costs import stratified_share
 from setconv.baselines.deciding import BinaryOnlyMixin
 from setconv.baselines.fallbacks import FallbackMixin
 from setconv.baselines.levenberg_marquardt import CHUNK, TanhPerceptron, WeightedErrors, descend
 from setconv.checks import check_integer
-from setconv.errors import ParameterError
 
 __all__ = ["CostSensitiveMLPClassifier"]
 
 logger = logging.getLogger("setconv")
 
-_NUMBER = (int, float, np.number)
 _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 
 
@@ -66,9 +64,9 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         Steps tried at most.
     tol : float, default=1e-4
         Training ends when a step lowers J by less.
-    n_components : int or None, default=50
-        Most features; if there are more they are replaced by principal components. None keeps all,
-        at a cost that grows with the square of their number.
+    n_components : int, default=50
+        Most features; if there are more they are replaced by principal components. The cost of a
+        step grows with the square of their number.
     early_stopping : bool, default=True
         Whether a stratified share of the rows is set aside, training stops when J on them has not
         fallen for ``patience`` accepted steps, and the best step is kept.
@@ -130,7 +128,7 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         beta: float = 10,
         max_iter: int = 500,
         tol: float = 1e-4,
-        n_components: int | None = 50,
+        n_components: int = 50,
         early_stopping: bool = True,
         validation_fraction: float = 0.2,
         patience: int = 10,
@@ -276,14 +274,14 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
     def _fit_inputs(self, rows: np.ndarray, random: np.random.RandomState) -> None:
         self.scaler_ = StandardScaler().fit(rows)
         self.pca_ = None
-        if self.n_components is not None and rows.shape[1] > self.n_components:
+        if rows.shape[1] > self.n_components:
             kept = min(self.n_components, len(rows))
             self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
 
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
         """Return what the perceptron sees, in double precision whatever the rows are."""
-        parts = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-        scaled = (self.scaler_.transform(part.astype(np.float64)) for part in parts)
+        parts = gen_batches(len(rows), CHUNK)
+        scaled = (self.scaler_.transform(rows[part].astype(np.float64)) for part in parts)
         if self.pca_ is None:
             return np.concatenate(list(scaled))
         variance = self.pca_.explained_variance_.astype(np.float64)
@@ -292,18 +290,12 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         return np.concatenate([self.pca_.transform(part) * factor for part in scaled])
 
     def _check_parameters(self) -> None:
-        for name in ("hidden", "max_iter", "patience"):
+        for name in ("hidden", "max_iter", "patience", "n_components"):
             check_integer(name, getattr(self, name), least=1)
-        if self.n_components is not None:
-            check_integer("n_components", self.n_components, least=1)
-        above = {"mu": 0, "tol": 0, "beta": 1, "validation_fraction": 0}
-        for name, limit in above.items():
-            value = getattr(self, name)
-            most = 1 if name == "validation_fraction" else np.inf
-            if not (isinstance(value, _NUMBER) and limit < value < most):
-                raise ParameterError(
-                    f"{name}={value!r}: give a number above {limit} and below {most}."
-                )
+        for name in ("mu", "tol"):
+            check_number(name, getattr(self, name), 0, np.inf)
+        check_number("beta", self.beta, 1, np.inf)
+        check_number("validation_fraction", self.validation_fraction, 0, 1)
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -326,6 +318,5 @@ def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
     counts = np.bincount(codes, minlength=2)
     if isinstance(lam, str) and lam == "prior":
         lam = counts.min() / len(codes)
-    if not (isinstance(lam, _NUMBER) and 0 < lam < 1):
-        raise ParameterError(f'lam={lam!r}: give "prior" or a number between 0 and 1.')
+    check_number("lam", lam, 0, 1)
     return float(lam), np.where(codes == counts.argmax(), lam, 1 - lam)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 _DISTANCES = 2**24  # numbers of a block of distances: 64 MB in single precision
@@ -38,8 +38,9 @@ class NearestChosen:
         self._squares = row_norms(self._rows, squared=True)
         n = self._rows.shape[0]
         self._lists = np.empty((n, min(length, n - 1)), dtype=np.int32)
-        for block in _blocks(np.arange(n), _DISTANCES // n):
-            self._lists[block] = _smallest(self._distances(block, slice(None)), self.length)
+        for block in gen_batches(n, max(1, _DISTANCES // n)):
+            distances = self._distances(np.arange(n)[block], slice(None))
+            self._lists[block] = _smallest(distances, self.length)
 
     @property
     def length(self) -> int:
@@ -61,8 +62,8 @@ class NearestChosen:
         nearest : int ndarray of shape (m, k)
             Numbers of rows; -1 where no other row is chosen.
         """
-        parts = _blocks(chosen, _PAIRS // len(rows))
-        return np.concatenate([self._look_up(part, rows) for part in parts])
+        parts = gen_batches(len(chosen), max(1, _PAIRS // len(rows)))
+        return np.concatenate([self._look_up(chosen[part], rows) for part in parts])
 
     def _look_up(self, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
         nearest = np.full((len(chosen), len(rows)), -1)
@@ -86,10 +87,10 @@ class NearestChosen:
         if not len(candidates):
             return np.full(len(rows), -1)
         found = []
-        for block in _blocks(rows, _DISTANCES // len(candidates)):
-            distances = self._distances(block, candidates)
+        for block in gen_batches(len(rows), max(1, _DISTANCES // len(candidates))):
+            distances = self._distances(rows[block], candidates)
             best = distances.argmin(axis=1)
-            none = np.isinf(distances[np.arange(len(block)), best])
+            none = np.isinf(distances[np.arange(len(best)), best])
             found.append(np.where(none, -1, candidates[best]))
         return np.concatenate(found)
 
@@ -104,11 +105,6 @@ class NearestChosen:
         return distances
 
 
-def _blocks(values: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    size = max(1, size)
-    return (values[start : start + size] for start in range(0, len(values), size))
-
-
 def _smallest(distances: np.ndarray, number: int) -> np.ndarray:
     """Columns of the smallest values of each line, in the order of value, then of column."""
     columns = np.argpartition(distances, number - 1, axis=1)[:, :number]
@@ -119,10 +115,10 @@ def _smallest(distances: np.ndarray, number: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fitness:
-    """The fitness of a choice of rows: ``measure - penalty * |1 - beta|``.
+    """The fitness of a choice of rows: ``G-mean - penalty * |1 - chosen / target|``.
 
-    ``beta`` is the number of chosen rows of the reduced class over the number that there should
-    be: ``target`` where the other class is kept whole, and as much less as less of it is chosen.
+    The G-mean is ``sqrt(TPR * TNR)`` of leave-one-out 1-NN. A chromosome has one bit for each row
+    of the class to be reduced; the rows of the other are always chosen.
 
     Parameters
     ----------
@@ -130,27 +126,21 @@ class Fitness:
         Finds the nearest chosen row.
     reduced : bool ndarray of shape (n,)
         Whether a row is of the class to be reduced, the majority.
-    genes : int ndarray of shape (g,)
-        The row that each bit of a chromosome stands for; the other rows are always chosen.
     target : int
         Number of rows of the reduced class at which the classes count as balanced.
-    measure : {'gmean', 'auc'}
-        ``sqrt(TPR * TNR)`` or ``(1 + TPR - FPR) / 2`` of leave-one-out 1-NN.
     penalty : float
         Weight of the balance term; 0 is without.
     """
 
     nearest: NearestChosen
     reduced: np.ndarray
-    genes: np.ndarray
     target: int
-    measure: str
     penalty: float
 
     def choices(self, chromosomes: np.ndarray) -> np.ndarray:
         """Turn chromosomes (m, g) into choices of rows (m, n)."""
         chosen = np.ones((len(chromosomes), len(self.reduced)), dtype=bool)
-        chosen[:, self.genes] = chromosomes
+        chosen[:, self.reduced] = chromosomes
         return chosen
 
     def __call__(self, chromosomes: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -174,16 +164,8 @@ class Fitness:
         right = (self.reduced[nearest] == is_reduced) & (nearest >= 0)
         reduced_rate = right[:, is_reduced].mean(axis=1)
         other_rate = right[:, ~is_reduced].mean(axis=1)
-        if self.measure == "gmean":
-            value = np.sqrt(reduced_rate * other_rate)
-        else:
-            value = (reduced_rate + other_rate) / 2
-        return np.asarray(value - self.penalty * np.abs(1 - self._beta(chosen)))
-
-    def _beta(self, chosen: np.ndarray) -> np.ndarray:
-        reduced = chosen[:, self.reduced].sum(axis=1)
-        others = np.maximum(1, chosen[:, ~self.reduced].sum(axis=1))
-        return np.asarray(reduced / self.target * (~self.reduced).sum() / others)
+        imbalance = np.abs(1 - chromosomes.sum(axis=1) / self.target)
+        return np.asarray(np.sqrt(reduced_rate * other_rate) - self.penalty * imbalance)
 
 
 def windows(reduced: np.ndarray, random: np.random.RandomState) -> list[np.ndarray]:

@@ -88,12 +88,11 @@ class CHC:
     ) -> None:
         self.evaluate = evaluate
         self.random = random
-        self.generation = self.evaluations = self.restarts = 0
+        self.generation = self.evaluations = 0
         self.threshold = n_genes // 4
         self.population = random.random_sample((size, n_genes)) < 0.5
         self.fitness = self._evaluated(self.population)
         self._survive(self.population, self.fitness)
-        self._history = [self._state()]
 
     def run(self, max_evaluations: int) -> np.ndarray:
         """Search until so many chromosomes have been evaluated; return the best one."""
@@ -102,18 +101,7 @@ class CHC:
             self._next_generation()
             if self.threshold <= 0:
                 self._restart()
-            self._history.append(self._state())
         return np.asarray(self.population[0])
-
-    @property
-    def history(self) -> dict[str, np.ndarray]:
-        """Best fitness, evaluations and restarts so far after each generation."""
-        best, evaluations, restarts = zip(*self._history, strict=True)
-        return {
-            "best": np.array(best),
-            "evaluations": np.array(evaluations),
-            "restarts": np.array(restarts),
-        }
 
     def _next_generation(self) -> None:
         half = len(self.population) // 2
@@ -138,7 +126,6 @@ class CHC:
         fitness = np.append(self.fitness[0], self._evaluated(others))
         self._survive(np.concatenate([self.population[:1], others]), fitness)
         self.threshold = int(REDRAW * (1 - REDRAW) * n_genes)
-        self.restarts += 1
 
     def _survive(self, chromosomes: np.ndarray, fitness: np.ndarray) -> None:
         """Keep the best, sorted from the best to the worst."""
@@ -149,9 +136,6 @@ class CHC:
     def _evaluated(self, chromosomes: np.ndarray) -> np.ndarray:
         self.evaluations += len(chromosomes)
         return self.evaluate(chromosomes, self.generation)
-
-    def _state(self) -> tuple[float, int, int]:
-        return float(self.fitness[0]), self.evaluations, self.restarts
 
 
 def hamming(chromosomes: np.ndarray) -> np.ndarray:

@@ -11,49 +11,44 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from setconv.baselines.checking import check_number
 from setconv.baselines.sampling import Rows, UnderSampler
 from setconv.baselines.seeding import cloned
 from setconv.checks import check_choice, check_integer
-from setconv.errors import ParameterError
 
 __all__ = ["InstanceHardnessSampler"]
 
-Split = tuple[np.ndarray, np.ndarray]
-
 
 class InstanceHardnessSampler(UnderSampler):
-    """Instance hardness threshold: leave out the rows that classifiers get wrong.
+    """Instance hardness threshold: leave out the rows that a classifier gets wrong.
 
-    The hardness of row i is ``1 - mean_j p(y_i | x_i, g_j)`` over the classifiers g_j, each trained
-    on folds without row i. ``mode='balance'`` keeps of each larger class the easiest rows, as many
-    as the smallest class has; ``mode='threshold'`` leaves out those harder than ``threshold``.
+    The hardness of row i is ``1 - p(y_i | x_i)`` by a classifier trained on folds without row i.
+    ``mode='balance'`` keeps of each larger class the easiest rows, as many as the smallest class
+    has; ``mode='threshold'`` leaves out those harder than ``threshold``.
 
-    Original: the definition of hardness, over nine classifiers; the abstract was at hand, the
-    formula is from memory of the paper. The sampler that balances is imbalanced-learn's; here its
-    labels may be of any kind, and the numbers are exact, with ties broken at random. Ours:
-    ``mode='threshold'`` and its default; the one default classifier, which a
-    set of 40,000 rows can afford; the smallest class is never reduced; a class with fewer rows than
-    folds reduces the folds; the row of a class of one is in the training part of every fold, so
-    that the hardness of the others is defined, has no hardness of its own and is kept.
+    Original: the definition of hardness, as the mean over nine classifiers; the abstract was at
+    hand, the formula is from memory of the paper. The sampler that balances is imbalanced-learn's;
+    here its labels may be of any kind, and the numbers are exact, with ties broken at random. Ours:
+    ``mode='threshold'`` and its default; one classifier, which a set of 40,000 rows can afford; the
+    smallest class is never reduced; a class with fewer rows than folds reduces the folds; the row
+    of a class of one is in the training part of every fold, so that the hardness of the others is
+    defined, has no hardness of its own and is kept.
 
     Parameters
     ----------
-    estimator : classifier, list of classifiers or None, default=None
-        Whose errors make a row hard; the hardness of several is averaged. None is logistic
-        regression on standardised features with ``C=0.01``: strongly regularised, so that
-        probabilities are not all 0 or 1.
+    estimator : classifier with predict_proba, default=None
+        Whose errors make a row hard. None is logistic regression on standardised features with
+        ``C=0.01``: strongly regularised, so that probabilities are not all 0 or 1.
     cv : int, default=5
         Number of stratified, shuffled folds; imbalanced-learn's default.
     mode : {'balance', 'threshold'}, default='balance'
         Whether a number of rows or a hardness decides.
     threshold : float, default=0.7
         The largest hardness that is kept by ``mode='threshold'``.
-    hardness : {'probability', 'indicator'}, default='probability'
-        Whether p is the classifier's probability, or 1 for a correct prediction and else 0.
     sampling_strategy : float, str, dict or callable, default='auto'
         Which classes are reduced and, for ``mode='balance'``, how far, as in imbalanced-learn.
     random_state : int, RandomState instance or None, default=None
-        Seeds the folds, the classifiers and the breaking of ties.
+        Seeds the folds, the classifier and the breaking of ties.
 
     Attributes
     ----------
@@ -97,7 +92,6 @@ class InstanceHardnessSampler(UnderSampler):
         cv: int = 5,
         mode: Literal["balance", "threshold"] = "balance",
         threshold: float = 0.7,
-        hardness: Literal["probability", "indicator"] = "probability",
         sampling_strategy: Any = "auto",
         random_state: Any = None,
     ) -> None:
@@ -106,40 +100,15 @@ class InstanceHardnessSampler(UnderSampler):
         self.cv = cv
         self.mode = mode
         self.threshold = threshold
-        self.hardness = hardness
         self.random_state = random_state
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        self._check_parameters()
+        check_integer("cv", self.cv, least=2)
+        check_choice("mode", self.mode, ["balance", "threshold"])
+        check_number("threshold", self.threshold, 0, 1, "both")
         self.instance_hardness_ = np.full(len(y), np.nan)
         self.n_folds_ = 0
         return super()._fit_resample(X, y)
-
-    def _check_parameters(self) -> None:
-        check_integer("cv", self.cv, least=2)
-        check_choice("mode", self.mode, ["balance", "threshold"])
-        check_choice("hardness", self.hardness, ["probability", "indicator"])
-        threshold: Any = self.threshold
-        if not (isinstance(threshold, (int, float, np.number)) and 0 <= threshold <= 1):
-            raise ParameterError(f"threshold={threshold!r}: give a number from 0 to 1.")
-        estimators = self._estimators(centre=True)
-        if not estimators:
-            raise ParameterError("estimator=[]: give at least one classifier, or None.")
-        method = "predict_proba" if self.hardness == "probability" else "predict"
-        for estimator in estimators:
-            if not (hasattr(estimator, "fit") and hasattr(estimator, method)):
-                raise ParameterError(
-                    f"estimator={estimator!r}: hardness={self.hardness!r} needs a classifier with "
-                    f"{method}. Give another, or hardness='indicator' for one with predict."
-                )
-
-    def _estimators(self, *, centre: bool) -> list[Any]:
-        if self.estimator is None:
-            scaler = StandardScaler(with_mean=centre)
-            return [make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))]
-        return (
-            list(self.estimator) if isinstance(self.estimator, (list, tuple)) else [self.estimator]
-        )
 
     def _kept_rows(
         self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: np.random.RandomState
@@ -174,22 +143,18 @@ class InstanceHardnessSampler(UnderSampler):
     ) -> np.ndarray:
         alone = np.bincount(codes)[codes] == 1
         splits = self._splits(codes, alone, random)
-        rows = np.arange(len(codes))
-        probability = np.zeros(len(codes))
-        estimators = self._estimators(centre=not sparse.issparse(X))
-        for estimator in estimators:
-            seeded = cloned(estimator, random)
-            if self.hardness == "probability":
-                # Columns are in the order of the codes, and a class has its code as its column.
-                found = cross_val_predict(seeded, X, codes, cv=splits, method="predict_proba")
-                probability += found[rows, codes]
-            else:
-                probability += cross_val_predict(seeded, X, codes, cv=splits) == codes
-        return np.where(alone, np.nan, 1 - probability / len(estimators))
+        estimator = self.estimator
+        if estimator is None:
+            scaler = StandardScaler(with_mean=not sparse.issparse(X))
+            estimator = make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))
+        seeded = cloned(estimator, random)
+        # Columns are in the order of the codes, and a class has its code as its column.
+        found = cross_val_predict(seeded, X, codes, cv=splits, method="predict_proba")
+        return np.where(alone, np.nan, 1 - found[np.arange(len(codes)), codes])
 
     def _splits(
         self, codes: np.ndarray, alone: np.ndarray, random: np.random.RandomState
-    ) -> list[Split]:
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Stratified folds; rows that are alone in their class are in every training part."""
         counts = np.bincount(codes)
         fewest = int(counts[counts > 1].min())

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.checking import check_training_rows
+from setconv.baselines.checking import check_number, check_training_rows
 from setconv.baselines.deciding import ArgmaxMixin
 from setconv.baselines.fallbacks import FallbackMixin
-from setconv.baselines.lmnn import LMNN
+from setconv.baselines.lmnn import learned_metric
 from setconv.baselines.lmnn_objective import nearest_others, nearest_rows
-from setconv.baselines.seeding import cloned
 from setconv.checks import check_integer
-from setconv.errors import ParameterError
 
 _ROWS_FOR_WIDTH = 1000
 
@@ -52,40 +49,34 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
     a query, iteration i selects the nearest training rows of each class in metric i, equally many
     of each class. When two selections in a row match (the Jaccard ratio of the two sets reaches
-    ``match_threshold``), or metrics are used up, a local classifier decides by the last selection.
+    ``match_threshold``), or metrics are used up, a vote of the last selection decides.
 
     Only the abstract of the original could be read. Original is the idea of a training subset for
     each query, found by iterated metric learning until it is stable. The steps above, LMNN as the
     metric, the defaults ``n_per_class=10`` and ``match_threshold=0.8``, and the reading that one
     chain of metrics serves all queries follow a third party's implementation (pyDML). Choices of
     this library: features are standardised and reduced to principal components first; LMNN learns
-    from a class-balanced subset (see `LMNN`); five metrics; the local classifier.
+    from a class-balanced subset of at most 5,000 rows; five metrics; the vote.
 
-    The default local classifier is a vote of all selected rows with weights ``exp(-d^2 / h_c)``;
-    the probabilities of the classes are the mean weights of their rows over the sum of these. The
-    width ``h_c`` is the mean of ``d^2`` from rows of class c to their nearest other rows of c in
-    the same metric. One width for all classes would hand most queries to the majority: having
-    more rows, its ``n_per_class`` nearest are nearer almost everywhere. Probabilities thus speak of
-    balanced classes, not of the prevalence.
+    All selected rows vote with weights ``exp(-d^2 / h_c)``; the probabilities of the classes are
+    the mean weights of their rows over the sum of these. The width ``h_c`` is the mean of ``d^2``
+    from rows of class c to their nearest other rows of c in the same metric. One width for all
+    classes would hand most queries to the majority: having more rows, its ``n_per_class`` nearest
+    are nearer almost everywhere. Probabilities thus speak of balanced classes, not of the
+    prevalence.
 
     Parameters
     ----------
-    n_per_class : int or dict, default=10
-        Rows selected from each class, or a number for each label; all rows of a class that has
-        fewer.
+    n_per_class : int, default=10
+        Rows selected from each class; all rows of a class that has fewer.
     match_threshold : float, default=0.8
         Matching ratio at which a query is finished, from 0 to 1.
     max_iter : int, default=5
         Number of metrics; five for speed, the third party has ten.
-    metric : transformer, default=None
-        Learns one metric from rows and labels; None is ``LMNN()``.
     n_components : int, default=64
-        Principal components kept, all if there are fewer; None for all.
-    local : classifier, default=None
-        Fitted anew for each query, on the selected rows in the query's metric; None is the
-        distance-weighted vote. A fit for each query takes its time.
+        Principal components kept, all if there are fewer.
     random_state : int, RandomState instance or None, default=None
-        Seeds the principal components, the metrics and the local classifier.
+        Seeds the principal components, the metrics and the widths of the vote.
 
     Attributes
     ----------
@@ -95,8 +86,8 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         The fitted standardisation.
     pca_ : PCA
         The fitted principal components.
-    metrics_ : list of transformer
-        The chain of metrics; each maps what the one before gives.
+    metrics_ : list of ndarray of shape (p, p)
+        The chain of metrics, linear maps; each maps what the one before gives.
     rows_ : ndarray of shape (n, p)
         Principal components of the training rows.
     codes_ : ndarray of shape (n,)
@@ -105,8 +96,6 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         Rows selected from each class.
     widths_ : ndarray of shape (max_iter, C)
         The widths of the vote, by metric and class, from at most 1000 rows of each class.
-    local_ : classifier or None
-        What is fitted for each query, unfitted and seeded.
     n_iter_ : int
         Number of metrics.
     fallbacks_ : list of str
@@ -134,20 +123,16 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        n_per_class: int | Mapping[Any, int] = 10,
+        n_per_class: int = 10,
         match_threshold: float = 0.8,
         max_iter: int = 5,
-        metric: Any = None,
-        n_components: int | None = 64,
-        local: Any = None,
+        n_components: int = 64,
         random_state: Any = None,
     ) -> None:
         self.n_per_class = n_per_class
         self.match_threshold = match_threshold
         self.max_iter = max_iter
-        self.metric = metric
         self.n_components = n_components
-        self.local = local
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -171,24 +156,21 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         self.n_per_class_ = self._selected_per_class()
         random = check_random_state(self.random_state)
         self.scaler_ = StandardScaler().fit(rows)
-        limit = min(rows.shape)
-        kept = limit if self.n_components is None else min(limit, self.n_components)
+        kept = min(*rows.shape, self.n_components)
         self.pca_ = PCA(kept, random_state=random.randint(np.iinfo(np.int32).max))
         with np.errstate(invalid="ignore"):  # constant rows have no variance to explain
             components = self.pca_.fit_transform(self.scaler_.transform(rows))
         # In double precision a query's products do not depend on the queries beside it.
         self.rows_ = components.astype(np.float64)
-        metric = LMNN() if self.metric is None else self.metric
         self.metrics_, widths, mapped = [], [], self.rows_
         for _ in range(self.max_iter):
-            link = cloned(metric, random).fit(mapped, self.codes_)
-            mapped = link.transform(mapped)
-            self.metrics_.append(link)
-            self.fallbacks_ += getattr(link, "fallbacks_", [])
+            of_metric = np.random.RandomState(random.randint(np.iinfo(np.int32).max))
+            metric = learned_metric(mapped, self.codes_, of_metric, self._fall_back)
+            mapped = mapped @ metric.T
+            self.metrics_.append(metric)
             widths.append(self._class_widths(mapped, random))
         self.widths_ = np.array(widths)
         self.n_iter_ = len(self.metrics_)
-        self.local_ = None if self.local is None else cloned(self.local, random)
         return self
 
     def neighbourhoods(self, X: Any) -> Neighbourhoods:
@@ -204,10 +186,32 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         neighbourhoods : Neighbourhoods
             Selected rows, squared distances, iterations and matching ratios.
         """
-        return self._select(self._components(X))
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        queries = np.asarray(self.pca_.transform(self.scaler_.transform(rows)))
+        shape = len(queries), int(self.n_per_class_.sum())
+        found = Neighbourhoods(
+            rows=np.empty(shape, dtype=np.intp),
+            distances=np.empty(shape),
+            iterations=np.zeros(len(queries), dtype=int),
+            ratios=np.full(len(queries), np.nan),
+        )
+        going, mapped, training = np.arange(len(queries)), queries, self.rows_
+        for iteration, metric in enumerate(self.metrics_, start=1):
+            mapped, training = mapped @ metric.T, training @ metric.T
+            rows, distances = self._nearest_of_each_class(mapped, training)
+            if iteration > 1:
+                found.ratios[going] = matching_ratios(rows, found.rows[going])
+            found.rows[going], found.distances[going] = rows, distances
+            found.iterations[going] = iteration
+            unstable = ~(found.ratios[going] >= self.match_threshold)
+            going, mapped = going[unstable], mapped[unstable]
+            if len(going) == 0:
+                break
+        return found
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities of the local classifier, for balanced classes.
+        """Give the probabilities by the vote, for balanced classes.
 
         Parameters
         ----------
@@ -219,71 +223,26 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n, C)
             Columns in the order of ``classes_``.
         """
-        queries = self._components(X)
-        found = self._select(queries)
-        return self._vote(found) if self.local_ is None else self._local_scores(queries, found)
+        found = self.neighbourhoods(X)
+        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
+        exponents = -found.distances / widths
+        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
+        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
+        return np.asarray(softmax(scores - np.log(self.n_per_class_), axis=1))
 
     def _check_parameters(self) -> None:
-        check_integer("max_iter", self.max_iter, least=1)
-        if self.n_components is not None:
-            check_integer("n_components", self.n_components, least=1)
-        if not 0 <= self.match_threshold <= 1:
-            raise ParameterError(
-                f"match_threshold={self.match_threshold!r}: give a ratio from 0 to 1."
-            )
-        if self.local is not None and not hasattr(self.local, "predict_proba"):
-            raise ParameterError(
-                f"local={self.local!r}: it has no predict_proba; give a classifier that has."
-            )
+        for name in ("n_per_class", "max_iter", "n_components"):
+            check_integer(name, getattr(self, name), least=1)
+        check_number("match_threshold", self.match_threshold, 0, 1, "both")
 
     def _selected_per_class(self) -> np.ndarray:
-        wanted = self.n_per_class
-        if not isinstance(wanted, Mapping):
-            wanted = dict.fromkeys(self.classes_.tolist(), wanted)
-        missing = [label for label in self.classes_.tolist() if label not in wanted]
-        if missing:
-            raise ParameterError(
-                f"n_per_class has no number for {missing}; give one for each of "
-                f"{self.classes_.tolist()}."
-            )
-        for label in self.classes_.tolist():
-            check_integer("n_per_class", wanted[label], least=1)
-        numbers = np.array([wanted[label] for label in self.classes_.tolist()])
         counts = np.bincount(self.codes_)
-        for place in np.flatnonzero(counts < numbers):
+        for place in np.flatnonzero(counts < self.n_per_class):
             self._fall_back(
                 f"rows of class {self.classes_.tolist()[place]!r}: {counts[place]}, fewer than the "
-                f"{numbers[place]} to select; all are selected"
+                f"{self.n_per_class} to select; all are selected"
             )
-        return np.asarray(np.minimum(numbers, counts))
-
-    def _components(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(self.pca_.transform(self.scaler_.transform(rows)))
-
-    def _select(self, queries: np.ndarray) -> Neighbourhoods:
-        """Iterate over the metrics; a query whose selection matched drops out."""
-        shape = len(queries), int(self.n_per_class_.sum())
-        found = Neighbourhoods(
-            rows=np.empty(shape, dtype=np.intp),
-            distances=np.empty(shape),
-            iterations=np.zeros(len(queries), dtype=int),
-            ratios=np.full(len(queries), np.nan),
-        )
-        going, mapped, training = np.arange(len(queries)), queries, self.rows_
-        for iteration, metric in enumerate(self.metrics_, start=1):
-            mapped, training = metric.transform(mapped), metric.transform(training)
-            rows, distances = self._nearest_of_each_class(mapped, training)
-            if iteration > 1:
-                found.ratios[going] = matching_ratios(rows, found.rows[going])
-            found.rows[going], found.distances[going] = rows, distances
-            found.iterations[going] = iteration
-            unstable = ~(found.ratios[going] >= self.match_threshold)
-            going, mapped = going[unstable], mapped[unstable]
-            if len(going) == 0:
-                break
-        return found
+        return np.minimum(self.n_per_class, counts)
 
     def _nearest_of_each_class(
         self, queries: np.ndarray, training: np.ndarray
@@ -309,24 +268,6 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         # A single row, or rows all equal, have no width of their own.
         widths[~known] = widths[known].mean() if known.any() else 1
         return widths
-
-    def _vote(self, found: Neighbourhoods) -> np.ndarray:
-        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
-        exponents = -found.distances / widths
-        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
-        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
-        return np.asarray(softmax(scores - np.log(self.n_per_class_), axis=1))
-
-    def _local_scores(self, queries: np.ndarray, found: Neighbourhoods) -> np.ndarray:
-        scores = np.zeros((len(queries), len(self.classes_)))
-        mapped, training = queries, self.rows_
-        for iteration, metric in enumerate(self.metrics_, start=1):
-            mapped, training = metric.transform(mapped), metric.transform(training)
-            for place in np.flatnonzero(found.iterations == iteration):
-                rows = found.rows[place]
-                local = clone(self.local_).fit(training[rows], self.codes_[rows])
-                scores[place] = local.predict_proba(mapped[place : place + 1])[0]
-        return scores
 
 
 def matching_ratios(first: np.ndarray, second: np.ndarray) -> np.ndarray:

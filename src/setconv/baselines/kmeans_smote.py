@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 
+from setconv.baselines.checking import check_number
 from setconv.baselines.neighbours import mean_distance
 from setconv.baselines.sampling import Rows
 from setconv.baselines.smote import SMOTEBased, interpolated
 from setconv.checks import check_integer
-from setconv.errors import ParameterError
 
 __all__ = ["ClusteredClass", "KMeansSMOTESampler"]
 
@@ -73,7 +73,7 @@ class KMeansSMOTESampler(SMOTEBased):
         ratio of the whole set and keeps those where the class has more than its share. 1, as in
         the first author's program, keeps those where it has the most rows; on embeddings of texts
         we saw it keep none, or one of a few rows. Infinity keeps all.
-    density_exponent : float or 'n_features', default=2.0
+    density_exponent : float, default=2.0
         The power m of the mean distance; 0 makes the weight depend on numbers of rows alone.
     sampling_strategy : float, str, dict or callable, default='auto'
         Which classes are enlarged and how far, as in imbalanced-learn.
@@ -118,7 +118,7 @@ class KMeansSMOTESampler(SMOTEBased):
         n_clusters: int = 50,
         k_neighbors: int = 5,
         imbalance_ratio_threshold: float | Literal["auto"] = "auto",
-        density_exponent: float | Literal["n_features"] = 2.0,
+        density_exponent: float = 2.0,
         sampling_strategy: Any = "auto",
         random_state: Any = None,
     ) -> None:
@@ -132,20 +132,10 @@ class KMeansSMOTESampler(SMOTEBased):
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
         check_integer("n_clusters", self.n_clusters, least=1)
         check_integer("k_neighbors", self.k_neighbors, least=1)
-        threshold: Any = self.imbalance_ratio_threshold
-        exponent: Any = self.density_exponent
-        if threshold != "auto" and not (
-            isinstance(threshold, (int, float, np.number)) and threshold > 0
-        ):
-            raise ParameterError(
-                f"imbalance_ratio_threshold={threshold!r}: give a number above 0, or 'auto'."
-            )
-        if exponent != "n_features" and not (
-            isinstance(exponent, (int, float, np.number)) and 0 <= exponent < np.inf
-        ):
-            raise ParameterError(
-                f"density_exponent={exponent!r}: give a number of at least 0, or 'n_features'."
-            )
+        threshold = self.imbalance_ratio_threshold
+        if threshold not in ("auto", np.inf):
+            check_number("imbalance_ratio_threshold", threshold, 0, np.inf)
+        check_number("density_exponent", self.density_exponent, 0, np.inf, "left")
         self.clusterings_: dict[Any, ClusteredClass] = {}
         return super()._fit_resample(X, y)
 
@@ -188,9 +178,8 @@ class KMeansSMOTESampler(SMOTEBased):
         distances = np.full(n_clusters, np.nan)
         for cluster in np.flatnonzero(kept):
             distances[cluster] = mean_distance(X[np.flatnonzero(own & (clusters == cluster))])
-        exponent = X.shape[1] if self.density_exponent == "n_features" else self.density_exponent
         weights = np.zeros(n_clusters)
-        weights[kept] = sparsity_weights(distances[kept], inside[kept], float(exponent))
+        weights[kept] = sparsity_weights(distances[kept], inside[kept], self.density_exponent)
         return ClusteredClass(clusters, ratios, distances, weights, shares(count, weights))
 
     def _threshold(self, own: np.ndarray) -> float:

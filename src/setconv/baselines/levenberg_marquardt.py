@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 
 CHUNK = 4096
 _MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
@@ -96,7 +97,7 @@ class WeightedErrors:
     def objective(self, parameters: np.ndarray) -> float:
         """Return J."""
         total = 0.0
-        for part in self._parts():
+        for part in gen_batches(len(self.rows), CHUNK):
             errors = self.targets[part] - self.network.outputs(parameters, self.rows[part])
             total += float(self.weights[part] @ errors**2)
         return total / float(self.weights.sum())
@@ -111,16 +112,13 @@ class WeightedErrors:
         curvature = np.zeros((size, size), order="F")
         descent = np.zeros(size)
         weights = self.weights / self.weights.sum()
-        for part in self._parts():
+        for part in gen_batches(len(self.rows), CHUNK):
             outputs, jacobian = self.network.jacobian(parameters, self.rows[part])
             roots = np.sqrt(weights[part])
             jacobian *= roots[:, None]
             curvature = dsyrk(1.0, jacobian.T, beta=1.0, c=curvature, overwrite_c=True)
             descent += jacobian.T @ (roots * (self.targets[part] - outputs))
         return curvature, descent
-
-    def _parts(self) -> Iterator[slice]:
-        return (slice(start, start + CHUNK) for start in range(0, len(self.rows), CHUNK))
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ the gradient is one product with the Laplacian of the weighted pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 _CHUNK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
 
@@ -78,7 +78,7 @@ def lmnn_objective(
 def pair_distances(Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Give the squared distance of each pair of rows."""
     distances = np.empty(len(pairs), dtype=Z.dtype)
-    for block in _blocks(len(pairs), Z.shape[1]):
+    for block in gen_batches(len(pairs), max(1, _CHUNK // Z.shape[1])):
         difference = Z[pairs[block, 0]] - Z[pairs[block, 1]]
         distances[block] = np.einsum("ij,ij->i", difference, difference)
     return distances
@@ -134,7 +134,7 @@ def nearest_rows(
     distances = np.empty((len(queries), count), dtype=np.float32)
     rows = rows.astype(np.float64, copy=False)
     norms = np.einsum("ij,ij->i", rows, rows)
-    for block in _blocks(len(queries), len(rows)):
+    for block in gen_batches(len(queries), max(1, _CHUNK // len(rows))):
         distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
         nearest[block] = _smallest(distance, count)
         distances[block] = np.take_along_axis(distance, nearest[block], axis=1)
@@ -184,8 +184,3 @@ def _triplets(targets: np.ndarray, impostors: np.ndarray, n_rows: int) -> Triple
     target = order[starts[impostors[impostor, 0]] + within]
     pairs = np.concatenate([targets, impostors])
     return Triplets(pairs, len(targets), target, len(targets) + impostor)
-
-
-def _blocks(n_lines: int, width: int) -> Iterator[slice]:
-    size = max(1, _CHUNK // max(1, width))
-    return (slice(start, start + size) for start in range(0, n_lines, size))

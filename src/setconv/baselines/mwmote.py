@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from setconv.baselines.checking import check_number
 from setconv.baselines.neighbours import (
     average_linkage,
     distance_blocks,
@@ -19,7 +20,6 @@ from setconv.baselines.neighbours import (
 from setconv.baselines.sampling import Rows
 from setconv.baselines.smote import SMOTEBased
 from setconv.checks import check_choice, check_integer
-from setconv.errors import ParameterError
 
 __all__ = ["MWMOTESampler", "WeightedMinority"]
 
@@ -68,7 +68,7 @@ class MWMOTESampler(SMOTEBased):
     2. S_bmaj: the ``k2`` majority rows nearest to each of S_minf.
     3. S_imin: the ``k3`` rows of the class nearest to each y of S_bmaj, N_min(y).
     4. For y of S_bmaj and x of N_min(y), with d the distance over the number of features: the
-       closeness ``C(y, x) = min(1 / d, cf_threshold) / cf_threshold * cmax``, the density
+       closeness ``C(y, x) = min(1 / d, cf_threshold) / cf_threshold``, the density
        ``D(y, x) = C(y, x) / sum of C(y, q) over q in S_imin``, the information weight C D.
     5. The weight of x is the sum of its information weights over S_bmaj.
     6. The class is clustered by average linkage up to ``cp`` times the mean distance of the rows
@@ -79,8 +79,9 @@ class MWMOTESampler(SMOTEBased):
     Reconstructed: the full text of the paper was not at hand; steps and constants are those that
     another program, the R package imbalance, states as the paper's. That program sums the density
     of step 4 over N_min(y) alone and leaves distances of 0 out of step 6. Ours: half of the rows
-    rounded down; ``normalise='mean'``; SMOTE over the whole class where S_minf has fewer than two
-    rows, and the bound on what is clustered, which are said.
+    rounded down; no factor C_max of the closeness, which scales all weights alike;
+    ``normalise='mean'``; SMOTE over the whole class where S_minf has fewer than two rows, and the
+    bound on what is clustered, which are said.
 
     Parameters
     ----------
@@ -94,8 +95,6 @@ class MWMOTESampler(SMOTEBased):
         How far clusters may be apart and yet be joined.
     cf_threshold : float, default=5.0
         Closeness above which nearer is no closer.
-    cmax : float, default=2.0
-        The largest closeness factor. It scales all weights alike.
     normalise : {'features', 'mean'}, default='features'
         What distances are divided by in step 4: the number of features, as in the paper, or the
         mean distance of the pairs weighed. In some 50 standardised features and more, the first
@@ -149,7 +148,6 @@ class MWMOTESampler(SMOTEBased):
         k3: int | Literal["half"] = "half",
         cp: float = 3.0,
         cf_threshold: float = 5.0,
-        cmax: float = 2.0,
         normalise: Literal["features", "mean"] = "features",
         max_clustered: int = 10_000,
         sampling_strategy: Any = "auto",
@@ -161,7 +159,6 @@ class MWMOTESampler(SMOTEBased):
         self.k3 = k3
         self.cp = cp
         self.cf_threshold = cf_threshold
-        self.cmax = cmax
         self.normalise = normalise
         self.max_clustered = max_clustered
         self.random_state = random_state
@@ -173,10 +170,8 @@ class MWMOTESampler(SMOTEBased):
             check_integer("k3", self.k3, least=1)
         check_integer("max_clustered", self.max_clustered, least=2)
         check_choice("normalise", self.normalise, ["features", "mean"])
-        for name in ("cp", "cf_threshold", "cmax"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and 0 < value < np.inf):
-                raise ParameterError(f"{name}={value!r}: give a finite number above 0.")
+        check_number("cp", self.cp, 0, np.inf)
+        check_number("cf_threshold", self.cf_threshold, 0, np.inf)
         self.minorities_: dict[Any, WeightedMinority] = {}
         return super()._fit_resample(X, y)
 
@@ -246,7 +241,7 @@ class MWMOTESampler(SMOTEBased):
             closeness = self._closeness(distances, unit)
             density = closeness / closeness[:, is_informative].sum(axis=1, keepdims=True)
             weights += np.where(chosen, closeness * density, 0).sum(axis=0)
-            saturated = saturated and bool((closeness[chosen] == self.cmax).all())
+            saturated = saturated and bool((closeness[chosen] == 1).all())
         if saturated:
             self._fall_back(
                 f"class {label!r}: every closeness factor is at its maximum, so that a weight only "
@@ -257,11 +252,11 @@ class MWMOTESampler(SMOTEBased):
         return informative, weights[informative]
 
     def _closeness(self, distances: np.ndarray, unit: float) -> np.ndarray:
-        """Give ``min(1 / d, cf_threshold) / cf_threshold * cmax`` (step 4), cmax for d = 0."""
+        """Give ``min(1 / d, cf_threshold) / cf_threshold`` (step 4), 1 for d = 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = unit / distances.astype(np.float64)
         inverse[distances == 0] = np.inf
-        return np.asarray(np.minimum(inverse / self.cf_threshold, 1) * self.cmax)
+        return np.asarray(np.minimum(inverse / self.cf_threshold, 1))
 
     def _clusters(
         self, label: Any, members: Rows, threshold: float, random: np.random.RandomState

@@ -1,126 +1,108 @@
-"""OOB, UOB, WEOB1 and WEOB2: online bagging for a stream whose classes are out of balance."""
+"""WEOB2: online bagging for a stream whose classes are out of balance."""
 
 from __future__ import annotations
 
-from inspect import cleandoc
-from typing import ClassVar, TypeVar
+from collections import deque
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
-from setconv.baselines.online_bagging import OnlineBagging
+from setconv.baselines.checking import (
+    FLOATS,
+    check_class_number,
+    check_number,
+    check_training_rows,
+)
+from setconv.baselines.deciding import ArgmaxMixin, BinaryOnlyMixin
+from setconv.baselines.fallbacks import FallbackMixin
+from setconv.baselines.online_members import RunningScaler, StackedMLPs
+from setconv.checks import check_integer
+from setconv.errors import LabelError, ParameterError
 
-__all__ = ["OOBClassifier", "UOBClassifier", "WEOB1Classifier", "WEOB2Classifier"]
+__all__ = ["WEOB2Classifier"]
 
-_SHARED_DOCUMENTATION = {
-    "stream": """
-What is original and what is not. Of the paper only the abstract could be read: OOB and UOB both
-kept, and adaptive weights in WEOB1 and WEOB2. Class sizes and rates are as two public
-implementations give them, recalls and combination as one does; ``theta`` and ``theta_recall`` are
-theirs. Fifty perceptrons and a window of 51 rows are the paper's as remembered, not as read.
-Reconstructed here: the members' hidden units and learning rate; one shuffled pass as the stream of
-a data set that has no order; and the treatment of the features, whatever the paper's was.
-Features are standardised by the mean and variance of the rows seen so far, in fit and
-partial_fit alike, and cut off at five standard deviations; perceptrons and logistic regressions
-see them divided by the root of their number, so that ``lr`` means the same whatever that is.
-The running variance sees a row before it is tested; its label is used only after the test.
-""",
-    "parameters": """
-n_estimators : int, default=50
-    Members of each ensemble.
-base : {"mlp", "logistic"} or classifier, default="mlp"
-    The members: perceptrons with one hidden layer, logistic regressions, or clones of a classifier
-    with ``partial_fit``. The first two are trained all at once; clones one by one, which is slow.
-hidden : int, default=10
-    Hidden units of a perceptron.
-lr : float, default=0.1
-    Step of the gradient descent of the perceptrons and logistic regressions.
-theta : float, default=0.9
-    How much of the past the class sizes keep at each row. The default remembers about ten rows: a
-    rate is then at most 9, and an imbalance beyond it is not wholly evened out.
-theta_recall : float, default=0.9
-    How much of the past the recalls keep.
-recall_window : int, default=51
-    Rows over which the recalls are smoothed.
-n_passes : int, default=1
-    Times that fit goes over its rows; partial_fit goes once.
-shuffle : bool, default=True
-    Whether fit shuffles its rows; partial_fit never does.
-random_state : int, RandomState instance or None, default=None
-    Seeds the order of the rows, the first weights and the Poisson counts.
-""",
-    "attributes": """
-classes_ : ndarray of shape (2,)
-    The labels, sorted.
-class_sizes_ : ndarray of shape (2,)
-    The decayed share of each class.
-""",
-    "weights": """
-weights_ : ndarray of shape (n_ensembles,)
-    The weight of each ensemble at prediction, OOB before UOB where there are both.
-fallbacks_ : list of str
-    What could not be done and what was done instead.
-n_features_in_ : int
-    Number of features seen during fit.
-feature_names_in_ : ndarray of shape (d,)
-    Names of the features, where X had names.
-""",
-    "reference": """
-S. Wang, L. L. Minku and X. Yao. Resampling-based ensemble methods for online class imbalance
-learning. IEEE Transactions on Knowledge and Data Engineering 27(5):1356-1368, 2015.
-""",
-}
-for _name in ("oob", "uob"):
-    _SHARED_DOCUMENTATION[_name] = f"""
-recall_{_name}_ : ndarray of shape (2,)
-    The smoothed recall of each class by {_name.upper()}, each row tested before it was learned.
-gmean_{_name}_ : float
-    The geometric mean of these recalls.
-"""
+_CHUNK = 2048
 
 
-_Class = TypeVar("_Class", bound=type)
+class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+    """Weighted ensemble of OOB and UOB: the one with the larger G-mean decides alone.
 
+    OOB and UOB are online bagging by over- and under-sampling; both learn the whole stream. For
+    each row of class c:
 
-def _documented(cls: _Class) -> _Class:
-    """Put what the four classifiers share in place of the names in braces."""
-    text = cleandoc(cls.__doc__ or "")
-    for name, part in _SHARED_DOCUMENTATION.items():
-        text = text.replace(f"{{{name}}}", part.strip())
-    cls.__doc__ = text
-    return cls
+    1. The decayed class sizes move: ``w_k <- theta w_k + (1 - theta) [c = k]``, from 1/2.
+    2. Both ensembles are tested on the row. The recall of class c moves in the same way, with
+       ``theta_recall``; smoothed recalls are means over the last ``recall_window`` rows.
+    3. Each member is trained k times on the row, k drawn from a Poisson distribution of rate
+       ``w_max / w_c`` in OOB and ``w_min / w_c`` in UOB (the improved rule of the 2015 paper).
 
+    The G-mean of an ensemble is the geometric mean of its smoothed recalls; the probability is that
+    of OOB if its G-mean is larger, else that of UOB. Two classes only, as in the paper; memory does
+    not grow with the stream.
 
-@_documented
-class OOBClassifier(OnlineBagging):
-    """Oversampling-based online bagging: each member learns a row of a rare class several times.
-
-    For each row of the stream: test the ensemble on it, update the decayed class sizes w, and
-    train each member k times on it, k drawn from a Poisson distribution of rate
-    ``w_max / w_c``, c the class of the row (the improved rule of the 2015 paper). Two classes only,
-    as in the paper; memory does not grow with the stream.
-
-    {stream}
+    What is original and what is not. Of the paper only the abstract could be read: OOB and UOB both
+    kept, and adaptive weights. Class sizes and rates are as two public implementations give them,
+    recalls and combination as one does; ``theta`` and ``theta_recall`` are theirs. Fifty
+    perceptrons and a window of 51 rows are the paper's as remembered, not as read. Reconstructed
+    here: the members' hidden units and learning rate; one shuffled pass as the stream of a data set
+    that has no order; and the treatment of the features, whatever the paper's was. Features are
+    standardised by the mean and variance of the rows seen so far, in fit and partial_fit alike, and
+    cut off at five standard deviations; perceptrons see them divided by the root of their number,
+    so that ``lr`` means the same whatever that is. The running variance sees a row before it is
+    tested; its label is used only after the test.
 
     Parameters
     ----------
-    {parameters}
+    n_estimators : int, default=50
+        Members of each ensemble, perceptrons with one hidden layer.
+    hidden : int, default=10
+        Hidden units of a perceptron.
+    lr : float, default=0.1
+        Step of the gradient descent of the perceptrons.
+    theta : float, default=0.9
+        How much of the past the class sizes keep at each row. The default remembers about ten rows:
+        a rate is then at most 9, and an imbalance beyond it is not wholly evened out.
+    theta_recall : float, default=0.9
+        How much of the past the recalls keep.
+    recall_window : int, default=51
+        Rows over which the recalls are smoothed.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of the rows in fit, the first weights and the Poisson counts.
 
     Attributes
     ----------
-    {attributes}
-    {oob}
-    {weights}
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    class_sizes_ : ndarray of shape (2,)
+        The decayed share of each class.
+    recalls_ : ndarray of shape (2, 2)
+        The smoothed recall of each class (column) by OOB and UOB (lines), each row tested before it
+        was learned.
+    gmeans_ : ndarray of shape (2,)
+        The geometric means of these recalls.
+    fallbacks_ : list of str
+        What could not be done and what was done instead.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where X had names.
 
     References
     ----------
-    {reference}
+    S. Wang, L. L. Minku and X. Yao. Resampling-based ensemble methods for online class imbalance
+    learning. IEEE Transactions on Knowledge and Data Engineering 27(5):1356-1368, 2015.
 
     Examples
     --------
     >>> from sklearn.datasets import make_classification
-    >>> from setconv.baselines.weob import OOBClassifier
+    >>> from setconv.baselines.weob import WEOB2Classifier
     >>> X, y = make_classification(500, weights=[0.9], class_sep=2, random_state=0)
-    >>> clf = OOBClassifier(random_state=0)
+    >>> clf = WEOB2Classifier(random_state=0)
     >>> for start in range(0, 500, 100):
     ...     part = slice(start, start + 100)
     ...     clf = clf.partial_fit(X[part], y[part], classes=[0, 1])
@@ -128,137 +110,163 @@ class OOBClassifier(OnlineBagging):
     (500, 2)
     """
 
-    _ensembles = ("oob",)
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 50,
+        hidden: int = 10,
+        lr: float = 0.1,
+        theta: float = 0.9,
+        theta_recall: float = 0.9,
+        recall_window: int = 51,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.hidden = hidden
+        self.lr = lr
+        self.theta = theta
+        self.theta_recall = theta_recall
+        self.recall_window = recall_window
+        self.random_state = random_state
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget what was learned, then learn from the rows, shuffled, as from a stream.
 
-@_documented
-class UOBClassifier(OnlineBagging):
-    """Undersampling-based online bagging: a member seldom learns a row of a frequent class.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels of two classes.
 
-    As `OOBClassifier`, but the rate is ``w_min / w_c``, which is 1 for the rarer class and less for
-    the other. Two classes only, as in the paper; memory does not grow with the stream.
-
-    {stream}
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    {uob}
-    {weights}
-
-    References
-    ----------
-    {reference}
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from setconv.baselines.weob import UOBClassifier
-    >>> X, y = make_classification(500, weights=[0.9], class_sep=2, random_state=0)
-    >>> UOBClassifier(random_state=0).fit(X, y).predict_proba(X).shape
-    (500, 2)
-    """
-
-    _ensembles = ("uob",)
-
-
-class _BothEnsembles(OnlineBagging):
-    """OOB and UOB side by side, weighed by their G-means on the rows as they were tested."""
-
-    _ensembles = ("oob", "uob")
-    _undecided: ClassVar[str]
-
-    def _report(self) -> None:
-        if self.gmean_oob_ == self.gmean_uob_ == 0:
+        Returns
+        -------
+        self : WEOB2Classifier
+            Fitted.
+        """
+        self._check_parameters()
+        rows, codes, classes = check_training_rows(self, X, y, binary=True)
+        random = self._begin(classes, rows.shape[1])
+        self._learn(rows, codes, random.permutation(len(rows)))
+        if not self.gmeans_.any():
             self._fall_back(
                 f"neither ensemble recognised both classes in the last {self.recall_window} rows, "
-                f"so their G-means of 0 give no preference; {self._undecided}"
+                f"so their G-means of 0 give no preference; UOB is used"
             )
+        return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from the next rows of the stream, each once and in their order.
 
-@_documented
-class WEOB1Classifier(_BothEnsembles):
-    """Weighted ensemble of OOB and UOB: their scores are mixed in proportion to their G-means.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels; a part of the stream may lack a class.
+        classes : array-like of shape (2,), default=None
+            Both labels of the stream. Needed at the first call, and may be left out afterwards.
 
-    Both ensembles learn the whole stream (`OOBClassifier`, `UOBClassifier`). Each has a G-mean
-    ``G``, the geometric mean of its smoothed recalls; the probability is
-    ``a_O p_O + a_U p_U`` with ``a_O = G_O / (G_O + G_U)`` and ``a_U = G_U / (G_O + G_U)``. If both
-    G-means are 0 the weights are equal, a choice made here.
+        Returns
+        -------
+        self : WEOB2Classifier
+            Updated.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        rows, y = validate_data(self, X, y, dtype=FLOATS, reset=first)
+        check_classification_targets(y)
+        announced = None if first else self.classes_
+        if classes is not None:
+            announced = np.unique(classes)
+        if announced is None or not (first or np.array_equal(announced, self.classes_)):
+            raise ParameterError(
+                f"classes={classes!r}: give both labels of the stream, such as classes=[0, 1], at "
+                f"the first call of partial_fit, and later the same or none."
+            )
+        check_class_number(type(self).__name__, announced, binary=True)
+        unknown = np.setdiff1d(y, announced)
+        if len(unknown):
+            raise LabelError(
+                f"labels {unknown.tolist()} are not among the classes {announced.tolist()}: remove "
+                f"their rows, or start anew with fit."
+            )
+        if first:
+            self._begin(announced, rows.shape[1])
+        self._learn(rows, np.searchsorted(announced, y), np.arange(len(rows)))
+        return self
 
-    {stream}
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Average the probabilities of the members of the ensemble that decides.
 
-    Parameters
-    ----------
-    {parameters}
+        They are probabilities for the resampled stream, in which the classes are about as frequent
+        as each other.
 
-    Attributes
-    ----------
-    {attributes}
-    {oob}
-    {uob}
-    {weights}
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
 
-    References
-    ----------
-    {reference}
+        Returns
+        -------
+        probabilities : ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=FLOATS, reset=False)
+        chosen = 0 if self.gmeans_[0] > self.gmeans_[1] else 1
+        means = []
+        for part in gen_batches(len(rows), _CHUNK):
+            members = self._members.probabilities(self._scaler.transform(rows[part]))
+            means.append(members.reshape(len(members), 2, -1).mean(axis=2)[:, chosen])
+        positive = np.concatenate(means)
+        return np.column_stack([1 - positive, positive])
 
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from setconv.baselines.weob import WEOB1Classifier
-    >>> X, y = make_classification(500, weights=[0.9], class_sep=2, random_state=0)
-    >>> clf = WEOB1Classifier(random_state=0).fit(X, y)
-    >>> float(clf.weights_.sum())
-    1.0
-    """
+    def _begin(self, classes: np.ndarray, n_features: int) -> np.random.RandomState:
+        """Start with nothing learned."""
+        self.fallbacks_ = []
+        self.classes_ = classes
+        random: np.random.RandomState = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        self._randoms = [np.random.default_rng([seed, ensemble]) for ensemble in range(2)]
+        self._scaler = RunningScaler(n_features)
+        self._members = StackedMLPs(
+            self._randoms, self.n_estimators, n_features, self.hidden, self.lr
+        )
+        self.class_sizes_ = np.full(2, 0.5)
+        self._recalls = np.zeros((2, 2))
+        self._recent: deque[np.ndarray] = deque(maxlen=self.recall_window)
+        return random
 
-    _undecided = "both have the same weight"
+    def _learn(self, rows: np.ndarray, codes: np.ndarray, order: np.ndarray) -> None:
+        # A row is a small product: threads would cost ten times what they bring.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for place in order:
+                self._test_then_train(rows[place], int(codes[place]))
+        self.recalls_ = np.mean(self._recent, axis=0)
+        self.gmeans_ = np.sqrt(self.recalls_.prod(axis=1))
 
-    def _weights(self, gmeans: np.ndarray) -> np.ndarray:
-        total = gmeans.sum()
-        return gmeans / total if total > 0 else np.full(2, 0.5)
+    def _test_then_train(self, row: np.ndarray, code: int) -> None:
+        """Do steps 1 to 3 for one row of the stream."""
+        self._scaler.update(row)
+        sizes = self.class_sizes_
+        sizes *= self.theta
+        sizes[code] += 1 - self.theta
+        counts = [
+            random.poisson(size / sizes[code], self.n_estimators)
+            for random, size in zip(self._randoms, (sizes.max(), sizes.min()), strict=True)
+        ]
+        inputs = self._scaler.transform(row)
+        members = self._members.test_then_train(inputs, code, np.concatenate(counts))
+        hits = (members.reshape(2, -1).mean(axis=1) > 0.5) == code
+        # The first row of the stream sets the recall of its class; the other starts at 0.
+        theta = self.theta_recall if self._recent else 0.0
+        self._recalls[:, code] = theta * self._recalls[:, code] + (1 - theta) * hits
+        self._recent.append(self._recalls.copy())
 
-
-@_documented
-class WEOB2Classifier(_BothEnsembles):
-    """Weighted ensemble of OOB and UOB: the one with the larger G-mean decides alone.
-
-    Both ensembles learn the whole stream (`OOBClassifier`, `UOBClassifier`). Each has a G-mean,
-    the geometric mean of its smoothed recalls; the probability is that of OOB if its G-mean is
-    larger, else that of UOB.
-
-    {stream}
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    {oob}
-    {uob}
-    {weights}
-
-    References
-    ----------
-    {reference}
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from setconv.baselines.weob import WEOB2Classifier
-    >>> X, y = make_classification(500, weights=[0.9], class_sep=2, random_state=0)
-    >>> clf = WEOB2Classifier(random_state=0).fit(X, y)
-    >>> sorted(clf.weights_.tolist())
-    [0.0, 1.0]
-    """
-
-    _undecided = "UOB is used"
-
-    def _weights(self, gmeans: np.ndarray) -> np.ndarray:
-        return np.array([1.0, 0.0]) if gmeans[0] > gmeans[1] else np.array([0.0, 1.0])
+    def _check_parameters(self) -> None:
+        for name in ("n_estimators", "hidden", "recall_window"):
+            check_integer(name, getattr(self, name), least=1)
+        for name in ("theta", "theta_recall"):
+            check_number(name, getattr(self, name), 0, 1, "left")
+        check_number("lr", self.lr, 0, np.inf)

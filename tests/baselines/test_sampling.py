@@ -1,26 +1,24 @@
-"""The classifier around a sampler, and what samplers and classifiers here have in common."""
+"""What samplers and classifiers here have in common, and a sampler in its pipeline."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import ClassifierTags, get_tags
+from sklearn.utils import get_tags
 
-from setconv.baselines.checking import check_class_number, check_training_rows, require_rows
+from setconv import baselines
+from setconv.baselines.checking import check_class_number, check_number, check_training_rows
 from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.resampled import ResampledClassifier
 from setconv.baselines.sampling import OverSampler, UnderSampler
 from setconv.baselines.seeding import cloned
 from setconv.baselines.smote import SMOTESampler
-from setconv.errors import LabelError
+from setconv.errors import LabelError, ParameterError
 
 
 class Copies(OverSampler):
@@ -49,13 +47,6 @@ class Chance(UnderSampler):
         return np.concatenate([rows[: targets.get(code)] for code, rows in enumerate(kept)])
 
 
-class BinaryCopies(Copies):
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
-
 def rows_and_labels(n=120, classes=2):
     X, y = make_classification(
         n, n_classes=classes, n_informative=4, weights=[0.7, 0.2], flip_y=0, random_state=0
@@ -63,9 +54,14 @@ def rows_and_labels(n=120, classes=2):
     return X * 5 + 3, y
 
 
+def in_a_pipeline(name="SMOTE", random_state=0):
+    (found,) = (one for one in baselines.all() if one.name == name)
+    return found.make(random_state=random_state)
+
+
 def test_predictions_are_those_of_the_three_steps_done_by_hand():
     X, y = rows_and_labels()
-    clf = ResampledClassifier(SMOTESampler(random_state=1)).fit(X, y)
+    clf = in_a_pipeline().set_params(sampler__random_state=1).fit(X, y)
     scaler = StandardScaler().fit(X)
     rows, labels = SMOTESampler(random_state=1).fit_resample(scaler.transform(X), y)
     by_hand = LogisticRegression(max_iter=1000).fit(rows, labels)
@@ -74,43 +70,37 @@ def test_predictions_are_those_of_the_three_steps_done_by_hand():
     assert np.array_equal(clf.predict(other), by_hand.predict(scaler.transform(other)))
 
 
-def test_the_sampler_sees_standardised_training_rows_or_if_asked_the_rows_as_they_are():
+def test_the_seed_reaches_the_sampler_and_none_leaves_it_to_chance():
+    first, again, other = (in_a_pipeline(random_state=seed)["sampler"] for seed in (0, 0, 1))
+    assert first.random_state == again.random_state != other.random_state
+    assert in_a_pipeline(random_state=None)["sampler"].random_state is None
+
+
+def test_parameters_of_the_sampler_can_be_searched():
     X, y = rows_and_labels()
-    seen, codes = ResampledClassifier(Copies()).fit(X, y).sampler_.seen_
-    assert np.allclose(seen.mean(axis=0), 0)
-    assert np.allclose(seen.std(axis=0), 1)
-    assert np.array_equal(codes, y)
-    plain = ResampledClassifier(Copies(), standardize=False).fit(X, y)
-    assert np.array_equal(plain.sampler_.seen_[0], X)
-    assert plain.scaler_ is None
+    grid = {"sampler__k_neighbors": [1, 3]}
+    search = GridSearchCV(in_a_pipeline(), grid, cv=2).fit(X, y)
+    best = search.best_estimator_["sampler"]
+    assert best.k_neighbors == search.best_params_["sampler__k_neighbors"]
 
 
-def test_prediction_does_not_resample_and_does_not_depend_on_the_batch():
+def test_what_the_sampler_could_not_do_can_be_read_from_the_pipeline():
     X, y = rows_and_labels()
-    clf = ResampledClassifier(SMOTESampler(), random_state=0).fit(X, y)
-    whole = clf.predict_proba(X)
-    assert len(whole) == len(X)
-    assert np.allclose(np.vstack([clf.predict_proba(row[None]) for row in X[:9]]), whole[:9])
+    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]])
+    clf = in_a_pipeline()
+    with pytest.warns(FallbackWarning, match="class 1 has 2 rows"):
+        clf.fit(X[keep], y[keep])
+    assert len(clf["sampler"].fallbacks_) == 1
 
 
-def test_the_parameters_given_are_not_fitted_themselves():
+@pytest.mark.parametrize("name", ["IHT", "KMeans-SMOTE", "SMOTE", "MWMOTE", "EUS"])
+def test_rows_that_are_no_numbers_and_labels_of_one_class_are_refused(name):
     X, y = rows_and_labels()
-    sampler, estimator = SMOTESampler(), LogisticRegression()
-    ResampledClassifier(sampler, estimator).fit(X, y)
-    assert not hasattr(sampler, "classes_")
-    assert not hasattr(estimator, "coef_")
-
-
-def test_one_seed_reaches_the_sampler_and_the_classifier():
-    X, y = rows_and_labels()
-    tree = DecisionTreeClassifier(max_features=1)
-    first, again, other = (
-        ResampledClassifier(SMOTESampler(), tree, random_state=seed).fit(X, y) for seed in (0, 0, 1)
-    )
-    assert first.sampler_.random_state == again.sampler_.random_state
-    assert first.sampler_.random_state != other.sampler_.random_state
-    assert np.array_equal(first.predict_proba(X * 0.9), again.predict_proba(X * 0.9))
-    assert first.estimator_.random_state != other.estimator_.random_state
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        in_a_pipeline(name).fit(X, y)
+    with pytest.raises(ValueError, match="class"):
+        in_a_pipeline(name).fit(np.nan_to_num(X), np.zeros(len(y)))
 
 
 def test_a_seed_that_a_part_has_is_kept_and_every_part_without_one_gets_its_own():
@@ -124,62 +114,6 @@ def test_a_seed_that_a_part_has_is_kept_and_every_part_without_one_gets_its_own(
     assert isinstance(svc.random_state, int)
     assert tree.random_state != svc.random_state
     assert pipeline.steps[0][1].random_state is None
-
-
-@pytest.mark.parametrize(
-    ("estimator", "probabilities", "scores"),
-    [(None, True, True), (RidgeClassifier(), False, True), (DecisionTreeClassifier(), True, False)],
-)
-def test_there_are_just_the_scores_that_the_classifier_has(estimator, probabilities, scores):
-    X, y = rows_and_labels()
-    clf = ResampledClassifier(Copies(), estimator)
-    for one in (clf, clone(clf).fit(X, y)):
-        assert hasattr(one, "predict_proba") == probabilities
-        assert hasattr(one, "decision_function") == scores
-
-
-def test_columns_are_in_the_order_of_the_sorted_labels():
-    X, y = rows_and_labels(classes=3)
-    labels = np.array(["c", "a", "b"])[y]
-    clf = ResampledClassifier(Copies()).fit(X, labels)
-    assert clf.classes_.tolist() == ["a", "b", "c"]
-    chosen = clf.classes_[clf.predict_proba(X).argmax(axis=1)]
-    assert np.array_equal(chosen, clf.predict(X))
-
-
-def test_a_binary_sampler_makes_a_binary_classifier_whose_error_names_the_wrapper():
-    clf = ResampledClassifier(BinaryCopies())
-    assert not get_tags(clf).classifier_tags.multi_class
-    assert get_tags(ResampledClassifier(Copies())).classifier_tags.multi_class
-    with pytest.raises(LabelError, match="OneVsRestClassifier"):
-        clf.fit(*rows_and_labels(classes=3))
-    assert clf.fit(*rows_and_labels()).predict([[0.0] * 20]).shape == (1,)
-
-
-def test_parameters_of_the_sampler_can_be_searched():
-    X, y = rows_and_labels()
-    grid = {"sampler__k_neighbors": [1, 3]}
-    search = GridSearchCV(ResampledClassifier(SMOTESampler(), random_state=0), grid, cv=2)
-    search.fit(X, y)
-    assert search.best_estimator_.sampler_.k_neighbors == search.best_params_[next(iter(grid))]
-
-
-def test_feature_names_are_kept_and_checked():
-    X, y = rows_and_labels()
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(20)])
-    clf = ResampledClassifier(Copies()).fit(frame, y)
-    assert clf.feature_names_in_.tolist() == list(frame.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        clf.predict(frame.rename(columns={"f0": "g0"}))
-
-
-def test_what_the_sampler_could_not_do_can_be_read_from_the_classifier():
-    X, y = rows_and_labels()
-    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]])
-    clf = ResampledClassifier(SMOTESampler(), random_state=0)
-    with pytest.warns(FallbackWarning, match="class 1 has 2 rows"):
-        clf.fit(X[keep], y[keep])
-    assert len(clf.sampler_.fallbacks_) == 1
 
 
 # ------------------------------------------------------------------------ samplers in general
@@ -278,14 +212,22 @@ def test_continuous_labels_are_an_error():
 def test_more_than_two_classes_are_an_error_only_where_two_are_asked_for():
     classes = np.array([0, 1, 2])
     check_class_number("Some", classes)
-    with pytest.raises(LabelError, match=r"OneVsRestClassifier\(Some"):
+    with pytest.raises(LabelError, match=r"Some is defined for two.*OneVsRestClassifier"):
         check_class_number("Some", classes, binary=True)
 
 
-def test_a_class_with_too_few_rows_is_named_with_their_number():
-    codes, classes = np.array([0, 0, 0, 1]), np.array(["many", "few"])
-    require_rows(codes, classes, 1, "a mean", "Add rows.")
-    with pytest.raises(LabelError, match=r"'few' has 1 row; .*at least 2 .*Add rows\."):
-        require_rows(codes, classes, 2, "a spread", "Add rows.")
-    with pytest.raises(LabelError, match="'many' has 3 rows"):
-        require_rows(codes, classes, 4, "a spread", "Add rows.")
+@pytest.mark.parametrize(
+    ("closed", "allowed", "interval"),
+    [
+        ("neither", {0.5}, r"\(0, 1\)"),
+        ("left", {0, 0.5}, r"\[0, 1\)"),
+        ("both", {0, 0.5, 1}, r"\[0, 1\]"),
+    ],
+)
+def test_a_number_out_of_its_interval_is_named_with_it(closed, allowed, interval):
+    for value in (-1, 0, np.float32(0.5), 1, 2, np.nan, "half", None):
+        if value in allowed:
+            check_number("share", value, 0, 1, closed)
+        else:
+            with pytest.raises(ParameterError, match=f"^share=.*{interval}"):
+                check_number("share", value, 0, 1, closed)
