@@ -14,7 +14,7 @@ import torch
 from hypothesis import settings
 from sklearn.datasets import make_classification
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
 
 # The same examples in every run: no test depends on chance.
 settings.register_profile("derandomised", derandomize=True)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans as ReferenceKMeans
 
-from setconv.anchors import KMeans, Mean, Subset, compute_anchors
+from setconv.episodes import head_sides
 from setconv.errors import ParameterError
-from setconv.heads import head_sides
+from setconv.model import KMeans, Mean, Subset, compute_anchors
 
 FEW = settings(max_examples=30, deadline=None)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
 from setconv.errors import (
     DataError,
     DivergedError,
@@ -15,8 +15,8 @@ from setconv.errors import (
     ParameterError,
     SetConvError,
 )
-from setconv.inputs import check_rows
-from setconv.training import Callback
+from setconv.training.callbacks import Callback
+from setconv.validation import check_rows
 
 NAMES = list("abcdefgh")
 

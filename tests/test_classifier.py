@@ -19,12 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import setconv.classifier
-from setconv import SetConvClassifier, presets
-from setconv.anchors import KMeans, Mean, Subset
+from setconv import presets
+from setconv.classifier import SetConvClassifier
 from setconv.errors import NotFittedError
-from setconv.metrics import Report
-from setconv.nn import SetConvNetwork
-from setconv.training import Callback
+from setconv.metrics.report import Report
+from setconv.model import KMeans, Mean, Subset
+from setconv.nn.network import SetConvNetwork
+from setconv.training.callbacks import Callback
 
 SMALL = {"n_members": 3, "encoder": (16,), "out_features": 8, "n_episodes": 2, "max_steps": 6}
 # The mechanics of one network: no other members, the rows standardised, the paper's rule.
@@ -961,7 +962,7 @@ def looks(clf):
 def best_at_six(monkeypatch):
     """Let the third look, at step 6, be the best."""
     figures = iter([0.1, 0.5, 0.9, 0.3, 0.9, 0.2, 0.1, 0.8])
-    monkeypatch.setattr("setconv.bench.monitored_figure", lambda *_: next(figures))
+    monkeypatch.setattr("setconv.fitting.monitored_figure", lambda *_: next(figures))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
 
-from setconv import SetConvClassifier, presets
+from setconv import presets
+from setconv.classifier import SetConvClassifier
 
 # The checks fit hundreds of times: a few steps, on small networks or those of the presets.
 SMALL = {"n_members": 2, "max_steps": 20, "encoder": (16,), "out_features": 8}

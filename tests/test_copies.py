@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from setconv.copies import row_keys, text_keys, tie_copies
-from setconv.folds import leave_out
-from setconv.storage import open_source
+from setconv.folds import leave_out, row_keys, text_keys, tie_copies
+from setconv.io.opening import open_source
 
 FEW = settings(max_examples=60, deadline=None)
 SOME = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-40, 1e300, 5e-324])

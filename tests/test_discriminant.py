@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from setconv import SetConvClassifier, load
-from setconv.discriminant import fit_discriminants
+from setconv.classifier import SetConvClassifier
 from setconv.errors import ParameterError
-from setconv.parameters import automatic_linear_share
+from setconv.linear import fit_discriminants
+from setconv.params import automatic_linear_share
+from setconv.pipelines import load
 
 SMALL = {"n_members": 3, "max_steps": 15, "encoder": (8,), "out_features": 4, "progress": False}
 

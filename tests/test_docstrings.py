@@ -9,10 +9,11 @@ import re
 import pytest
 
 import setconv
-from setconv import SetConvClassifier
-from setconv.nn import SetConv, SetConvNetwork
-from setconv.parameters import FitParameters
-from setconv.training import TrainingState
+from setconv.classifier import SetConvClassifier
+from setconv.nn.layer import SetConv
+from setconv.nn.network import SetConvNetwork
+from setconv.params import FitParameters
+from setconv.training.callbacks import TrainingState
 
 MODULES = sorted(
     module.name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from setconv import parameters
+from setconv import params as parameters
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from setconv.episodes import EpisodeSampler, plan_quotas, share_out
 from setconv.errors import LabelError, ParameterError
-from setconv.nn import SetConv
+from setconv.nn.layer import SetConv
 
 FEW = settings(max_examples=40, deadline=None)
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from scipy import sparse
 
-from setconv import feeds
-from setconv.feeds import LazyFeed, MemoryFeed, open_feed, view_of_groups
-from setconv.scaling import fit_scaler
-from setconv.storage import RowSubset, open_source
-from setconv.storage.opening import Source
+from setconv.io.disk import RowSubset
+from setconv.io.opening import Source, open_source
+from setconv.preprocessing import fit_scaler
+from setconv.training import batches as feeds
+from setconv.training.batches import LazyFeed, MemoryFeed, open_feed, view_of_groups
 
 CPU = torch.device("cpu")
 ROWS = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from setconv.files import replace_folder, write_atomically
+from setconv.io.files import replace_folder, write_atomically
 
 
 @pytest.fixture

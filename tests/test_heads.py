@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv.episodes import EpisodeSampler
-from setconv.heads import ABSENT, count_heads, head_sides, side_weights
-from setconv.layout import HeadEpisodes
+from setconv.episodes import (
+    ABSENT,
+    EpisodeSampler,
+    HeadEpisodes,
+    count_heads,
+    head_sides,
+    side_weights,
+)
 
 FEW = settings(max_examples=30, deadline=None)
 

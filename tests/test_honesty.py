@@ -24,9 +24,11 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.class_weight import compute_sample_weight
 
-from setconv import SetConvClassifier, SetConvTableClassifier, SetConvTextClassifier, load
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
-from setconv.training import Callback
+from setconv.pipelines import SetConvTableClassifier, load
+from setconv.text.classifier import SetConvTextClassifier
+from setconv.training.callbacks import Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -83,7 +85,7 @@ def test_noise_stays_noise(shape, counts, tmp_path, monkeypatch):
         width = 700 if shape == "sparse wide" else 40
         given = sparse.random(len(y), width, 0.1, format="csr", random_state=0, dtype=np.float64)
     if shape == "disk":
-        monkeypatch.setattr("setconv.stored.IN_MEMORY", 0)
+        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
         given, labels = tmp_path / "rows.parquet", "label"
         columns = {f"x{n}": X[:, n] for n in range(X.shape[1])}
         pq.write_table(pa.table({**columns, "label": y}), given)
@@ -198,7 +200,7 @@ def test_copies_do_not_cross_the_folds_of_any_rows(shape, tmp_path, monkeypatch)
         rows = sparse.random(300, 700, 0.05, format="csr", random_state=0, dtype=np.float64)
         given = rows[copies]
     if shape == "disk":
-        monkeypatch.setattr("setconv.stored.IN_MEMORY", 0)
+        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
         given, labels = tmp_path / "rows.parquet", "label"
         columns = {f"x{n}": X[:, n] for n in range(X.shape[1])}
         pq.write_table(pa.table({**columns, "label": y}), given)

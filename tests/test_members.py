@@ -11,15 +11,15 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 import setconv.fitting
-from setconv import SetConvClassifier, load
-from setconv.decisions import fit_rule
-from setconv.feeds import MemoryFeed
-from setconv.layout import HeadEpisodes, Layout
-from setconv.metrics import report
-from setconv.nn import SetConvNetwork
-from setconv.training.loop import Trainer
-from setconv.training.loss import EpisodeLoss
-from setconv.training.settings import TrainingSettings
+from setconv.classifier import SetConvClassifier
+from setconv.decisions.rule import fit_rule
+from setconv.episodes import HeadEpisodes, Layout
+from setconv.metrics.report import report
+from setconv.nn.network import SetConvNetwork
+from setconv.pipelines import load
+from setconv.training.batches import MemoryFeed
+from setconv.training.loop import EpisodeLoss, Trainer
+from setconv.training.optimizer import TrainingSettings
 
 OBJECTIVES = ["balanced", "f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5"]
 

@@ -26,7 +26,8 @@ from sklearn.svm import LinearSVC
 
 from setconv import metrics
 from setconv.errors import DataError, LabelError, MissingDependencyError
-from setconv.metrics import ClassMetrics, Report, minimum_of_five, report, scorers
+from setconv.metrics.report import ClassMetrics, Report, minimum_of_five, report
+from setconv.metrics.scores import scorers
 
 NAN = math.nan
 SCORER_NAMES = {

@@ -18,11 +18,13 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
 
 import setconv
-from setconv import SetConvClassifier, load, persistence, presets
-from setconv.anchors import KMeans, Mean, Subset
-from setconv.card import write_card
+from setconv import persistence, presets
+from setconv.classifier import SetConvClassifier
 from setconv.errors import ModelFileError, ParameterError, SetConvError
-from setconv.training import Callback
+from setconv.model import KMeans, Mean, Subset
+from setconv.persistence import write_card
+from setconv.pipelines import load
+from setconv.training.callbacks import Callback
 
 NEWER = persistence.FORMAT_VERSION + 1
 FILES = ["README.md", "config.json", "model.safetensors"]
@@ -423,7 +425,12 @@ def fail_to_write(*_, **__):
 
 @pytest.mark.parametrize(
     "target",
-    ["setconv.persistence.save_tensors", "os.fsync", "setconv.saving.write_card", "json.dumps"],
+    [
+        "setconv.persistence.save_tensors",
+        "os.fsync",
+        "setconv.persistence.write_card",
+        "json.dumps",
+    ],
 )
 def test_a_failure_while_saving_leaves_the_old_model_and_no_litter(
     model, fitted, folder, binary, monkeypatch, target

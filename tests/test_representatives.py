@@ -6,11 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
+from setconv.episodes import ABSENT
 from setconv.errors import LabelError
-from setconv.heads import ABSENT
-from setconv.nn import SetConvNetwork
-from setconv.representatives import SideSums
+from setconv.model import SideSums
+from setconv.nn.network import SetConvNetwork
 
 FEW = settings(max_examples=30, deadline=None)
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

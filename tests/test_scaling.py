@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from setconv.errors import DataError, ParameterError
-from setconv.scaling import VIEWS, Scaler, choose_views
-from setconv.scaling import fit_scaler as fit_views
+from setconv.preprocessing import VIEWS, Scaler, choose_views
+from setconv.preprocessing import fit_scaler as fit_views
 
 FEW = settings(max_examples=40, deadline=None)
 

@@ -13,11 +13,13 @@ from safetensors.torch import save as save_tensors
 from scipy import sparse
 from sklearn.base import clone
 
-from setconv import SetConvClassifier, load, presets
-from setconv.discriminant import Discriminants
+from setconv import presets
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, DivergedError, ModelFileError
-from setconv.sparse import Projection, SparseLines, Unpacked
-from setconv.training import Callback
+from setconv.linear import Discriminants, SparseLines
+from setconv.pipelines import load
+from setconv.preprocessing import Projection, Unpacked
+from setconv.training.callbacks import Callback
 
 WIDE = 600
 pytestmark = pytest.mark.filterwarnings("ignore:With scaling=None")

@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
-import setconv.feeds
-import setconv.stored
-from setconv import SetConvClassifier, load
+import setconv.training.batches
+import setconv.validation
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
-from setconv.storage import DiskRows, kinds
-from setconv.training import Callback
+from setconv.io import opening as kinds
+from setconv.io.disk import DiskRows
+from setconv.pipelines import load
+from setconv.training.callbacks import Callback
 
 N_ROWS, N_COLUMNS = 230, 12
 DESCRIPTORS = Path("/proc/self/fd")
@@ -67,8 +69,8 @@ NEW = make_rows(seed=2, n=170)
 @pytest.fixture(autouse=True)
 def on_disk(monkeypatch):
     """Let small files be large ones: nothing is read into memory, and batches are small."""
-    monkeypatch.setattr(setconv.stored, "IN_MEMORY", 0)
-    monkeypatch.setattr(setconv.stored, "_BATCH", 60)
+    monkeypatch.setattr(setconv.validation, "IN_MEMORY", 0)
+    monkeypatch.setattr(setconv.validation, "_BATCH", 60)
     monkeypatch.setattr(kinds, "SMALL", 0)
 
 
@@ -77,12 +79,12 @@ def feeds_from_disk(monkeypatch):
     """Count the feeds that read rows from disk."""
     made = []
 
-    class Counted(setconv.feeds.LazyFeed):
+    class Counted(setconv.training.batches.LazyFeed):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(setconv.feeds, "LazyFeed", Counted)
+    monkeypatch.setattr(setconv.training.batches, "LazyFeed", Counted)
     return made
 
 
@@ -225,7 +227,7 @@ def test_auto_scaling_standardises_rows_on_disk(folders, in_memory):
 
 
 def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk):
-    monkeypatch.setattr(setconv.stored, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(setconv.validation, "IN_MEMORY", 1 << 28)
     clf = small(scaling="auto", n_members=3).fit(folders["binary"], "label")
     assert not feeds_from_disk
     assert_same_model(clf, small(scaling="auto", n_members=3).fit(ROWS, LABELS))
@@ -497,7 +499,7 @@ def test_the_copy_of_the_rows_is_in_the_given_folder_during_the_fit(folders, tmp
 
 
 def test_a_memmap_is_read_where_it_lies(tmp_path, monkeypatch):
-    monkeypatch.setattr("setconv.storage.opening.Scratch", None)
+    monkeypatch.setattr("setconv.io.opening.Scratch", None)
     opened = []
     original = DiskRows.__init__
     monkeypatch.setattr(

@@ -6,11 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, ParameterError
-from setconv.saved_views import describe_views, restore_views, views_fit
-from setconv.scaling import FEW_COLUMNS, VIEWS, Scaler, choose_views, fit_scaler
-from setconv.views import fit_normal, fit_pieces, fit_standard
+from setconv.persistence import describe_views, restore_views, views_fit
+from setconv.preprocessing import (
+    FEW_COLUMNS,
+    VIEWS,
+    Scaler,
+    choose_views,
+    fit_normal,
+    fit_pieces,
+    fit_scaler,
+    fit_standard,
+)
 
 QUICK = settings(max_examples=40, deadline=None)
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from setconv.cli.app import app
-from setconv.cli.exits import Exit
+from setconv.cli.app import Exit, app
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 _MARKUP = re.compile(r"\[/?[a-z]*\]")

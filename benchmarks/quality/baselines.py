@@ -21,10 +21,13 @@ import pandas as pd
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tasks import load, specs
-from setconv import SetConvClassifier, baselines
-from setconv.baselines import CostSensitiveDMLPClassifier, CostSensitiveMLPClassifier
-from setconv.experiment import Cell, Store, run
-from setconv.metrics import report
+from setconv import baselines
+from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
+from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
+from setconv.classifier import SetConvClassifier
+from setconv.experiment.runner import run
+from setconv.experiment.store import Cell, Store
+from setconv.metrics.report import report
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "baselines.sqlite"
 TASKS = {"semeval2017/negative": "SemEval", "davidson_hate/hate": "Davidson"}

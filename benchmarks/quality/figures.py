@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.quality.peers import OURS
-from setconv.experiment import Nemenyi
+from setconv.experiment.statistics import Nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +33,7 @@ def estimate_figure(points: Mapping[str, pd.DataFrame], path: Path) -> None:
 
 def rank_figure(comparison: Nemenyi, path: Path, title: str) -> None:
     """Draw the critical-difference diagram of a metric."""
-    from setconv.experiment.answers.figure_panels import INK, STRONG, StudyFigure, compose
-    from setconv.experiment.answers.figures import rank_panel
+    from setconv.experiment.figures import INK, STRONG, StudyFigure, compose, rank_panel
 
     colours = {name: STRONG[0] if name == OURS else INK for name in comparison.ranks.index}
     panel = rank_panel(comparison, title, colours)

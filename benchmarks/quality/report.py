@@ -12,7 +12,8 @@ from benchmarks.quality.markdown import number, section, table
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.tasks import Spec, specs
 from setconv.errors import DataError
-from setconv.experiment import Store, average_ranks, nemenyi
+from setconv.experiment.statistics import average_ranks, nemenyi
+from setconv.experiment.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.speed.growth import power_law
-from setconv.experiment.answers.figure_panels import (
+from setconv.experiment.figures import (
     GREY,
     NARROW,
     STRONG,

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from benchmarks.speed import figures, tables
-from setconv.files import write_atomically
+from setconv.io.files import write_atomically
 
 TEMPLATE = Path(__file__).with_name("page.md")
 PAGE = "performance.md"

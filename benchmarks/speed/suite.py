@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.speed.machine import describe, limit_threads
 from benchmarks.speed.processes import Processes
 from benchmarks.speed.timing import seconds_of
-from setconv.files import write_atomically
+from setconv.io.files import write_atomically
 
 PARTS = (
     "limit",

@@ -14,22 +14,10 @@ from setconv._version import __version__
 if TYPE_CHECKING:
     from setconv import metrics, presets
     from setconv.classifier import SetConvClassifier
-    from setconv.loading import load
-    from setconv.table import SetConvTableClassifier
-    from setconv.text import SetConvTextClassifier
-
-__all__ = [
-    "SetConvClassifier",
-    "SetConvTableClassifier",
-    "SetConvTextClassifier",
-    "__version__",
-    "load",
-    "metrics",
-    "presets",
-]
+    from setconv.pipelines import SetConvTableClassifier, load
+    from setconv.text.classifier import SetConvTextClassifier
 
 _MODULES = (
-    "anchors",
     "episodes",
     "errors",
     "experiment",
@@ -37,16 +25,16 @@ _MODULES = (
     "metrics",
     "nn",
     "presets",
-    "records",
+    "io",
     "report",
     "text",
     "training",
 )
 _HOMES = {
     "SetConvClassifier": "setconv.classifier",
-    "SetConvTableClassifier": "setconv.table",
+    "SetConvTableClassifier": "setconv.pipelines",
     "SetConvTextClassifier": "setconv.text.classifier",
-    "load": "setconv.loading",
+    "load": "setconv.pipelines",
 }
 
 
@@ -60,3 +48,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+__all__ = [
+    "SetConvClassifier",
+    "SetConvTableClassifier",
+    "SetConvTextClassifier",
+    "__version__",
+    "load",
+    "metrics",
+    "presets",
+]

@@ -2,37 +2,469 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
-from setconv import inputs, targets
-from setconv.anchors import Anchor
-from setconv.copies import Keys, Ties, row_keys, tie_copies
-from setconv.decisions.evidence import weight_scales
-from setconv.episodes import QuerySource
-from setconv.errors import DataError, NotFittedError
-from setconv.fitting import FitResult, fit_model
-from setconv.heads import HeadSharing
-from setconv.model import SetConvModel
+from setconv import validation as inputs
+from setconv import validation as targets
+from setconv.data import Matrix, Rows, StoredRows, choose
+from setconv.decisions.rule import DecisionRule, Predictions, cross_fit
+from setconv.decisions.scores import weight_scales
+from setconv.episodes import HeadSharing, QuerySource
+from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
+from setconv.fitting import FitResult, Judgement, fit_model
+from setconv.folds import Keys, Ties, row_keys, tie_copies
+from setconv.io.disk import Batch
+from setconv.io.opening import write_predictions
+from setconv.messages import needed
+from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
-from setconv.parameters import FitParameters, seed_from
-from setconv.prediction import Predicting
-from setconv.rows import Matrix, Rows, choose
-from setconv.scaling import Scaling
-from setconv.stored import rows_of
+from setconv.params import FitParameters, seed_from
+from setconv.persistence import describe, save
+from setconv.preprocessing import Scaling
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
-from setconv.training.schedule import Schedule
-from setconv.training.settings import Optimizer
-from setconv.training.validation import Monitor, split_validation
-from setconv.updating import Updates
+from setconv.training.early_stopping import Monitor, split_validation
+from setconv.training.optimizer import Optimizer, Schedule
+from setconv.validation import batches_of, rows_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# ---------- predicted
+
+
+def column_names(model: Any) -> list[str]:
+    """Return the names of the columns: the label, then the probability of each class."""
+    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]
+
+
+def check_kept(model: Any, kept: Iterable[str]) -> None:
+    """Refuse columns to keep whose names the predictions need."""
+    clash = set(kept) & set(column_names(model))
+    if clash:
+        raise DataError(
+            f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
+            "rename it."
+        )
+
+
+Answer = Callable[[Any], Predictions]
+
+
+def predicted_columns(
+    model: Any, rows: Any, answer: Answer, present: NDArray[np.bool_] | None = None
+) -> dict[str, Any]:
+    """Return label and probabilities as Arrow arrays; null where a row is not present.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    rows : what the model predicts
+        Those that are present.
+    answer : callable
+        From rows to `Predictions`.
+    present : bool array, optional
+        All by default.
+    """
+    with needed("predicting to a file", "pyarrow", "cli"):
+        import pyarrow as pa
+
+    if present is None:
+        present = np.ones(rows.shape[0], dtype=np.bool_)
+    labels = np.full(len(present), None, dtype=object)
+    probabilities = np.full((len(present), len(model.classes_)), np.nan)
+    if present.any():
+        found = answer(rows)
+        labels[present], probabilities[present] = found.labels.tolist(), found.probabilities
+    kind = pa.array(model.classes_.tolist()).type
+    columns = [pa.array(labels, type=kind)]
+    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
+    return dict(zip(column_names(model), columns, strict=True))
+
+
+def predicted_tables(model: Any, batches: Iterable[Batch], answer: Answer) -> Iterator[pa.Table]:
+    """Yield for each batch the columns that it keeps, and its predictions."""
+    with needed("predicting to a file", "pyarrow", "cli"):
+        import pyarrow as pa
+
+    for batch in batches:
+        kept = {} if batch.extra is None else {n: batch.extra[n] for n in batch.extra.column_names}
+        yield pa.table(kept | predicted_columns(model, batch.rows, answer))
+
+
+# ---------- prediction
 
 Array = NDArray[Any]
+
+
+class Predicting(TransformerMixin):
+    """The part of the estimator that comes after `fit`."""
+
+    if TYPE_CHECKING:
+        classes_: Array
+        objective: Any
+        batch_size: int
+        representatives_: Array
+        _judgement: Judgement
+        _model: SetConvModel
+
+        def _fitted_model(self) -> SetConvModel: ...
+        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
+        def _publish(self) -> None: ...
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row: the decision for the `objective`.
+
+        It is the sign (two classes) or the argmax of `decision_function`. It is the argmax of
+        `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
+        worth predicting for "balanced" at a probability far below one half.
+        """
+        return self.predictions(X).labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes).
+
+        Calibrated on out-of-fold rows, for the prevalence of the training data or for that of
+        `set_prior`. With ``objective=None`` they are the paper's (equations 5-7), for equally
+        frequent classes; with more than two, P(y=c|x) of each head is then divided by their sum.
+        """
+        return self.predictions(X).probabilities
+
+    def predictions(self, X: Any) -> Predictions:
+        """Return labels, probabilities, scores and decision values, from one pass over the rows."""
+        return self._answer(self._scores(X))
+
+    def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
+        """Write labels and probabilities to a Parquet file, batch by batch.
+
+        Columns: those of ``keep``, ``predicted_label``, and ``probability_<class>`` for each class.
+        The file is there whole or not at all.
+
+        Parameters
+        ----------
+        X : path, Arrow dataset, memmap, or array-like
+            As for `fit`.
+        path : path
+            The Parquet file to write.
+        keep : sequence of str, default=()
+            Columns of the file ``X`` to copy.
+
+        Returns
+        -------
+        int
+            Rows written.
+        """
+        model = self._fitted_model()
+        check_kept(self, keep)
+        batches = batches_of(self, X, keep)
+
+        done = 0
+
+        def answer(rows: Any) -> Predictions:
+            nonlocal done
+            scores = model.scores(rows, self.batch_size, done)
+            done += rows.shape[0]
+            return self._answer(scores)
+
+        return write_predictions(path, predicted_tables(self, batches, answer))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
+
+        With two classes it is that of the second, and its sign is `predict`; with more the argmax
+        is. With a cost matrix over more than two classes it is minus the expected cost.
+        """
+        return self.predictions(X).decision_values
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the learned embedding of each row, as it is compared with representatives.
+
+        Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
+        """
+        model = self._fitted_model()
+        parts = [model.embed(batch.rows, self.batch_size) for batch in batches_of(self, X)]
+        embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return embedded.reshape(len(embedded), -1)
+
+    def predict_out_of_fold(self) -> Predictions:
+        """Return what the members that left a training row out say of it, for all such rows.
+
+        ``rows`` has their numbers among the rows that were given to `fit`. Decisions and
+        probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
+        exactly these predictions: what to judge the model by without a test set.
+        """
+        judgement, evidence = self._judgement_of_fit(), self._rule.evidence
+        if judgement.source != "out_of_fold" or evidence is None:
+            why = " ".join(judgement.report.remarks())
+            raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
+        found = cross_fit(judgement.rule, judgement.folds)
+        classes, scores = np.asarray(self.classes_), evidence.scores
+        rows = np.arange(len(scores)) if judgement.rows is None else judgement.rows
+        return Predictions(
+            labels=classes[found.codes],
+            probabilities=found.probabilities,
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=found.values,
+            rows=rows,
+            truth=classes[evidence.codes],
+            weights=judgement.row_weights,
+            left_out=judgement.left_out,
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
+        """Return names for the columns of `transform`."""
+        model = self._fitted_model()
+        width = self.representatives_.shape[-1] * model.network.n_stacked
+        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
+
+    def set_objective(self, objective: Any) -> Self:
+        """Move the decision to another objective, without training.
+
+        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow.
+
+        Parameters
+        ----------
+        objective : see `SetConvClassifier`
+
+        Returns
+        -------
+        self
+        """
+        self._fitted_model()
+        self._judgement = self._judgement.moved(self._rule.with_objective(objective))
+        self.objective = self.objective_ = objective
+        self._publish_decision()
+        return self
+
+    def set_prior(self, prior: Any) -> Self:
+        """Say how frequent the classes are where the model is used.
+
+        Probabilities follow, and so does the threshold of an objective that depends on it
+        (precision, F1, MCC, accuracy, costs; not recall and "balanced"). `report_` and
+        `oof_report_` are then of rows that are weighted to that prevalence, and say so.
+
+        Parameters
+        ----------
+        prior : float, mapping of label to float, array-like of shape (n_classes,) or None
+            Shares of the classes; one number is that of the rarer class of two. None: those of
+            the training data.
+
+        Returns
+        -------
+        self
+        """
+        self._fitted_model()
+        self._judgement = self._judgement.moved(self._rule.with_prior(prior))
+        self._publish_decision()
+        return self
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
+
+        The write is atomic. A folder that holds another setconv model is replaced; any other
+        folder that is not empty is refused. Load with `setconv.load`.
+        """
+        self._fitted_model()
+        save(describe(self), Path(folder))
+
+    def _only(self, members: NDArray[np.bool_]) -> Self:
+        """Return the classifier as some of its members see it: those that left a row out."""
+        part = copy.copy(self)
+        part._model = self._fitted_model().only(members)
+        part.representatives_ = self.representatives_[members]
+        return part
+
+    @property
+    def _rule(self) -> DecisionRule:
+        return self._judgement_of_fit().rule
+
+    def _judgement_of_fit(self) -> Judgement:
+        self._fitted_model()
+        return self._judgement
+
+    def _answer(self, scores: NDArray[np.float64]) -> Predictions:
+        rule = self._rule
+        return Predictions(
+            labels=np.asarray(self.classes_)[rule.decide(scores)],
+            probabilities=rule.probabilities(scores),
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=rule.decision_values(scores),
+            rows=np.arange(len(scores)),
+        )
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        model = self._fitted_model()
+        parts: list[NDArray[np.float64]] = []
+        done = 0
+        for batch in batches_of(self, X):
+            parts.append(model.scores(batch.rows, self.batch_size, done))
+            done += batch.rows.shape[0]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _publish_decision(self) -> None:
+        """Show the decision, and the report on it, as fitted attributes."""
+        judgement = self._judgement
+        rule = judgement.rule
+        self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
+        self.threshold_basis_ = judgement.basis
+        self.prior_ = rule.prior
+        self.report_, self.report_source_ = judgement.report, judgement.source
+        if judgement.source == "out_of_fold":
+            self.oof_report_ = judgement.report
+        elif hasattr(self, "oof_report_"):
+            del self.oof_report_
+
+
+# ---------- updating
+
+
+class Updates:
+    """The part of the estimator that learns after, or without, `fit`."""
+
+    if TYPE_CHECKING:
+        classes_: Array
+        class_counts_: NDArray[np.int64]
+        batch_size: int
+        _judgement: Judgement
+        _weight_scales: NDArray[np.float64]
+        _pending: list[tuple[Any, Array, NDArray[np.float64]]]
+
+        def _fitted_model(self) -> SetConvModel: ...
+        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
+        def _publish(self) -> None: ...
+        def __sklearn_is_fitted__(self) -> bool: ...
+        def _fit(
+            self,
+            rows: Matrix,
+            labels: Array,
+            weights: NDArray[np.float64],
+        ) -> Self: ...
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Let new rows take part in the representatives, exactly.
+
+        The network, the anchor and the scaling stay as they were; the representatives become what
+        they would be with all rows seen so far. Decision and `report_` stay those of the model
+        before these rows, and the report says so. A batch may lack classes. On a new estimator the
+        first call needs ``classes``; rows are kept until every class has been seen, then the model
+        is fitted on them as `fit` does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call, optional afterwards.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
+        if first and classes is None:
+            raise LabelError(
+                "The first call of partial_fit needs classes=: the list of all labels that will "
+                "occur."
+            )
+        with rows_of(self, X, y, reset=first) as (rows, given):
+            labels = targets.check_labels(given, rows.shape[0])
+            weights = targets.check_weights(sample_weight, rows.shape[0])
+            if classes is not None:
+                self._announce(classes, first=first)
+            return self._learn(rows, labels, weights)
+
+    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
+        """Take over the classes of the first call of `partial_fit`, or compare with them."""
+        announced = targets.check_classes(classes)
+        if first:
+            self.classes_ = announced
+        elif not np.array_equal(announced, self.classes_):
+            raise LabelError(
+                f"classes={announced.tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}: fit a new estimator for other classes."
+            )
+
+    def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
+        """Add rows to the representatives, or keep them until every class has been seen."""
+        codes = targets.encode_known_labels(labels, self.classes_, "y")
+        if self.__sklearn_is_fitted__():
+            weights = weights * self._weight_scales[codes]
+            self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
+            counted = self._count(codes, weights)
+            self.class_counts_ += counted
+            known = self._judgement.updates
+            rows_added = known.get("partial_fit", 0) + int(counted.sum())
+            self._judgement = self._judgement.updated({**known, "partial_fit": rows_added})
+            self._publish()
+            return self
+        if isinstance(rows, StoredRows):
+            raise DataError(
+                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
+                "too large: call fit with it."
+            )
+        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
+        rows = inputs.stack_rows([part for part, _, _ in pending])
+        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
+        if len(np.unique(labels[weights > 0])) == len(self.classes_):
+            return self._fit(rows, labels, weights)
+        self._pending = pending
+        return self
+
+    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Make the representatives anew, from these rows alone: the paper's post-training.
+
+        The network, the anchor, the scaling and the thresholds stay as they were, and so does
+        `report_`, which says so. `partial_fit` adds rows instead.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
+            Every class must occur.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        model = self._fitted_model()
+        with rows_of(self, X, y, reset=False) as (rows, given):
+            labels = targets.check_labels(given, rows.shape[0])
+            weights = targets.check_weights(sample_weight, rows.shape[0])
+            codes = targets.encode_known_labels(labels, self.classes_, "y")
+            counts = self._count(codes, weights)
+            if not counts.all():
+                absent = np.asarray(self.classes_)[counts == 0][0]
+                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+            scales = weight_scales(weights, codes, len(self.classes_))
+            earlier = model.sums
+            model.reset_representatives()
+            try:
+                model.add_rows(rows, codes, weights * scales[codes], self.batch_size)
+            except BaseException:
+                model.sums = earlier
+                raise
+        self.class_counts_, self._weight_scales = counts, scales
+        self._judgement = self._judgement.updated({"post_train": int(counts.sum())})
+        self._publish()
+        return self
+
+
+# ---------- classifier
 
 
 class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):

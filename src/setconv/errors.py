@@ -1,8 +1,4 @@
-"""The errors that setconv raises: one small tree, each also a builtin or scikit-learn error.
-
-Every message says what was wrong, where, and what to do next. Code that already catches
-``ValueError`` or scikit-learn's ``NotFittedError`` goes on working.
-"""
+"""The error of a study that cannot go on."""
 
 from __future__ import annotations
 
@@ -11,18 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
-__all__ = [
-    "CheckpointError",
-    "DataError",
-    "DataTypeError",
-    "DivergedError",
-    "LabelError",
-    "MissingDependencyError",
-    "ModelFileError",
-    "NotFittedError",
-    "ParameterError",
-    "SetConvError",
-]
+# ---------- errors
 
 
 class SetConvError(Exception):
@@ -83,3 +68,25 @@ def _not_fitted_error() -> type[SetConvError]:
 
     NotFittedError.__qualname__ = "NotFittedError"  # so that it can be pickled
     return NotFittedError
+
+
+# ---------- experiment.errors
+
+
+class StudyError(SetConvError, ValueError):
+    """A store belongs to another study, or the workers of a study cannot start."""
+
+
+__all__ = [
+    "CheckpointError",
+    "DataError",
+    "DataTypeError",
+    "DivergedError",
+    "LabelError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "SetConvError",
+    "StudyError",
+]

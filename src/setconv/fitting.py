@@ -1,38 +1,49 @@
-"""One fit from arrays to a model: scale, anchor, build, train, represent, decide."""
+"""Rows as scaler and network see them: sparse ones by a projection, or as they are."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from setconv.anchors import compute_anchors
-from setconv.bench import Bench
-from setconv.discriminant import fit_discriminants
+from setconv.data import Matrix, Rows, StoredRows, arrays_of
+from setconv.decisions.objective import Objective, parse_objective
+from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
+from setconv.decisions.scores import rarest
+from setconv.episodes import ABSENT, HeadEpisodes, count_heads, head_sides, share_out, side_weights
 from setconv.errors import ParameterError
-from setconv.feeds import open_feed
-from setconv.folds import leave_out
-from setconv.heads import ABSENT, count_heads, head_sides, side_weights
-from setconv.judging import Judgement, check_objective, judge
-from setconv.layout import HeadEpisodes
-from setconv.model import SetConvModel
-from setconv.nn import SetConvNetwork
-from setconv.parameters import FitParameters, Plan
-from setconv.rows import Rows, arrays_of
-from setconv.scaling import fit_scaler
-from setconv.seeing import see_rows
-from setconv.sparse import as_sparse, fit_lines
+from setconv.folds import assign_folds, leave_out
+from setconv.linear import fit_discriminants, fit_lines
+from setconv.metrics.report import Report, report, report_of_nothing, without_figures
+from setconv.model import SetConvModel, compute_anchors
+from setconv.nn.network import SetConvNetwork
+from setconv.params import FitParameters, Plan
+from setconv.preprocessing import (
+    FEW_COLUMNS,
+    NARROW,
+    Front,
+    Projection,
+    as_sparse,
+    choose_views,
+    fit_scaler,
+    make_front,
+)
+from setconv.training.batches import open_feed
 from setconv.training.callbacks import Callback, TrainingState
-from setconv.training.loop import CheckpointPlan, Trainer
-from setconv.training.loss import EpisodeLoss
+from setconv.training.early_stopping import monitored_figure
+from setconv.training.loop import CheckpointPlan, EpisodeLoss, Trainer
+
+# ---------- fitting
 
 logger = logging.getLogger("setconv")
 
@@ -239,3 +250,444 @@ def _plan_checkpoints(
         digest.update(np.ascontiguousarray(array).data)
     folder = None if parameters.checkpoint_dir is None else Path(parameters.checkpoint_dir)
     return CheckpointPlan(folder, resume_from, digest.hexdigest())
+
+
+# ---------- judging
+
+ReportSource = Literal["out_of_fold", "validation", "none"]
+_FOLDS = 5  # of validation rows
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How scores become decisions, and how good these are on which rows.
+
+    Attributes
+    ----------
+    rule : DecisionRule
+    report : Report
+    source : {"out_of_fold", "validation", "none"}
+        Which rows the report is on. "none": every row was seen, so there are no figures.
+    left_out : bool array of shape (n_folds, n_rows), or None
+        Which members each row of the rule's evidence was kept from; of validation rows, which fold
+        it is in.
+    rows : int64 array of shape (n_rows,), or None
+        Which rows of the training data the evidence is; None: all, in order, or other rows.
+    unjudged : mapping of class to str
+        Classes without figures, and why.
+    notes : tuple of str
+        What to know about the rows of the report.
+    updates : mapping of str to int
+        Methods that have changed the model since, and with how many rows.
+    """
+
+    rule: DecisionRule
+    report: Report
+    source: ReportSource
+    left_out: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
+    unjudged: Mapping[Any, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    updates: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def folds(self) -> NDArray[np.int64]:
+        """The fold of each row of the evidence: the first member that it was kept from."""
+        assert self.left_out is not None
+        return np.asarray(np.argmax(self.left_out, axis=0))
+
+    @property
+    def row_weights(self) -> NDArray[np.float64] | None:
+        """The weight of each row of the evidence in the report; None if all weigh the same."""
+        evidence = self.rule.evidence
+        assert evidence is not None
+        if self.rule.prior is not None:
+            return evidence.weighed(self.rule.prior / evidence.prior).weights
+        return evidence.weights if self.is_weighted else None
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows of one class have different weights."""
+        evidence = self.rule.evidence
+        return evidence is not None and not np.allclose(evidence.weights, 1, rtol=0, atol=1e-9)
+
+    @property
+    def basis(self) -> str:
+        """What the thresholds rest on, in words."""
+        rule, evidence = self.rule, self.rule.evidence
+        names = ", ".join(repr(rule.classes[c]) for c in rule.unjudged)
+        if rule.objective.kind == "paper":
+            return "the largest score decides: no threshold was chosen"
+        if evidence is None or (rule.unjudged and len(rule.classes) == 2):
+            missing = "at all" if evidence is None else f"of {names}"
+            said = (
+                f"no row {missing} was kept from the model, so scores are cut in the middle of "
+                "balanced episodes, unchecked"
+            )
+        else:
+            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
+            said = f"{len(evidence.codes):,} {kind} rows"
+            if self.source == "none":
+                said += ", which chose the weights too"
+            if rule.unjudged:
+                said += f", none of them of {names}, whose threshold is unchecked"
+        if rule.met is False:
+            said += "; the minimum that was asked for is not known to be met"
+        return said
+
+    def moved(self, rule: DecisionRule) -> Judgement:
+        """Return the judgement after the rule was moved; the report follows it."""
+        return replace(self, rule=rule).reported()
+
+    def updated(self, updates: Mapping[str, int]) -> Judgement:
+        """Return the judgement after new rows have changed the model; its report says so."""
+        found = replace(self, updates=updates)
+        return replace(found, report=replace(self.report, notes=found._all_notes()))
+
+    def _all_notes(self) -> tuple[str, ...]:
+        if not self.updates:
+            return self.notes
+        named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
+        return (*self.notes, f"The figures are of the model before {named}.")
+
+    def reported(self) -> Judgement:
+        """Return the judgement with its report, which is cross-fitted: no rule judges itself."""
+        rule, evidence = self.rule, self.rule.evidence
+        if self.source == "none" or evidence is None:
+            return self
+        classes = np.asarray(rule.classes)
+        found = cross_fit(rule, self.folds)
+        scores = evidence.scores
+        measured = report(
+            classes[evidence.codes],
+            classes[found.codes],
+            scores[:, 0] if scores.shape[1] == 1 else scores,
+            probabilities=found.probabilities,
+            classes=classes,
+            positive=rule.classes[rule.positive],
+            sample_weight=self.row_weights,
+        )
+        prior = None
+        if rule.prior is not None:
+            prior = dict(zip(rule.classes, rule.prior.tolist(), strict=True))
+        measured = replace(
+            measured, weighted=self.is_weighted, prior=prior, notes=self._all_notes()
+        )
+        return replace(self, report=without_figures(measured, self.unjudged))
+
+
+def check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> Objective:
+    """Return the objective, or say before training that it cannot be served."""
+    parsed = parse_objective(objective, tuple(classes.tolist()))
+    if not has_evidence and parsed.kind not in ("paper", "balanced"):
+        raise ParameterError(
+            f"objective={objective!r} chooses a threshold on out-of-fold scores, and n_members=1 "
+            "has none: give n_members of at least 2, or X_val and y_val."
+        )
+    return parsed
+
+
+def judge(
+    bench: Bench,
+    classes: NDArray[Any],
+    class_weights: NDArray[np.float64],
+    objective: Any,
+    seed: int,
+    notes: tuple[str, ...] = (),
+) -> Judgement:
+    """Choose the decision rule on rows that the members had not seen, and report on them.
+
+    Out-of-fold rows where there are members, else validation rows. Where both are missing, or the
+    validation rows chose the weights, every row was seen and there are no figures.
+    """
+    labels = tuple(classes.tolist())
+    codes = bench.train.codes
+    train_prior = np.bincount(codes, minlength=len(labels)) / len(codes)
+    positive = rarest(codes, len(labels))
+    rule = unproven_rule(labels, train_prior, class_weights, objective)
+    kept = _rows_kept(bench, labels, seed)
+    if len(kept.scores):
+        rule = fit_rule(
+            kept.scores,
+            kept.codes,
+            kept.weights,
+            class_weights,
+            objective,
+            classes=labels,
+            positive=positive,
+            train_prior=train_prior,
+            seed=seed,
+        )
+    nothing = report_of_nothing(labels, labels[positive], kept.unjudged)
+    found = Judgement(rule, nothing, kept.source, kept.left_out, kept.rows, kept.unjudged, notes)
+    if kept.source != "none" and kept.unjudged:
+        named = ", ".join(f"{label!r} ({why})" for label, why in kept.unjudged.items())
+        warnings.warn(
+            f"Classes that cannot be judged, and have no figures: {named}. What thresholds rest "
+            f"on: {found.basis}. Give rows that differ, or more groups.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found.reported()
+
+
+class _Kept(NamedTuple):
+    """Rows that were kept from the model, with its scores of them."""
+
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    source: ReportSource
+    unjudged: dict[Any, str]
+    left_out: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
+
+
+def _rows_kept(bench: Bench, labels: tuple[Any, ...], seed: int) -> _Kept:
+    train, validation = bench.train, bench.validation
+    if len(bench.left_out) > 1:
+        found = bench.score_out_of_fold()
+        seen = train.take(found.rows)
+        unjudged = _never_left_out(train, np.bincount(seen.codes, minlength=len(labels)), labels)
+        rows = seen.numbers
+        return _Kept(
+            found.scores, seen.codes, seen.weights, "out_of_fold", unjudged, found.left_out, rows
+        )
+    if validation is None or not validation.weights.any():
+        why = "n_members=1 leaves no row out of training, and there are no validation rows beside"
+        none = np.empty(0)
+        return _Kept(none, none.astype(np.int64), none, "none", dict.fromkeys(labels, why))
+    fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
+    codes = fresh.codes
+    folds = assign_folds(codes, _FOLDS, fresh.units, np.random.default_rng(seed))
+    scores, left_out = bench.scores(fresh), folds == np.arange(_FOLDS)[:, None]
+    if bench.validation_chose:
+        why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
+        unjudged = dict.fromkeys(labels, why)
+        return _Kept(scores, codes, fresh.weights, "none", unjudged, left_out)
+    absent = [label for code, label in enumerate(labels) if code not in codes]
+    unjudged = dict.fromkeys(
+        absent, "the validation rows have none of it that is not a training row too"
+    )
+    return _Kept(scores, codes, fresh.weights, "validation", unjudged, left_out)
+
+
+def _never_left_out(
+    train: Rows, judged: NDArray[np.int64], labels: tuple[Any, ...]
+) -> dict[Any, str]:
+    """Say of each class without an out-of-fold row why it has none."""
+    found = {}
+    for code in np.flatnonzero(judged == 0).tolist():
+        own = train.codes == code
+        groups, units = (None if a is None else a[own] for a in (train.groups, train.units))
+        if own.sum() == 1:
+            why = "it has a single row"
+        elif groups is not None and len(np.unique(groups)) == 1:
+            why = "all its rows are in one group"
+        elif units is not None and len(np.unique(units)) == 1:
+            why = "all its rows are copies of one, or in groups that share copies"
+        elif train.crossing is not None:
+            why = "its rows have copies in other groups"
+        else:
+            why = "its rows are in groups that no member could leave out"
+        found[labels[code]] = why
+    return found
+
+
+# ---------- bench
+
+_LEANING_ROWS = 4096  # rows by which the linear part of the scores is weighed
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Scores of training rows by members that had not seen them.
+
+    Attributes
+    ----------
+    scores : float64 array of shape (n_rows, heads)
+    rows : int array of shape (n_rows,)
+        Which training rows these are.
+    left_out : bool array of shape (n_members, n_rows)
+        Which members left them out.
+    """
+
+    scores: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    left_out: NDArray[np.bool_]
+
+
+class Bench:
+    """A model in training with its rows: representatives, validation, out-of-fold scores.
+
+    Parameters
+    ----------
+    model : SetConvModel
+    train : Rows
+    left_out : bool array of shape (n_members, n_rows)
+    validation : Rows or None
+    parameters : FitParameters
+    linear_share : float
+        Of the discriminants, where the model has them.
+    seed : int
+        For random subsets (``post_size``).
+    """
+
+    def __init__(
+        self,
+        model: SetConvModel,
+        train: Rows,
+        left_out: NDArray[np.bool_],
+        validation: Rows | None,
+        parameters: FitParameters,
+        linear_share: float,
+        seed: int,
+    ) -> None:
+        self.model = model
+        self.train = train
+        self.left_out = left_out
+        self.validation = validation
+        self._parameters = parameters
+        self._linear_share = linear_share
+        self._seed = seed
+
+    def represent(self, draw: int = 0) -> None:
+        """Post-training (section 3.1): representatives from all rows or from a random subset.
+
+        A member's own rows only. The subset depends on the seed and ``draw`` alone, so that a
+        resumed run has the same.
+        """
+        rows, left_out = self.train, self.left_out
+        if self._parameters.post_size is not None:
+            left_out = self._all_but_subsets(self._parameters.post_size, draw)
+            used = np.flatnonzero(~left_out.all(axis=0))
+            rows, left_out = rows.take(used), left_out[:, used]
+        self.model.reset_representatives()
+        batch = self._parameters.batch_size
+        self.model.add_rows(rows.features, rows.codes, rows.weights, batch, left_out)
+        if self.model.discriminants is not None:
+            self._lean()
+
+    def _lean(self) -> None:
+        """Give the discriminants their share, by the rows that a member left out if it did."""
+        n_rows = len(self.train.codes)
+        some = np.arange(0, n_rows, -(-n_rows // _LEANING_ROWS))
+        counted = self.left_out[:, some]
+        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+        rows, batch = self.train.features[some], self._parameters.batch_size
+        self.model.lean_on_discriminants(rows, self._linear_share, batch, counted)
+
+    def evaluate(self, step: int) -> float:
+        """Return the monitored figure on the validation rows."""
+        if self.validation is None:
+            raise RuntimeError("there are no validation rows to look at")
+        self.represent(step)
+        scores = self.scores(self.validation)
+        return monitored_figure(self._parameters.monitor, scores, self.validation.codes)
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the scores of rows, averaged over the members."""
+        return self.model.scores(rows.features, self._parameters.batch_size)
+
+    @property
+    def validation_chose(self) -> bool:
+        """Whether the validation rows picked the weights, so that they tell nothing any more."""
+        return self._parameters.early_stopping
+
+    def score_out_of_fold(self) -> OutOfFold:
+        """Put the members on one scale and score each row by those that left it out.
+
+        Rows that nobody left out have no such score, and are not among the rows.
+        """
+        raw = self.model.member_scores(self.train.features, self._parameters.batch_size)
+        self.model.align(raw)
+        left_out = self._wholly_left_out()
+        rows = np.flatnonzero(left_out.any(axis=0))
+        left_out = left_out[:, rows]
+        return OutOfFold(self.model.average(raw[rows], left_out), rows, left_out)
+
+    def _wholly_left_out(self) -> NDArray[np.bool_]:
+        """Return which rows each member has seen neither themselves nor in a copy."""
+        copies = self.train.crossing
+        if copies is None:
+            return self.left_out
+        wholly = self.left_out.copy()
+        for member in wholly:
+            learned = np.bincount(copies, weights=~member) > 0
+            member &= ~learned[copies]
+        return wholly
+
+    def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
+        rng = np.random.default_rng([self._seed, draw])
+        kept_out = np.ones_like(self.left_out)
+        for member, left_out in zip(kept_out, self.left_out, strict=True):
+            own = np.flatnonzero(~left_out)
+            member[own[_ratio_preserving(self.train.codes[own], size, rng)]] = False
+        return kept_out
+
+
+def _ratio_preserving(
+    codes: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a random subset of rows in the class ratio, at least one row a class."""
+    present, counts = np.unique(codes, return_counts=True)
+    places = share_out(counts, max(len(present), min(size, len(codes))))
+    chosen = [
+        rng.permutation(np.flatnonzero(codes == code))[:place]
+        for code, place in zip(present, places, strict=True)
+    ]
+    return np.sort(np.concatenate(chosen))
+
+
+# ---------- seeing
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """Rows as scaler and network see them, and how they came to be so.
+
+    Attributes
+    ----------
+    features : Matrix
+        Sparse still where all of many columns are looked at: they are made dense by blocks.
+    front : Projection, Unpacked or None
+        What makes dense rows of sparse ones.
+    """
+
+    features: Matrix
+    front: Front | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the linear part is to see the sparse columns."""
+        return issparse(self.features) or isinstance(self.front, Projection)
+
+    @property
+    def kind_of_width(self) -> int:
+        """The number of columns, for choices that depend on what kind of columns they are."""
+        width = int(self.features.shape[1])
+        return max(width, FEW_COLUMNS + 1) if self.has_lines else width
+
+    def choose_views(self, scaling: Any, n_members: int) -> tuple[str, ...]:
+        """Choose the views."""
+        if isinstance(self.features, StoredRows) and scaling == "auto":
+            return ("standard",)
+        return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
+
+
+def see_rows(scaling: Any, train: Rows, seed: int) -> SeenRows:
+    """Project sparse rows of many columns, unless they are to stay as they are (no scaling)."""
+    rows = train.features
+    if not issparse(rows):
+        return SeenRows(rows)
+    front = make_front(rows, train.weights_once, seed, whole=scaling is None)
+    if isinstance(front, Projection) or front.width <= NARROW:
+        return SeenRows(front(rows), front)
+    warnings.warn(
+        f"With scaling=None the network looks at all {front.width} columns of the sparse rows, "
+        "made dense block by block, which costs time and weights as so many dense columns do: "
+        'scaling="auto" projects them to a few.',
+        UserWarning,
+        stacklevel=2,
+    )
+    return SeenRows(rows, front)

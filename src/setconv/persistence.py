@@ -1,20 +1,47 @@
-"""A model on disk: a folder with safetensors, JSON and a card; nothing in it runs code."""
+"""A fitted classifier as plain data, and back."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import sklearn
+import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from setconv._version import __version__
+from setconv.decisions.rule import DecisionRule
+from setconv.episodes import count_heads
 from setconv.errors import ModelFileError
-from setconv.files import replace_folder
+from setconv.fitting import Judgement, resolve_device
+from setconv.io.files import replace_folder
+from setconv.linear import Discriminants, SparseLines
+from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report
+from setconv.model import KMeans, Mean, SetConvModel, SideSums, Subset
+from setconv.nn.network import SetConvNetwork
+from setconv.preprocessing import (
+    Front,
+    Normal,
+    Pieces,
+    Projection,
+    Scaler,
+    Standard,
+    Unpacked,
+    View,
+)
+
+# ---------- persistence
 
 FORMAT = "setconv-model"
 FORMAT_VERSION = 1
@@ -126,3 +153,470 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelFileError(f"{folder} is not a setconv model: {CONFIG} is of another kind.")
     return config
+
+
+# ---------- card
+
+_COLUMNS = {
+    "specificity": "Spec",
+    "sensitivity": "Sens",
+    "f1": "F1",
+    "g_mean": "G-mean",
+    "auc": "AUC",
+    "average_precision": "AP",
+}
+
+_SOURCES = {
+    "validation": "Measured on validation rows that training did not see.",
+    "out_of_fold": "Measured out of fold: on training rows, each by members that had not seen it.",
+    "none": "Not measured: the model has seen every row. Judge it on others.",
+}
+
+
+def write_card(config: Mapping[str, Any]) -> str:
+    """Return the text of README.md for a model described by its configuration."""
+    classes = config["classes"]["values"]
+    counts = config["class_counts"]
+    versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
+    source = _SOURCES[config["report_source"]]
+    takes = config.get("takes", f"rows with {config['n_features']} numeric features")
+    encoder = config.get("encoder", {})
+    encoded_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
+    lines = [
+        "# SetConv model",
+        "",
+        f"A classifier of {takes} into {len(classes)} classes, made for data in which some class "
+        "is rare.",
+        "",
+        "```python",
+        "import setconv",
+        "",
+        'model = setconv.load("path/to/this/folder")',
+        "model.predict(X)",
+        "```",
+        "",
+        "## Data",
+        "",
+        f"{sum(counts)} {config.get('takes', 'rows')}, {config['n_features']} features"
+        + (f", made by {_cell(encoded_by)}." if encoded_by else "."),
+        "",
+        *_table(
+            ["class", "rows", "share"],
+            [
+                [_cell(label), str(count), f"{count / sum(counts):.1%}"]
+                for label, count in zip(classes, counts, strict=True)
+            ],
+        ),
+        "",
+        "## Metrics",
+        "",
+        f"{source} Each class against the rest.",
+        "",
+        *_table(
+            ["class", *_COLUMNS.values()],
+            [
+                [_cell(row["class"]), *(_number(row[name]) for name in _COLUMNS)]
+                for row in config["report"]["per_class"]
+            ],
+        ),
+        "",
+        *(line for remark in Report.from_dict(config["report"]).remarks() for line in (remark, "")),
+        "## Decision",
+        "",
+        f"Objective: {config['parameters']['objective']!r}. Its threshold rests on this: "
+        f"{config['threshold_basis']}. {WHY_NOT_THE_LARGEST}",
+        "",
+        "## Training",
+        "",
+        f"{config['n_steps']} steps. All parameters are in `config.json`.",
+        "",
+        f"Versions: {versions}.",
+        "",
+        "The folder holds safetensors, JSON and this text; loading it runs no code from it.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [
+        f"| {' | '.join(cells)} |" for cells in (head, ["---"] + ["--:"] * (len(head) - 1), *rows)
+    ]
+
+
+def _cell(label: Any) -> str:
+    """Return a label that cannot break the table."""
+    return " ".join(str(label).replace("|", "\\|").split()) or "(empty)"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+# ---------- saved_views
+
+
+def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Return the views as JSON, and the tensors that go with it."""
+    described, tensors = [], {}
+    for number, view in enumerate(scaler.views):
+        standard = view.standard if isinstance(view, Pieces) else view
+        clip = standard.clip if isinstance(standard, Standard) else None
+        described.append({"kind": view.kind, "clip": clip})
+        for name, array in view.arrays().items():
+            tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
+    return described, tensors
+
+
+def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]) -> Scaler:
+    """Return what `describe_views` described."""
+    views: list[View] = []
+    for number, one in enumerate(described):
+        prefix = f"views/{number}/"
+        parts = {
+            key.removeprefix(prefix): tensor.numpy()
+            for key, tensor in tensors.items()
+            if key.startswith(prefix)
+        }
+        clip = None if one["clip"] is None else float(one["clip"])
+        if one["kind"] == "normal":
+            views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
+            continue
+        standard = Standard(parts["mean"], parts["scale"], clip)
+        if one["kind"] == "standard":
+            views.append(standard)
+        elif one["kind"] == "pieces":
+            views.append(Pieces(parts["low"], parts["high"], parts["column"], standard))
+        else:
+            raise ValueError(f"a view of kind {one['kind']!r} is not known")
+    return Scaler(tuple(views))
+
+
+def views_fit(scaler: Scaler, n_features: int) -> bool:
+    """Say whether the arrays of every view are of the shapes that go with the features."""
+    return all(_fits(view, n_features) for view in scaler.views)
+
+
+def _fits(view: View, n_features: int) -> bool:
+    if isinstance(view, Standard):
+        return view.mean.shape == view.scale.shape == (n_features,)
+    if isinstance(view, Normal):
+        ends = view.starts.shape == (n_features + 1,) and view.starts[-1] == len(view.knots)
+        return bool(ends and view.knots.shape == view.values.shape)
+    width = (view.width,)
+    shapes = {part.shape for part in (view.low, view.high, view.column, view.standard.mean)}
+    return shapes == {width, view.standard.scale.shape} and bool(
+        ((view.column >= 0) & (view.column < n_features)).all()
+    )
+
+
+# ---------- saved_parts
+
+Described = dict[str, Any] | None
+Linear = Discriminants | SparseLines
+
+
+def describe_front(front: Front | None) -> tuple[Described, dict[str, Tensor]]:
+    """Return the front of a model as JSON, and the tensors that go with it."""
+    if front is None:
+        return None, {}
+    if isinstance(front, Unpacked):
+        return {"kind": "unpacked", "n_features": front.n_features}, {}
+    return {"kind": "projection", "n_features": front.n_features}, {
+        "front/columns": torch.from_numpy(front.columns),
+        "front/directions": torch.from_numpy(front.directions),
+    }
+
+
+def restore_front(
+    described: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]
+) -> Front | None:
+    """Return what `describe_front` described."""
+    if described is None:
+        return None
+    n_features = int(described["n_features"])
+    if described["kind"] == "unpacked":
+        return Unpacked(n_features)
+    columns, directions = tensors["front/columns"].numpy(), tensors["front/directions"].numpy()
+    inside = len(columns) and columns.min() >= 0 and columns.max() < n_features
+    if directions.ndim != 2 or len(columns) != len(directions) or not inside:
+        raise ValueError("the projection's parts do not fit together")
+    return Projection(columns, directions, n_features)
+
+
+def describe_linear(linear: Linear | None) -> tuple[str | None, dict[str, Tensor]]:
+    """Return the kind of the linear part, and its tensors."""
+    if linear is None:
+        return None, {}
+    weights, intercepts = torch.as_tensor(linear.weights), torch.as_tensor(linear.intercepts)
+    kind = "lines" if isinstance(linear, SparseLines) else "discriminants"
+    return kind, {"linear/weights": weights, "linear/intercepts": intercepts}
+
+
+def restore_linear(kind: str | None, tensors: Mapping[str, Tensor]) -> Linear | None:
+    """Return what `describe_linear` described."""
+    if kind is None:
+        return None
+    weights, intercepts = tensors["linear/weights"], tensors["linear/intercepts"]
+    if kind == "lines":
+        return SparseLines(weights.numpy(), intercepts.numpy())
+    return Discriminants(weights, intercepts)
+
+
+def linear_fits(model: SetConvModel) -> bool:
+    """Say whether the linear part has the shapes that go with the model."""
+    found, stacked = model.discriminants, model.network.n_stacked
+    if found is None:
+        return True
+    shape = (stacked, model.network.spec["in_features"])
+    if isinstance(found, SparseLines):
+        shape = (model.n_features, stacked)
+    return tuple(found.weights.shape) == shape and tuple(found.intercepts.shape) == (stacked,)
+
+
+# ---------- saving
+
+_ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
+# Not part of a model: what only makes sense in the process that fitted it.
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
+
+
+def save(saved: SavedModel, folder: Path) -> None:
+    """Write a described estimator to a folder, with its card."""
+    write_model(folder, saved, write_card(saved.config))
+
+
+def describe(estimator: Any) -> SavedModel:
+    """Return everything that `restore` needs of a fitted classifier."""
+    model: SetConvModel = estimator._model
+    tensors = {f"network/{name}": t for name, t in model.network.state_dict().items()}
+    tensors |= {
+        "anchors": torch.from_numpy(model.anchors),
+        "sums/total": model.sums.total,
+        "sums/weight": model.sums.weight,
+    }
+    tensors |= {
+        "levels": torch.from_numpy(model.levels),
+        "spreads": torch.from_numpy(model.spreads),
+    }
+    linear, linear_tensors = describe_linear(model.discriminants)
+    front, front_tensors = describe_front(model.front)
+    tensors |= linear_tensors | front_tensors
+    views, view_tensors = describe_views(model.scaler)
+    tensors |= view_tensors
+    judgement = estimator._judgement
+    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in _kept_rows(judgement).items()}
+    names = getattr(estimator, "feature_names_in_", None)
+    config = {
+        "versions": {
+            "setconv": __version__,
+            "torch": torch.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "parameters": {
+            name: _encode_parameter(name, value)
+            # The decision that is saved, whatever was set for the next fit.
+            for name, value in {
+                **estimator.get_params(deep=False),
+                "objective": estimator.objective_,
+            }.items()
+            if name not in _LEFT_OUT
+        },
+        "classes": _encode_labels(estimator.classes_),
+        "class_counts": estimator.class_counts_.tolist(),
+        "weight_scales": estimator._weight_scales.tolist(),
+        "n_features": estimator.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "network": model.network.spec,
+        "views": views,
+        "front": front,
+        "linear": linear,
+        "offset": model.offset,
+        "rule": judgement.rule.to_dict(),
+        "n_steps": estimator.n_steps_,
+        "history": estimator.history_,
+        "report": judgement.report.to_dict(),
+        "report_source": judgement.source,
+        "threshold_basis": judgement.basis,
+        "notes": list(judgement.notes),
+        "updates": dict(judgement.updates),
+    }
+    return SavedModel(type(estimator).__name__, config, tensors)
+
+
+def restore(estimator: Any, saved: SavedModel, device: str) -> None:
+    """Make a new estimator what the saved one was; errors name the damage."""
+    target = resolve_device(device)
+    try:
+        _restore(estimator, saved, device)
+        estimator._model = estimator._model.to(target)
+        estimator._publish()
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(
+            f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
+            "model folder again."
+        ) from error
+
+
+def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
+    config, tensors = saved.config, saved.tensors
+    anchors = tensors["anchors"].numpy()
+    parameters = {
+        name: _decode_parameter(value, anchors) for name, value in config["parameters"].items()
+    }
+    estimator.set_params(**parameters, device=device)
+    classes = _decode_labels(config["classes"])
+    network = SetConvNetwork(**config["network"])
+    prefix = "network/"
+    network.load_state_dict(
+        {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+    )
+    scaler = restore_views(config["views"], tensors)
+    model = SetConvModel(
+        network,
+        scaler,
+        anchors,
+        len(classes),
+        config["offset"],
+        front=restore_front(config["front"], tensors),
+    )
+    model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
+    model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
+    model.discriminants = restore_linear(config["linear"], tensors)
+    judgement = _restore_judgement(config, tensors, classes)
+    _check_shapes(model, judgement.rule, config, classes)
+    estimator.n_features_in_ = int(config["n_features"])
+    if config["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+    estimator.classes_ = classes
+    estimator.class_counts_ = np.array(config["class_counts"])
+    estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
+    estimator.objective_ = estimator.objective
+    estimator.history_ = config["history"]
+    estimator.n_steps_ = config["n_steps"]
+    estimator._judgement = judgement
+    estimator._model = model
+
+
+def _kept_rows(judgement: Judgement) -> dict[str, NDArray[Any]]:
+    """Return the rows that the decision and the report rest on, in few bytes each."""
+    arrays = judgement.rule.arrays()
+    if judgement.left_out is not None:
+        arrays["left_out"] = np.packbits(judgement.left_out, axis=0)
+        arrays["n_folds"] = np.array(len(judgement.left_out))
+    if judgement.rows is not None and (judgement.rows != np.arange(len(judgement.rows))).any():
+        arrays["rows"] = judgement.rows
+    return arrays
+
+
+def _restore_judgement(
+    config: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], classes: NDArray[Any]
+) -> Judgement:
+    prefix = "rule/"
+    arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k.startswith(prefix)}
+    left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
+    if left_out is not None:
+        n_folds = int(arrays.pop("n_folds"))
+        left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
+    rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
+    report = Report.from_dict(config["report"])
+    source = config["report_source"]
+    n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
+    if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
+        raise ValueError("wrong: rows of the rule")
+    return Judgement(
+        rule,
+        report,
+        source,
+        left_out,
+        rows,
+        report.unjudged,
+        tuple(map(str, config["notes"])),
+        {str(name): int(n) for name, n in config["updates"].items()},
+    )
+
+
+def _check_shapes(
+    model: SetConvModel, rule: DecisionRule, config: Mapping[str, Any], classes: NDArray[Any]
+) -> None:
+    """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
+    width, heads = config["n_features"], count_heads(len(classes))
+    names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
+    seen = width if model.front is None else model.front.width
+    wrong = {
+        "n_features": scaler.width(seen) != model.network.spec["in_features"],
+        "heads": model.network.n_heads != heads,
+        "classes": len(np.unique(classes)) != len(classes),
+        "class_counts": len(config["class_counts"]) != len(classes),
+        "weight_scales": len(config["weight_scales"]) != len(classes),
+        "feature_names": names is not None and len(names) != width,
+        "offset": len(model.offset) != heads,
+        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),
+        "views": not views_fit(scaler, seen),
+        "front": model.front is not None and model.front.n_features != width,
+        "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
+        "linear": not linear_fits(model),
+        "rule": rule.thresholds.shape != (heads,),
+    }
+    if not wrong["anchors"]:
+        wrong["sums"] = model.sums.total.shape != (stacked, 2, model.embedding_size) or (
+            model.sums.weight.shape != (stacked, 2)
+        )
+    if any(wrong.values()):
+        raise ValueError(
+            f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
+        )
+
+
+def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    dtype = "object" if labels.dtype.kind == "O" else labels.dtype.str
+    values = labels.tolist()
+    if not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ModelFileError(
+            f"Labels of type {type(values[0]).__name__} cannot be saved: use strings, bools or "
+            "numbers."
+        )
+    return {"dtype": dtype, "values": values}
+
+
+def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
+    return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
+    if name == "anchor" and not isinstance(value, str):
+        rule = type(value).__name__
+        if type(value) is _ANCHOR_RULES.get(rule):
+            return {"rule": rule, "arguments": dataclasses.asdict(value)}
+        return {"rule": "array"}  # an array or a callable: the anchors that it gave
+    if name == "random_state":
+        return int(value) if isinstance(value, (int, np.integer)) else None
+    if name == "class_weight" and isinstance(value, Mapping):
+        return {"pairs": [[_plain(label), float(weight)] for label, weight in value.items()]}
+    return _plain(value)
+
+
+def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict) and "rule" in value:
+        if value["rule"] == "array":
+            return anchors
+        return _ANCHOR_RULES[value["rule"]](**value["arguments"])
+    if isinstance(value, dict) and "pairs" in value:
+        return dict(value["pairs"])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy scalars, tuples and paths as what JSON knows."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value

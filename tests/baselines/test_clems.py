@@ -9,8 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import recall_score
 
-from setconv.baselines.clems import CLEMSClassifier, mirrored
-from setconv.baselines.weighted_mds import weighted_mds
+from setconv.baselines.clems import CLEMSClassifier, mirrored, weighted_mds
 from setconv.errors import LabelError, ParameterError
 
 

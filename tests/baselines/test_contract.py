@@ -11,18 +11,15 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from setconv import baselines
-from setconv.baselines import (
-    CLEMSClassifier,
-    CostSensitiveDMLPClassifier,
-    CostSensitiveMLPClassifier,
-    EvolutionaryUnderSampler,
-    IMLClassifier,
-    InstanceHardnessSampler,
-    KMeansSMOTESampler,
-    MWMOTESampler,
-    SMOTESampler,
-    WEOB2Classifier,
-)
+from setconv.baselines.clems import CLEMSClassifier
+from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
+from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
+from setconv.baselines.eus import EvolutionaryUnderSampler
+from setconv.baselines.iht import InstanceHardnessSampler
+from setconv.baselines.iml import IMLClassifier
+from setconv.baselines.mwmote import MWMOTESampler
+from setconv.baselines.smote import KMeansSMOTESampler, SMOTESampler
+from setconv.baselines.weob import WEOB2Classifier
 
 # The checks fit hundreds of times: the searches are cut short, everything else is the default.
 SAMPLERS = [

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import recall_score, roc_auc_score
 
-from setconv.baselines import CostSensitiveDMLPClassifier, FallbackWarning
-from setconv.baselines.costs import stratified_share
-from setconv.baselines.mlp import _auc, forward
+from setconv.baselines.base import FallbackWarning, stratified_share
+from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier, _auc, forward
 from setconv.errors import DivergedError, ParameterError
 
 SMALL = {"hidden_layer_sizes": (8,), "max_epochs": 15, "lr": 0.01, "random_state": 0}

@@ -9,11 +9,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import recall_score, roc_auc_score
 
-from setconv.baselines import levenberg_marquardt
-from setconv.baselines.costs import stratified_share
-from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier, cost_weights
-from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.levenberg_marquardt import TanhPerceptron, WeightedErrors, descend
+from setconv.baselines import cs_mlp as levenberg_marquardt
+from setconv.baselines.base import FallbackWarning, stratified_share
+from setconv.baselines.cs_mlp import (
+    CostSensitiveMLPClassifier,
+    TanhPerceptron,
+    WeightedErrors,
+    cost_weights,
+    descend,
+)
 from setconv.errors import LabelError, ParameterError
 
 SMALL = {"hidden": 3, "random_state": 0}

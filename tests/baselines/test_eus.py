@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from setconv.baselines import eus
-from setconv.baselines.eus import EvolutionaryUnderSampler
-from setconv.baselines.eus_fitness import Fitness, NearestChosen, windows
-from setconv.baselines.eus_search import CHC, biased_hux, diverge, hamming
-from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.base import FallbackWarning
+from setconv.baselines.eus import (
+    CHC,
+    EvolutionaryUnderSampler,
+    Fitness,
+    NearestChosen,
+    biased_hux,
+    diverge,
+    hamming,
+    windows,
+)
 from setconv.errors import LabelError, ParameterError
 
 SHORT = {"max_evaluations": 600, "random_state": 0}

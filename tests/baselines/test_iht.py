@@ -9,11 +9,11 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.base import FallbackWarning
 from setconv.baselines.iht import InstanceHardnessSampler
 from setconv.errors import ParameterError
 
-SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
 
 class ReadsProbability(ClassifierMixin, BaseEstimator):

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
 from setconv.baselines import iml
-from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.iml import IMLClassifier, matching_ratios
-from setconv.baselines.lmnn import learned_metric
+from setconv.baselines.base import FallbackWarning
+from setconv.baselines.iml import IMLClassifier, learned_metric, matching_ratios
 from setconv.errors import LabelError, ParameterError
 
 QUICK = {"max_iter": 4, "random_state": 0}

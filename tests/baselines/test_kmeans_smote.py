@@ -9,11 +9,11 @@ from scipy.optimize import nnls
 from scipy.spatial.distance import pdist
 from sklearn.datasets import make_blobs
 
-from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.kmeans_smote import KMeansSMOTESampler, shares, sparsity_weights
+from setconv.baselines.base import FallbackWarning
+from setconv.baselines.smote import KMeansSMOTESampler, shares, sparsity_weights
 from setconv.errors import ParameterError
 
-SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
 
 def three_places(seed=0):

@@ -9,10 +9,11 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from setconv.baselines import lmnn
-from setconv.baselines.lmnn import balanced_subset, learned_metric
-from setconv.baselines.lmnn_objective import (
+from setconv.baselines import iml as lmnn
+from setconv.baselines.iml import (
+    balanced_subset,
     laplacian_product,
+    learned_metric,
     lmnn_objective,
     nearest_others,
     nearest_rows,

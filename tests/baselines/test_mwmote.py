@@ -8,11 +8,11 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import make_blobs
 
 from setconv.baselines import neighbours
-from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.base import FallbackWarning
 from setconv.baselines.mwmote import MWMOTESampler
 from setconv.errors import ParameterError
 
-SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
 # One feature. Class 1: a = 0, b = 1, c = 2 and, among rows of class 0, the noise n = 100.
 TOY = np.array([[0.0], [1], [2], [100], [5], [7], [98], [103], [200], [201]])

@@ -13,10 +13,15 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from setconv import baselines
-from setconv.baselines.checking import check_class_number, check_number, check_training_rows
-from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.sampling import OverSampler, UnderSampler
-from setconv.baselines.seeding import cloned
+from setconv.baselines.base import (
+    FallbackWarning,
+    OverSampler,
+    UnderSampler,
+    check_class_number,
+    check_number,
+    check_training_rows,
+    cloned,
+)
 from setconv.baselines.smote import SMOTESampler
 from setconv.errors import LabelError, ParameterError
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from setconv.baselines.fallbacks import FallbackWarning
+from setconv.baselines.base import FallbackWarning
 from setconv.baselines.smote import SMOTESampler
 from setconv.errors import ParameterError
 
@@ -148,7 +148,7 @@ def test_a_wrong_number_of_neighbours_is_named_at_the_fit(k_neighbors):
     often=st.integers(13, 30),
 )
 @settings(max_examples=25, deadline=None)
-@pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 def test_counts_are_exact_and_no_row_leaves_the_box_of_its_class(seed, rare, k_neighbors, often):
     X, y = two_classes(rare, often, seed=seed)
     sampler = SMOTESampler(k_neighbors=k_neighbors, random_state=seed)

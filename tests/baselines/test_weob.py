@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from setconv.baselines.fallbacks import FallbackWarning
-from setconv.baselines.online_members import RunningScaler, StackedMLPs
-from setconv.baselines.weob import WEOB2Classifier
+from setconv.baselines.base import FallbackWarning
+from setconv.baselines.weob import RunningScaler, StackedMLPs, WEOB2Classifier
 from setconv.errors import LabelError, ParameterError
 
 
@@ -269,7 +268,7 @@ def test_names_of_the_classes_change_nothing(labels):
 # ------------------------------------------------------------------------------------ bad input
 
 
-@pytest.mark.filterwarnings("ignore::setconv.baselines.fallbacks.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 def test_a_class_of_one_row_constant_features_and_duplicate_rows_work():
     X = np.ones((501, 3))
     X[:, 0] = np.repeat([0.0, 1.0, 2.0], 167)

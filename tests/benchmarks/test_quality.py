@@ -9,9 +9,10 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from setconv import SetConvClassifier, metrics
-from setconv.datasets import load_named
-from setconv.experiment import Cell, Outcome, Store
+from setconv import metrics
+from setconv.classifier import SetConvClassifier
+from setconv.datasets.named import load_named
+from setconv.experiment.store import Cell, Outcome, Store
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

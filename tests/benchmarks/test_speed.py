@@ -12,8 +12,8 @@ import torch
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import roc_auc_score
 
-from setconv import SetConvClassifier
-from setconv.nn import SetConv
+from setconv.classifier import SetConvClassifier
+from setconv.nn.layer import SetConv
 from setconv.presets import PAPER
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

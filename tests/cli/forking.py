@@ -10,10 +10,10 @@ import sys
 import traceback
 
 import setconv.cli.app
-import setconv.loading
-import setconv.records
+import setconv.pipelines
 import setconv.report
-from setconv import SetConvTableClassifier, SetConvTextClassifier
+from setconv.pipelines import SetConvTableClassifier
+from setconv.text.classifier import SetConvTextClassifier
 
 NEEDED = (setconv, SetConvTableClassifier, SetConvTextClassifier)
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setconv.cli.duplicates import find_duplicates
-from setconv.copies import text_keys
+from setconv.cli.data import find_duplicates
+from setconv.folds import text_keys
 
 
 def pairs(train, test):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from setconv.cli.app import app
-from setconv.cli.exits import exit_code
+from setconv.cli.app import app, exit_code
 
 STUDY = """
 title: Two trees

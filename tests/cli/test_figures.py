@@ -12,8 +12,8 @@ from sklearn import metrics
 from user_files import write_csv
 
 import setconv as library
+from setconv.io.reading import open_records
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
-from setconv.records import open_records
 
 SHARES = {"a": 0.7, "b": 0.2, "c": 0.1}
 

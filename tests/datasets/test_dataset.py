@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.datasets.dataset import Dataset
-from setconv.datasets.problems import SHOWN, ProblemLog, Problems
-from setconv.datasets.quotas import proportional_quotas
+from setconv.datasets.dataset import SHOWN, Dataset, ProblemLog, Problems, proportional_quotas
 from setconv.errors import DataError, LabelError, ParameterError
 
 

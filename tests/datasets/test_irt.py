@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from setconv.datasets.irt import ADDRESS, load_irt
-from setconv.datasets.irt_files import CITIES, city_named
+from setconv.datasets.irt import ADDRESS, CITIES, city_named, load_irt
 from setconv.errors import DataError, ParameterError
 
 FOUR = [("car on its roof", "Crash"), ("house burns", "fire"), ("shots", "SHOOTING"), ("hi", "No")]

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.datasets.escapes import unescaped
-from setconv.datasets.semeval import load_semeval
-from setconv.datasets.semeval_files import PAPER_PARTS
+from setconv.datasets.semeval import PAPER_PARTS, load_semeval, unescaped
 from setconv.errors import DataError, LabelError, ParameterError
 
 A = "twitter-2016train-A.txt"

@@ -13,9 +13,8 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from setconv.decisions.calibration import Calibrator
-from setconv.decisions.evidence import check_evidence
-from setconv.decisions.fit_calibrator import fit_calibrator
+from setconv.decisions.calibration import Calibrator, fit_calibrator
+from setconv.decisions.scores import check_evidence
 
 FEW = settings(max_examples=60, deadline=None)
 

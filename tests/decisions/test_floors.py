@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from setconv.decisions.floors import precision_threshold, recall_threshold
+from setconv.decisions.thresholds import precision_threshold, recall_threshold
 
 
 def ones(rows):

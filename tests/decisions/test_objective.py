@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from setconv.decisions import Objective, parse_objective, parse_prior
+from setconv.decisions.objective import Objective, parse_objective, parse_prior
 from setconv.errors import ParameterError
 
 TWO = np.array(["no", "fire"])

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
-from setconv.decisions import resampling
-from setconv.decisions.ascent import Problem, _cuts_of, ascend
-from setconv.decisions.evidence import check_evidence, thin
-from setconv.decisions.offsets import choose_offsets, margins_of
+from setconv.decisions import thresholds as resampling
+from setconv.decisions.scores import check_evidence, thin
+from setconv.decisions.thresholds import Problem, _cuts_of, ascend, choose_offsets, margins_of
 
 KINDS = ["balanced", "f1", "mcc"]
 

@@ -10,10 +10,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from setconv.decisions import DecisionRule, cross_fit, fit_rule, resampling, unproven_rule
-from setconv.decisions.paper import paper_probabilities
+from setconv.decisions import thresholds as resampling
+from setconv.decisions.rule import (
+    DecisionRule,
+    cross_fit,
+    fit_rule,
+    paper_probabilities,
+    unproven_rule,
+)
 from setconv.errors import DataError, ParameterError
-from setconv.metrics import report
+from setconv.metrics.report import report
 
 OBJECTIVES = [None, "balanced", "f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5"]
 TWO, THREE = ("no", "fire"), ("a", "b", "c")

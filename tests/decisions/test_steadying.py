@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from setconv.decisions import fit_rule
-from setconv.decisions.kernel import kernel_threshold
+from setconv.decisions.rule import fit_rule
+from setconv.decisions.thresholds import kernel_threshold
 
 EVEN = np.full(2, 0.5)
 

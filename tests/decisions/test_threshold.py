@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
-from setconv.decisions import resampling
-from setconv.decisions.evidence import check_evidence
-from setconv.decisions.resampling import resamples
-from setconv.decisions.threshold import choose_threshold
+from setconv.decisions import thresholds as resampling
+from setconv.decisions.scores import check_evidence
+from setconv.decisions.thresholds import choose_threshold, resamples
 
 FEW = settings(max_examples=20, deadline=None)
 KINDS = ["balanced", "f1", "mcc"]

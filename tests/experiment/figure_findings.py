@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from setconv.experiment.answers.findings import Findings, Unit
+from setconv.experiment.results import Findings, Unit
 
 METRICS = ("f1", "g_mean", "auc", "specificity", "sensitivity")
 HOSTILE = "</script><img src=x onerror=\"window.flag=1\"> & 'q' $x_1$ \\textbf{b} 100%"

@@ -82,7 +82,8 @@ def main():
     """Run a study in a process of its own: store and number of splits are the arguments."""
     import sys
 
-    from setconv.experiment import Cell, Store, run
+    from setconv.experiment.runner import run
+    from setconv.experiment.store import Cell, Store
 
     cells = [Cell("rows", "kill", split) for split in range(int(sys.argv[2]))]
     with Store(sys.argv[1]) as store:

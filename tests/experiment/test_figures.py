@@ -13,21 +13,19 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 from setconv.errors import MissingDependencyError
-from setconv.experiment import nemenyi
-from setconv.experiment.answers.figure_panels import (
+from setconv.experiment.figures import (
     INK,
     STRONG,
     compose,
-    method_looks,
-    short,
-    wrapped,
-)
-from setconv.experiment.answers.figures import (
     is_logarithmic,
+    method_looks,
     rank_panel,
+    short,
     study_figures,
+    wrapped,
     write_figures,
 )
+from setconv.experiment.statistics import nemenyi
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -330,8 +328,7 @@ def test_the_same_findings_give_the_same_bytes(tmp_path):
 
 
 def test_figures_without_their_packages_name_the_pip_line(monkeypatch):
-    for name in ("figure_panels", "figures"):
-        monkeypatch.delitem(sys.modules, f"setconv.experiment.answers.{name}")
+    monkeypatch.delitem(sys.modules, "setconv.experiment.figures")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[experiment\]'"):
-        import setconv.experiment.answers.figures  # noqa: F401
+        import setconv.experiment.figures  # noqa: F401

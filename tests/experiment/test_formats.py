@@ -14,11 +14,18 @@ from markdown_it import MarkdownIt
 from test_tables import cells, noisy, published, scores, study, unit
 
 from setconv.errors import MissingDependencyError
-from setconv.experiment.answers import formats
-from setconv.experiment.answers.formats import latex, latex_escape
-from setconv.experiment.answers.table_entries import WORSE, measured_entries
-from setconv.experiment.answers.table_sheet import Sheet, SheetRow, Shown, plain
-from setconv.experiment.answers.tables import sections
+from setconv.experiment import tables as formats
+from setconv.experiment.tables import (
+    WORSE,
+    Sheet,
+    SheetRow,
+    Shown,
+    latex,
+    latex_escape,
+    measured_entries,
+    plain,
+    sections,
+)
 
 NASTY = r"a_b & 50% {x} \input{y} $z$ #1 ~^ <b>|</b> [q] *r* `s` &amp; é"
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from setconv.experiment import MethodSpec, SplitRule, built_in_studies, read_study
-from setconv.experiment.protocol.computing import StudyWork
-from setconv.experiment.protocol.planning import plan_cells
-from setconv.experiment.protocol.prepared import prepare
+from setconv.experiment.cells import StudyWork, plan_cells
+from setconv.experiment.data import prepare
+from setconv.experiment.study import MethodSpec, SplitRule, built_in_studies, read_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "text"))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from setconv.errors import DataError
-from setconv.experiment import average_ranks, source_scores
+from setconv.experiment.statistics import average_ranks, source_scores
 
 scores = arrays(
     np.float64, st.tuples(st.integers(2, 8), st.integers(2, 5)), elements=st.integers(0, 4)

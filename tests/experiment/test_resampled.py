@@ -10,8 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from setconv.errors import DataError, ParameterError
-from setconv.experiment.statistics.holm import holm
-from setconv.experiment.statistics.resampled import corrected_t_test
+from setconv.experiment.statistics import corrected_t_test, holm
 
 SHARES = st.floats(0.05, 2)
 # Thousandths: what is left after rounding to the digits of the test is exact.

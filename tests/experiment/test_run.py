@@ -16,12 +16,19 @@ import study_work
 from study_work import Unloadable, repaired, work
 
 import setconv
-from setconv.errors import ParameterError
-from setconv.experiment import Cell, Store, StudyError, Tally, run
-from setconv.experiment.running import runner
-from setconv.experiment.running import threads as threads_module
-from setconv.experiment.running.threads import available_cores, environment, threads_for
-from setconv.experiment.running.worker import compute, peak_mb
+from setconv.errors import ParameterError, StudyError
+from setconv.experiment import runner
+from setconv.experiment import runner as threads_module
+from setconv.experiment.runner import (
+    Tally,
+    available_cores,
+    compute,
+    environment,
+    peak_mb,
+    run,
+    threads_for,
+)
+from setconv.experiment.store import Cell, Store
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from setconv.errors import DataError, MissingDependencyError, ParameterError
-from setconv.experiment import (
+from setconv.experiment.statistics import (
     MINIMUM_SOURCES,
     average_ranks,
     critical_difference,

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, LabelError
-from setconv.experiment import SplitRule
-from setconv.experiment.protocol.splits import count_splits, make_split, thin
+from setconv.experiment.splits import count_splits, make_split, thin
+from setconv.experiment.study import SplitRule
 
 EVENTS = np.array(["a", "a", "b", "b", "c", "c", "c", "c", "c", "c"] * 3)
 LABELS = np.array(["crash"] * 4 + ["no"] * 6 + ["crash"] * 2 + ["no"] * 8 + ["no"] * 10)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv.errors import MissingDependencyError, ParameterError
-from setconv.experiment import Cell, Outcome, Store, StudyError
+from setconv.errors import MissingDependencyError, ParameterError, StudyError
+from setconv.experiment.store import Cell, Outcome, Store
 
 START = "2020-01-01T00:00:00+00:00"
 

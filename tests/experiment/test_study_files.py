@@ -5,18 +5,19 @@ import textwrap
 import pytest
 
 from setconv.errors import ParameterError
-from setconv.experiment import (
+from setconv.experiment.cells import check_methods
+from setconv.experiment.study import (
     DataSpec,
     MethodSpec,
     SplitRule,
     Study,
     built_in_studies,
+    parse_study,
+    published_counts,
+    published_figures,
     read_study,
     read_suite,
 )
-from setconv.experiment.protocol.planning import check_methods
-from setconv.experiment.protocol.published import published_counts, published_figures
-from setconv.experiment.protocol.reading import parse_study
 
 WHOLE = """
 title: A comparison

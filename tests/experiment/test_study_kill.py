@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from setconv.experiment import Store, findings, read_study
+from setconv.experiment.results import findings
+from setconv.experiment.store import Store
+from setconv.experiment.study import read_study
 
 KILLS = 20
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
@@ -56,7 +58,7 @@ PROGRAM = """
 import json, multiprocessing, os, random, signal, sys, time
 import pandas, slow_tree
 from setconv.experiment import Store, read_study, run_study
-from setconv.experiment.protocol import computing, loading, methods
+from setconv.experiment import cells, data as rows
 
 forked = multiprocessing.get_context("fork")
 multiprocessing.get_context = lambda _: forked

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from figure_findings import HOSTILE, VERSIONS, make_findings, make_unit
 
-from setconv.experiment.answers.page import study_page, write_page
+from setconv.experiment.page import study_page, write_page
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [

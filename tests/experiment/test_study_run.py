@@ -8,27 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from setconv.errors import DataError, LabelError, ParameterError
-from setconv.experiment import (
-    DataSpec,
-    MethodSpec,
-    Probe,
-    SearchRule,
-    SplitRule,
-    Store,
-    Study,
-    StudyError,
-    Tally,
-    findings,
-    run_study,
-)
-from setconv.experiment.protocol.computing import StudyWork, training_rows
-from setconv.experiment.protocol.methods import build_method
-from setconv.experiment.protocol.planning import plan_cells
-from setconv.experiment.protocol.prepared import prepare
-from setconv.experiment.protocol.splits import make_split
-from setconv.experiment.running import pool
-from setconv.metrics import report
+from setconv.errors import DataError, LabelError, ParameterError, StudyError
+from setconv.experiment import runner as pool
+from setconv.experiment.cells import StudyWork, build_method, plan_cells, training_rows
+from setconv.experiment.data import prepare
+from setconv.experiment.results import findings, run_study
+from setconv.experiment.runner import Tally
+from setconv.experiment.splits import make_split
+from setconv.experiment.store import Store
+from setconv.experiment.study import DataSpec, MethodSpec, Probe, SearchRule, SplitRule, Study
+from setconv.metrics.report import report
 
 LOGISTIC = MethodSpec("logistic", "logistic regression")
 TREE = MethodSpec("tree", estimator="sklearn.tree.DecisionTreeClassifier")
@@ -43,7 +32,7 @@ def quick_workers():
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["setconv.experiment.protocol.computing", "setconv", "setconv.classifier", "sklearn.tree"]
+        ["setconv.experiment.cells", "setconv", "setconv.classifier", "sklearn.tree"]
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "multiprocessing", SimpleNamespace(get_context=lambda _: context))

@@ -12,29 +12,35 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from setconv.errors import DataError
-from setconv.experiment.answers.findings import Findings, Unit
-from setconv.experiment.answers.naming import METRICS, PROBED, higher_is_better, metric_name
-from setconv.experiment.answers.table_entries import (
+from setconv.experiment.results import (
+    METRICS,
+    PROBED,
+    Findings,
+    Unit,
+    higher_is_better,
+    metric_name,
+)
+from setconv.experiment.tables import (
     BETTER,
     WORSE,
     Entry,
     Key,
-    compare,
-    measured_entries,
-    scores_by_split,
-)
-from setconv.experiment.answers.table_sheet import joined, number
-from setconv.experiment.answers.table_standing import NoStanding, standing
-from setconv.experiment.answers.tables import (
+    NoStanding,
     by_metric,
     by_unit,
+    compare,
     cost_sheet,
     curve_sheets,
     failure_sheet,
+    joined,
     last_line,
+    measured_entries,
+    number,
     published_elsewhere,
     rank_sheet,
+    scores_by_split,
     sections,
+    standing,
 )
 
 CELLS = [

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv import SetConvClassifier
+from setconv import explain as features
+from setconv import explain as words
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
-from setconv.explain import feature_contributions, features, word_contributions, words
-from setconv.explain.words import contributions_of_texts
+from setconv.explain import contributions_of_texts, feature_contributions, word_contributions
 
 
 class WordSum:

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from setconv import explain as nearest
+from setconv import explain as space
 from setconv.errors import DataError, ParameterError
-from setconv.explain import nearest, nearest_rows, space
+from setconv.explain import nearest_rows
 
 
 def mean_cosines(model, A, B):

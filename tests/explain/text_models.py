@@ -5,7 +5,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
 
 
 class TextModel:

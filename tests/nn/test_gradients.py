@@ -3,13 +3,16 @@
 import pytest
 import torch
 
-from setconv.nn import SetConv, SetConvNetwork
-from setconv.nn.convolve import convolve
-from setconv.nn.dropout import draw_mask, drop, dropout_scale
-from setconv.nn.embed import embed_rows
-from setconv.nn.leave_one_out import cosine_margin
-from setconv.nn.relu_layer import relu_layer
-from setconv.nn.stacked import StackedLinear
+from setconv.nn.functional import (
+    convolve,
+    cosine_margin,
+    draw_mask,
+    drop,
+    dropout_scale,
+    embed_rows,
+)
+from setconv.nn.layer import SetConv, StackedLinear, relu_layer
+from setconv.nn.network import SetConvNetwork
 
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 

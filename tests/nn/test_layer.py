@@ -11,7 +11,7 @@ from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from setconv.errors import DataError, ParameterError
-from setconv.nn import SetConv
+from setconv.nn.layer import SetConv
 
 FEW = settings(max_examples=30, deadline=None)
 EXACT = {"rtol": 1e-10, "atol": 1e-12}

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from setconv.nn import SetConvNetwork
-from setconv.nn.leave_one_out import cosine_margin, left_out_means, left_out_shares
+from setconv.nn.functional import cosine_margin, left_out_means, left_out_shares
+from setconv.nn.network import SetConvNetwork
 
 HEADS, EPISODES, ROWS, FEATURES = 3, 2, 9, 5
 # A side of each row in each head; ABSENT rows are padding, head 2 has a single row on side 1.

@@ -8,9 +8,10 @@ import torch
 from scipy.special import expit
 from torch.nn import functional
 
-from setconv import SetConvClassifier, presets
+from setconv import presets
+from setconv.classifier import SetConvClassifier
 from setconv.errors import ParameterError
-from setconv.nn import SetConvNetwork
+from setconv.nn.network import SetConvNetwork
 
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 D, SUPPORT, QUERIES, EPISODES = 6, 5, 3, 2

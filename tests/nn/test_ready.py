@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from setconv.nn import SetConvNetwork
-from setconv.nn.ready import ReadyEncoder
+from setconv.nn.network import ReadyEncoder, SetConvNetwork
 
 SHAPES = {
     "members": {"n_members": 3, "encoder": (5, 4)},

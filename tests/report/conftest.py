@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reading import HOSTILE
 from text_models import TextModel, write_texts
 
-from setconv.report import make_report
+from setconv.report.page import make_report
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ from sklearn.metrics import (
 )
 from statsmodels.stats.proportion import proportion_confint
 
-from setconv.metrics import report
-from setconv.report import bootstrap
-from setconv.report.bootstrap import FIGURES, Answers, count_repeats
+from setconv.metrics.report import report
+from setconv.report import measure as bootstrap
+from setconv.report.measure import FIGURES, Answers, count_repeats
 
 
 def reference(is_class, flagged, scores):

@@ -23,9 +23,9 @@ from sklearn.metrics import (
 )
 from statsmodels.stats.proportion import proportion_confint
 
-from setconv import SetConvClassifier
-from setconv.report import make_report
-from setconv.report.wording import count, of_100, per_cent
+from setconv.classifier import SetConvClassifier
+from setconv.report.page import make_report
+from setconv.report.words import count, of_100, per_cent
 
 NAMES = ["Spec", "Sens", "Precision", "F1", "G-mean", "AUC", "Average precision"]
 SHARES = NAMES[:3]

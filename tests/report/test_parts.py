@@ -12,14 +12,11 @@ from sklearn.metrics import auc, roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
 from setconv.explain import nearest_rows
-from setconv.report import curves, wording
-from setconv.report.evaluation import Evaluation, evaluate, minority_classes
-from setconv.report.explorer import explore
-from setconv.report.learned_map import draw_map
-from setconv.report.rendering import safe_json
-from setconv.report.sampling import sample_rows
-from setconv.report.similarity import compare_judged, nearest_other
-from setconv.report.sources import gather
+from setconv.report import measure as curves
+from setconv.report import words as wording
+from setconv.report.measure import Evaluation, evaluate, explore, minority_classes, sample_rows
+from setconv.report.page import safe_json
+from setconv.report.rows import compare_judged, draw_map, gather, nearest_other
 
 
 def evaluation_of(truth, scores, threshold=0.0):

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from setconv.sparse import SparseLines, fit_lines, newton
-from setconv.sparse.supports import count_supports
+from setconv import linear as newton
+from setconv.linear import SparseLines, count_supports, fit_lines
 
 
 @pytest.fixture(autouse=True)

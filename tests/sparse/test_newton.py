@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from setconv.sparse import newton
-from setconv.sparse.newton import minimise_logistic
+from setconv import linear as newton
+from setconv.linear import minimise_logistic
 
 
 @pytest.fixture

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from setconv.sparse import Projection, Unpacked, as_sparse, fit_projection, make_front, projection
-from setconv.sparse.projection import automatic_width, unit_rows
+from setconv import preprocessing as projection
+from setconv.preprocessing import (
+    Projection,
+    Unpacked,
+    as_sparse,
+    automatic_width,
+    fit_projection,
+    make_front,
+    unit_rows,
+)
 
 
 def make_rows(n=80, d=700, rank=None, seed=0):

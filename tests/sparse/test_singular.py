@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from setconv.sparse.singular import leading_directions
+from setconv.preprocessing import leading_directions
 
 
 def make_rows(shape, rank, seed=0):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from setconv.sparse.supports import Supports, count_supports
+from setconv.linear import Supports, count_supports
 
 
 def make_rows(n=30, d=9, classes=3, seed=0):

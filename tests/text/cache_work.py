@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 
-from setconv.text import EmbeddingCache
-from setconv.text.space import Space
+from setconv.text.cache import EmbeddingCache, Space
 
 SPACE = Space("some/model", "hub:some/model@1", "mean", 256, "float32")
 WIDTH = 384
@@ -52,7 +51,8 @@ def encode(folder, model):
     """Encode with a real encoder until killed."""
     from tiny_bert import make_texts
 
-    from setconv.text import TextEncoder, cache_writer
+    from setconv.text import cache as cache_writer
+    from setconv.text.encoder import TextEncoder
 
     cache_writer._TEXTS = 20
     TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(1500))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from setconv.text import TextEncoder
+from setconv.text.encoder import TextEncoder
 
 sys.path.insert(0, str(Path(__file__).parent))
 

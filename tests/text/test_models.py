@@ -13,8 +13,9 @@ import pytest
 
 import setconv
 from setconv.errors import MissingDependencyError, ModelFileError
-from setconv.text import TextEncoder, models
-from setconv.text import needs as needs_module
+from setconv.text import models
+from setconv.text import models as needs_module
+from setconv.text.encoder import TextEncoder
 from setconv.text.models import find_model
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, DataTypeError
-from setconv.text.texts import check_texts, shorten
+from setconv.text.encoder import check_texts, shorten
 
 TEXTS = ["a dog", "ein Hund", "犬"]
 

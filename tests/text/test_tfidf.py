@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
-from setconv.text import TfidfEncoder
+from setconv.text.tfidf import TfidfEncoder
 
 SUBJECTS = ["fire", "flood", "storm", "sunshine", "music", "dinner"]
 TEXTS = [f"{a} and {b} on the {c} street!" for a in SUBJECTS for b in SUBJECTS for c in "xy"]

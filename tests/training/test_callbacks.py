@@ -6,10 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier
 from setconv.errors import DivergedError
-from setconv.training import Callback, ProgressBar, TrainingState
-from setconv.training.callbacks import gather_callbacks
+from setconv.training.callbacks import Callback, ProgressBar, TrainingState, gather_callbacks
 
 
 def small(**parameters):

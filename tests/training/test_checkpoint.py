@@ -18,9 +18,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import setconv
-from setconv import SetConvClassifier, presets
+from setconv import presets
+from setconv.classifier import SetConvClassifier
 from setconv.errors import CheckpointError
-from setconv.training import Callback, TrainingState
+from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import FILE_NAME, Checkpoint, read_checkpoint
 
 KILLED_AT, EVERY = 18, 7  # the last checkpoint before the end is that of step 14

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from setconv.heads import side_weights
-from setconv.layout import HeadEpisodes, Layout
-from setconv.nn import SetConvNetwork
-from setconv.training.loss import EpisodeLoss
+from setconv.episodes import HeadEpisodes, Layout, side_weights
+from setconv.nn.network import SetConvNetwork
+from setconv.training.loop import EpisodeLoss
 
 FEW = settings(max_examples=25, deadline=None)
 LOG3 = math.log(3)

@@ -6,9 +6,8 @@ import sys
 import pytest
 import torch
 
-from setconv.nn import SetConvNetwork
-from setconv.training.optimizer import Adam
-from setconv.training.settings import TrainingSettings
+from setconv.nn.network import SetConvNetwork
+from setconv.training.optimizer import Adam, TrainingSettings
 
 RATES = {"encoder": 1e-3, "setconv": 2e-3, "output": 1e-2}
 

@@ -5,8 +5,7 @@ import torch
 from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR
 
 from setconv.errors import ParameterError
-from setconv.training.schedule import SCHEDULES, lr_factor
-from setconv.training.settings import TrainingSettings
+from setconv.training.optimizer import SCHEDULES, TrainingSettings, lr_factor
 
 
 def torch_rates(make, steps):

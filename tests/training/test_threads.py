@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from setconv.training.threads import threads_for
+from setconv.training.loop import threads_for
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from setconv.errors import DataError, ParameterError
-from setconv.training.validation import MONITORS, monitored_figure, split_validation
+from setconv.training.early_stopping import MONITORS, monitored_figure, split_validation
 
 FEW = settings(max_examples=40, deadline=None)
 

@@ -15,8 +15,9 @@ import numpy as np
 from benchmarks.speed.made import CHUNK, dense_chunks, dense_rows
 from benchmarks.speed.processes import Alone, forget_peak, peak_gigabytes
 from benchmarks.speed.timing import seconds_of
-from setconv import SetConvClassifier, stored
-from setconv.training import Callback, TrainingState
+from setconv import validation as stored
+from setconv.classifier import SetConvClassifier
+from setconv.training.callbacks import Callback, TrainingState
 
 LABEL = "label"
 _CHUNKS_A_FILE = 12

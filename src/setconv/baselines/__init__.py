@@ -17,22 +17,21 @@ wrapper to use. What a method could not do is warned of (`FallbackWarning`) and 
 
 from __future__ import annotations
 
-from setconv.needs import needed
+from setconv.messages import needed
 
 with needed("setconv.baselines", "imbalanced-learn", "baselines"):
     import imblearn  # noqa: F401
 
+from setconv.baselines.base import FallbackWarning
 from setconv.baselines.catalogue import Baseline, all
 from setconv.baselines.clems import CLEMSClassifier
 from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
 from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
 from setconv.baselines.eus import EvolutionaryUnderSampler
-from setconv.baselines.fallbacks import FallbackWarning
 from setconv.baselines.iht import InstanceHardnessSampler
 from setconv.baselines.iml import IMLClassifier
-from setconv.baselines.kmeans_smote import KMeansSMOTESampler
 from setconv.baselines.mwmote import MWMOTESampler
-from setconv.baselines.smote import SMOTESampler
+from setconv.baselines.smote import KMeansSMOTESampler, SMOTESampler
 from setconv.baselines.weob import WEOB2Classifier
 
 __all__ = [

@@ -17,9 +17,8 @@ from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
 from setconv.baselines.eus import EvolutionaryUnderSampler
 from setconv.baselines.iht import InstanceHardnessSampler
 from setconv.baselines.iml import IMLClassifier
-from setconv.baselines.kmeans_smote import KMeansSMOTESampler
 from setconv.baselines.mwmote import MWMOTESampler
-from setconv.baselines.smote import SMOTESampler
+from setconv.baselines.smote import KMeansSMOTESampler, SMOTESampler
 from setconv.baselines.weob import WEOB2Classifier
 
 Kind = Literal["under-sampling", "over-sampling", "ensemble", "metric", "cost"]

@@ -3,34 +3,116 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import torch
 from scipy.special import softmax
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
-from setconv.baselines.checking import FLOATS, check_number, check_training_rows
-from setconv.baselines.costs import stratified_share
-from setconv.baselines.deciding import ArgmaxMixin
-from setconv.baselines.fallbacks import FallbackMixin
-from setconv.baselines.mlp import (
-    Best,
-    Data,
-    Layers,
-    first_layers,
-    forward,
-    judge,
-    weighted_cross_entropy,
+from setconv.baselines.base import (
+    FLOATS,
+    ArgmaxMixin,
+    FallbackMixin,
+    check_number,
+    check_training_rows,
+    stratified_share,
 )
-from setconv.checks import check_choice, check_integer
 from setconv.errors import DivergedError, ParameterError
+from setconv.messages import check_choice, check_integer
 
-__all__ = ["CostSensitiveDMLPClassifier"]
+# ---------- baselines.mlp
+
+Layers = list[tuple[Tensor, Tensor]]
+
+
+@dataclass
+class Data:
+    """Rows, their codes, and the weight of each in the loss."""
+
+    rows: Tensor
+    codes: Tensor
+    weights: Tensor
+
+    def part(self, which: Any) -> Data:
+        """Return some of the rows, by numbers or by a mask."""
+        which = torch.as_tensor(which)
+        return Data(self.rows[which], self.codes[which], self.weights[which])
+
+
+@dataclass
+class Best:
+    """The best epoch so far."""
+
+    value: tuple[float, float] = (-np.inf, -np.inf)
+    epoch: int = -1
+    layers: Layers | None = None
+
+    def see(self, value: tuple[float, float], epoch: int, layers: Layers) -> None:
+        """Keep a copy of the layers if the epoch is better than all before."""
+        if value > self.value:
+            self.value, self.epoch = value, epoch
+            self.layers = [
+                (weights.detach().clone(), bias.detach().clone()) for weights, bias in layers
+            ]
+
+
+def weighted_cross_entropy(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean over rows of ``-w_i log p_{y_i}(x_i)``."""
+    losses = torch.nn.functional.cross_entropy(logits, codes, reduction="none")
+    return (weights * losses).mean()
+
+
+def first_layers(widths: tuple[int, ...], generator: torch.Generator) -> Layers:
+    """Draw weights that keep the variance through ReLU (He), with biases of 0."""
+    layers = []
+    for before, after in pairwise(widths):
+        bound = np.sqrt(6 / before)
+        weights = (torch.rand(before, after, generator=generator) * 2 - 1) * bound
+        layers.append((weights.requires_grad_(), torch.zeros(after, requires_grad=True)))
+    return layers
+
+
+def forward(
+    rows: Tensor, layers: Layers, dropout: float, generator: torch.Generator | None
+) -> Tensor:
+    """Return the logits; units are dropped where there is a share to drop."""
+    for weights, bias in layers[:-1]:
+        rows = torch.relu(torch.addmm(bias, rows, weights))
+        if dropout > 0:
+            kept = torch.rand(rows.shape, generator=generator) >= dropout
+            rows = rows * kept / (1 - dropout)
+    weights, bias = layers[-1]
+    return torch.addmm(bias, rows, weights)
+
+
+@torch.no_grad()
+def judge(data: Data, layers: Layers) -> tuple[float, float]:
+    """Return the mean AUC of one class against the rest, and the weighted loss."""
+    logits = forward(data.rows, layers, 0.0, None)
+    loss = weighted_cross_entropy(logits, data.codes, data.weights).item()
+    codes = data.codes.numpy()
+    scores = logits.double().softmax(dim=1).numpy()
+    aucs = [_auc(codes == code, scores[:, code]) for code in np.unique(codes)]
+    return float(np.mean(aucs)), loss
+
+
+def _auc(positive: np.ndarray, scores: np.ndarray) -> float:
+    """Return the AUC by ranks, which is faster than by the curve."""
+    n_positive = int(positive.sum())
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(positive) - n_positive)))
+
+
+# ---------- baselines.cs_dmlp
 
 logger = logging.getLogger("setconv")
 
@@ -305,3 +387,6 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         check_number("lr", self.lr, 0, np.inf)
         if isinstance(self.cost, str):
             check_choice("cost", self.cost, list(_WEIGHTS))
+
+
+__all__ = ["CostSensitiveDMLPClassifier"]

@@ -11,12 +11,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.checking import check_number
-from setconv.baselines.sampling import Rows, UnderSampler
-from setconv.baselines.seeding import cloned
-from setconv.checks import check_choice, check_integer
-
-__all__ = ["InstanceHardnessSampler"]
+from setconv.baselines.base import Rows, UnderSampler, check_number, cloned
+from setconv.messages import check_choice, check_integer
 
 
 class InstanceHardnessSampler(UnderSampler):
@@ -180,3 +176,6 @@ class InstanceHardnessSampler(UnderSampler):
         # cross_val_predict wants a prediction for every row; that of these is not used.
         train, test = splits[0]
         return [(train, np.concatenate([test, alone_rows])), *splits[1:]]
+
+
+__all__ = ["InstanceHardnessSampler"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from setconv.baselines.checking import check_number
+from setconv.baselines.base import Rows, check_number
 from setconv.baselines.neighbours import (
     average_linkage,
     distance_blocks,
@@ -17,11 +17,8 @@ from setconv.baselines.neighbours import (
     nearest_mask,
     nearest_others,
 )
-from setconv.baselines.sampling import Rows
 from setconv.baselines.smote import SMOTEBased
-from setconv.checks import check_choice, check_integer
-
-__all__ = ["MWMOTESampler", "WeightedMinority"]
+from setconv.messages import check_choice, check_integer
 
 
 @dataclass(frozen=True)
@@ -303,3 +300,6 @@ def between(X: Rows, start: np.ndarray, end: np.ndarray, steps: np.ndarray) -> R
     column = steps[:, None].astype(np.result_type(X.dtype, np.float32))
     way = way.multiply(column).tocsr() if sparse.issparse(X) else way * column
     return (first + way).astype(X.dtype)
+
+
+__all__ = ["MWMOTESampler", "WeightedMinority"]

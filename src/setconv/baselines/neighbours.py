@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
-from setconv.baselines.sampling import Rows
+from setconv.baselines.base import Rows
 
 BLOCK_MEGABYTES = 128
 

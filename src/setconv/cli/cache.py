@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from setconv.cli.console import out, say, show_json, table
-from setconv.cli.options import Json
+from setconv.cli.options import Json, out, say, show_json, table
 
 app = typer.Typer(help="Show or clear the embeddings that are kept on disk.", no_args_is_help=True)
 
@@ -16,7 +15,7 @@ app = typer.Typer(help="Show or clear the embeddings that are kept on disk.", no
 @app.command(epilog="Example: [bold]setconv cache info[/]")
 def info(as_json: Json = False) -> None:
     """Show where the cache is and what is in it."""
-    from setconv.text import EmbeddingCache
+    from setconv.text.cache import EmbeddingCache
 
     found = EmbeddingCache().info()
     if as_json:
@@ -51,7 +50,7 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove embeddings from the cache."""
-    from setconv.text import EmbeddingCache
+    from setconv.text.cache import EmbeddingCache
 
     cache = EmbeddingCache()
     if not yes:

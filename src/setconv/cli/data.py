@@ -1,22 +1,26 @@
-"""From a file to what a model takes: texts or a table of features, and labels."""
+"""Rows in, columns out, in bounded memory and with progress."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from setconv.cli.console import err, say, table
-from setconv.cli.encoding import takes_texts
+from setconv.cli.options import err, say, table
 from setconv.errors import DataError
+from setconv.folds import text_keys
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from setconv.io.sources import RecordReader
 
-    from setconv.records import RecordReader
+# ---------- cli.data
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,9 @@ def load_rows(
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
     """
-    from setconv.names import require_column
-    from setconv.records import find_label_column, labels_of, open_records
+    from setconv.io.columns import find_label_column, labels_of
+    from setconv.io.reading import open_records
+    from setconv.messages import require_column
 
     known = getattr(model, "source_", None) or {}
     id_column = reading.id_column
@@ -164,7 +169,7 @@ def find_text(
     reader: RecordReader, given: str | None, known: dict[str, str], *, needed: bool = True
 ) -> str | None:
     """Return the text column of a file: given, that of the training file, or found."""
-    from setconv.records import find_text_column
+    from setconv.io.columns import find_text_column
 
     column = find_text_column(reader.sample(), given or _if_there(known.get("text"), reader))
     if column is None and needed:
@@ -211,7 +216,7 @@ def note(sentences: Sequence[str]) -> None:
 
 def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
     """Say how many rows the two files share: figures on them are too good."""
-    from setconv.cli.duplicates import find_duplicates
+    pass
 
     train = known.X
     if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts
@@ -239,7 +244,7 @@ def _with(
 
 
 def _features(rows: pa.Table, features: str | None, exclude: list[str], model: Any) -> pa.Table:
-    from setconv.records import feature_columns
+    from setconv.io.columns import feature_columns
 
     if model is not None:
         names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
@@ -260,3 +265,289 @@ def _features(rows: pa.Table, features: str | None, exclude: list[str], model: A
     if not names:
         raise DataError("No column is left for features: name them with --features, or --text.")
     return rows.select(names)
+
+
+# ---------- cli.columns
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """What to read and what to keep.
+
+    Attributes
+    ----------
+    model : fitted estimator
+    text : str or None
+        The text column of a model of texts.
+    features : tuple of str
+        The feature columns of a model of numbers.
+    kept : tuple of str
+        Columns that are copied to the output.
+    """
+
+    model: Any
+    text: str | None
+    features: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def rows(
+        self, batch: pa.Table, numbers: NDArray[np.int64], *, skip_empty: bool = False
+    ) -> tuple[Any, NDArray[np.bool_]]:
+        """Return a batch as the classifier inside takes it, and which rows have any of it.
+
+        Parameters
+        ----------
+        batch : pyarrow.Table
+        numbers : int64 array of shape (n_rows,)
+            The row of the file that each row is, for messages.
+        skip_empty : bool, default=False
+            Whether rows without a text are left out instead of refused.
+        """
+        present = np.ones(batch.num_rows, dtype=bool)
+        if self.text is None:
+            # Of those that training left out again, some may be missing.
+            used = [name for name in self.features if name in batch.column_names]
+            return encoded(self.model, batch.select(used), numbers), present
+        if skip_empty:
+            present = has_text(batch, self.text)
+            batch, numbers = batch.filter(present), numbers[present]
+        return texts_of(batch, self.text, numbers), present
+
+
+def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
+    """Find the columns that a model needs in a file."""
+    column: str | None = None
+    features: tuple[str, ...] = ()
+    if takes_texts(model):
+        column = find_text(reader, text, getattr(model, "source_", None) or {})
+        used: set[str] = set()
+    else:
+        features = _feature_names(model, reader)
+        used = set(features)
+    return ColumnPlan(model, column, features, _kept(reader, keep, used))
+
+
+def _feature_names(model: Any, reader: RecordReader) -> tuple[str, ...]:
+    encoder = getattr(model, "encoder_", None)
+    if encoder is not None:
+        return tuple(map(str, encoder.feature_names_in_))
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [
+            name
+            for name, kind in zip(reader.columns, reader.schema.types, strict=True)
+            if reader.format != "parquet" or _is_number(kind)
+        ]
+        if len(names) != model.n_features_in_:
+            raise DataError(
+                f"The model was fitted to {model.n_features_in_} features without names, and "
+                f"{reader.name} has {len(names)} columns that could be them: give a file with "
+                "exactly these columns, in their order."
+            )
+    missing = [name for name in names if name not in reader.columns]
+    if missing:
+        raise DataError(
+            f"{reader.name} has no column {missing[0]!r}, which the model was trained with "
+            f"({len(missing)} such columns)."
+        )
+    return tuple(map(str, names))
+
+
+def _kept(reader: RecordReader, keep: str | None, used: set[str]) -> tuple[str, ...]:
+    if keep is None:
+        return tuple(name for name in reader.columns if name not in used)
+    if keep in ("all", "none"):
+        return tuple(reader.columns) if keep == "all" else ()
+    return tuple(named_columns("--keep", keep, reader.columns))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+
+# ---------- cli.encoding
+
+
+def load_model(
+    folder: Path, device: str, objective: str | None = None, prior: float | None = None
+) -> Any:
+    """Return a saved model, set for another objective or prevalence where one is given."""
+    from setconv.pipelines import load
+
+    model = load(folder, device=device)
+    if objective is not None:
+        model.set_objective(objective)
+    if prior is not None:
+        model.set_prior(prior)
+    return model
+
+
+def takes_texts(model: Any) -> bool:
+    """Whether a model takes texts, not features."""
+    return getattr(model, "takes", None) == "texts"
+
+
+def inside(model: Any) -> Any:
+    """Return what is judged and explained: of a model of tables the classifier of encoded rows."""
+    return model if takes_texts(model) else getattr(model, "classifier_", model)
+
+
+def encoded(model: Any, X: Any, numbers: NDArray[np.int64]) -> Any:
+    """Return rows as `inside` takes them: texts as they are, a table as a matrix."""
+    if takes_texts(model):
+        return X
+    encoder = getattr(model, "encoder_", None)
+    return encode_rows(_matrix if encoder is None else encoder.transform, X, numbers)
+
+
+def encode_rows(
+    encode: Callable[..., NDArray[Any]], table: pa.Table, numbers: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return the matrix of a table; a value that cannot be used is named by its row of the file.
+
+    Parameters
+    ----------
+    encode : callable
+        From a table and its ``first_row`` to a matrix.
+    table : pyarrow.Table
+    numbers : int64 array of shape (n_rows,)
+        The row of the file that each row is, counted from 1.
+    """
+    try:
+        return encode(table, first_row=int(numbers[0]))
+    except DataError:
+        # The message counts on from the first row. If rows were left out, it is wrong: say it of
+        # the part in sequence that fails. There may be many parts, so never without need.
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1) != 1)
+        for start, size in zip(starts, np.diff(starts, append=len(numbers)), strict=True):
+            encode(table.slice(start, size), first_row=int(numbers[start]))
+        raise
+
+
+def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
+    """Return the names of what `encoded` makes of columns; None of texts."""
+    if takes_texts(model):
+        return None
+    encoder = getattr(model, "encoder_", None)
+    return list(columns if encoder is None else encoder.get_feature_names_out())
+
+
+def _matrix(table: pa.Table, *, first_row: int) -> NDArray[np.float32]:
+    from setconv.io.columns import as_numbers, plain
+
+    matrix = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
+    for place, name in enumerate(table.column_names):
+        column = plain(table[name].combine_chunks())
+        with np.errstate(over="ignore"):  # found just below, with its row
+            matrix[:, place] = as_numbers(column, "number", name, first_row)
+        bad = np.flatnonzero(~np.isfinite(matrix[:, place]))
+        if len(bad):
+            raise DataError(
+                f"The column {name!r} has no number, or one too large, in row "
+                f"{first_row + int(bad[0])}: the model takes numbers, without gaps."
+            )
+    return matrix
+
+
+# ---------- cli.duplicates
+
+
+def find_duplicates(train: Any, test: Any) -> NDArray[np.int64]:
+    """Return which rows of the test data are in the training data too.
+
+    Parameters
+    ----------
+    train, test : list of str, or pyarrow.Table
+        Texts, which are alike as the copies in a fit are: case, white space, links and mentions
+        make no difference. Or whole rows, which are compared exactly, by the columns of the first
+        table.
+
+    Returns
+    -------
+    int64 array of shape (n_found, 2)
+        The first such row of the training data, and the row of the test data, counted from 0.
+    """
+    keys = text_keys(train + test) if isinstance(train, list) else _row_keys(train, test)
+    known, new = keys[: len(train)], keys[len(train) :]
+    distinct, first = np.unique(known, return_index=True)
+    found = np.flatnonzero(np.isin(new, distinct))
+    return np.column_stack([first[np.searchsorted(distinct, new[found])], found])
+
+
+def _row_keys(train: pa.Table, test: pa.Table) -> NDArray[np.int64]:
+    """Return a number for each row of both tables, the same for the same row."""
+    n_rows = len(train) + len(test)
+    keys = np.arange(n_rows) if not train.num_columns else np.zeros(n_rows, dtype=np.int64)
+    for name in train.column_names:
+        codes = _codes(train[name], test[name])
+        keys = _numbered(pa.chunked_array([keys * (codes.max(initial=0) + 1) + codes]))
+        if len(keys) and keys.max() + 1 == len(keys):
+            break  # no two rows are alike: other columns cannot change that
+    return keys
+
+
+def _codes(train: pa.ChunkedArray, test: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return a number for each value of a column in both files, the same for the same value."""
+    if train.type != test.type or pa.types.is_nested(train.type):
+        train, test = _as_text(train), _as_text(test)
+    return _numbered(pa.chunked_array([*train.chunks, *test.chunks], type=train.type))
+
+
+def _numbered(values: pa.ChunkedArray) -> NDArray[np.int64]:
+    found = pc.index_in(values, value_set=pc.unique(values))
+    codes: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    return codes
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_nested(column.type):
+        return pa.chunked_array([pa.array(map(str, column.to_pylist()), pa.large_string())])
+    return pc.cast(column, pa.large_string())
+
+
+# ---------- cli.streaming
+
+BATCH = 8192
+
+
+def stream(
+    reader: RecordReader,
+    output: str,
+    compute: Callable[[pa.Table, NDArray[np.int64]], Mapping[str, Any]],
+    kept: Sequence[str],
+    output_format: str | None = None,
+) -> int:
+    """Write the kept columns and the computed ones of all rows; return their number.
+
+    Parameters
+    ----------
+    reader : RecordReader
+    output : str
+        File to write in one move, or "-".
+    compute : callable
+        From a batch and the file's numbers of its rows, counted from 1, to new columns.
+    kept : sequence of str
+    output_format : str, optional
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from setconv.io.writer import open_writer
+
+    done = 0
+    columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
+    with (
+        open_writer(output, format=output_format) as writer,
+        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress,
+    ):
+        task = progress.add_task("rows", total=reader.n_rows)
+        for batch in reader.batches(BATCH):
+            new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
+            writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
+            done += batch.num_rows
+            share = reader.progress()
+            total = reader.n_rows or (done / share if share else None)
+            progress.update(task, completed=done, total=total)
+    return done

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setconv.cli.console import figure, out, say, table
+from setconv.cli.options import figure, out, say, table
 
 if TYPE_CHECKING:
-    from setconv.predicted import Predictions
+    from setconv.decisions.rule import Predictions
 
 EPILOG = "Example: [bold]setconv demo -o demo-output/[/]"
 
@@ -40,9 +40,9 @@ def command(
 
     from setconv.classifier import SetConvClassifier
     from setconv.cli.data import show_classes
-    from setconv.cli.demo_data import NEGATIVE, load_reviews
-    from setconv.cli.demo_peers import fit_peers
-    from setconv.text import SetConvTextClassifier, TextEncoder
+    from setconv.cli.demo_data import NEGATIVE, fit_peers, load_reviews
+    from setconv.text.classifier import SetConvTextClassifier
+    from setconv.text.encoder import TextEncoder
 
     reviews = load_reviews(seed)
     say(f"Amazon Alexa reviews; {reviews.n_removed} empty or repeated ones removed")
@@ -99,7 +99,7 @@ def _predict_sentences(model: Any) -> None:
 def _write_report(
     model: Any, reviews: Any, answers: Predictions, peers: dict[str, Any], path: Path
 ) -> None:
-    from setconv.report import make_report
+    from setconv.report.page import make_report
 
     page = make_report(
         model,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from setconv.cli import options
-from setconv.cli.console import say
+from setconv.cli.options import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,10 +41,9 @@ def command(
 
     Texts that the cache knows are not encoded again.
     """
-    from setconv.cli.data import find_text, texts_of
-    from setconv.cli.streaming import stream
-    from setconv.records import open_records
-    from setconv.text import TextEncoder
+    from setconv.cli.data import find_text, stream, texts_of
+    from setconv.io.reading import open_records
+    from setconv.text.encoder import TextEncoder
 
     model = TextEncoder(
         encoder,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from setconv.cli import options
-from setconv.cli.console import show_json
+from setconv.cli.options import show_json
 
 EPILOG = "Example: [bold]setconv evaluate model/ test.csv --report report.html --train train.csv[/]"
 
@@ -44,10 +44,8 @@ def command(
     With a prevalence, that of --prior or one that was saved with the model, the rows are weighted
     to it.
     """
-    from setconv.cli.data import Reading, load_rows, warn_of_duplicates
-    from setconv.cli.encoding import encoded, inside, load_model
-    from setconv.cli.figures import by_class, judged, show_figures
-    from setconv.cli.reporting import explain_command, write_report
+    from setconv.cli.data import Reading, encoded, inside, load_model, load_rows, warn_of_duplicates
+    from setconv.cli.reporting import by_class, explain_command, judged, show_figures, write_report
 
     fitted = load_model(model, device, objective, prior)
     reading = Reading(text, id_column, file_format, encoding)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from setconv.cli.console import out, say, table
+from setconv.cli.options import out, say, table
 
 if TYPE_CHECKING:
-    from setconv.experiment import Findings, Study, Suite
+    from setconv.experiment.results import Findings
+    from setconv.experiment.study import Study, Suite
 
 app = typer.Typer(
     help="Run a study of many data sets and methods, and report what it says.",
@@ -50,7 +51,8 @@ Repeats = Annotated[
 @app.command("list", epilog="Example: [bold]setconv experiment list[/]")
 def list_studies() -> None:
     """List the built-in studies, and the names that a study file can give to methods."""
-    from setconv.experiment import built_in_studies, method_names, read_suite
+    from setconv.experiment.cells import method_names
+    from setconv.experiment.study import built_in_studies, read_suite
 
     rows = []
     for name in built_in_studies():
@@ -87,7 +89,7 @@ def run(
     are at work: the same command goes on. After an edit of the study only what changed is
     computed again.
     """
-    from setconv.experiment import run_study
+    from setconv.experiment.results import run_study
 
     suite = _chosen(study, dataset, method, repeats)
     for one in suite.studies:
@@ -128,7 +130,8 @@ def report(
 
     It can be asked for at any time: cells that are missing are said to be.
     """
-    from setconv.experiment import findings, write_report
+    from setconv.experiment.page import write_report
+    from setconv.experiment.results import findings
 
     suite = _chosen(study, dataset, method, repeats)
     for one in suite.studies:
@@ -144,8 +147,7 @@ def report(
 
 
 def _print(found: Findings) -> None:
-    from setconv.experiment.answers.formats import terminal
-    from setconv.experiment.answers.tables import sections
+    from setconv.experiment.tables import sections, terminal
 
     for section in sections(found):
         out.print()
@@ -159,7 +161,7 @@ def _print(found: Findings) -> None:
 def _chosen(
     study: str, data: list[str] | None, methods: list[str] | None, repeats: int | None
 ) -> Suite:
-    from setconv.experiment import Suite, read_suite
+    from setconv.experiment.study import Suite, read_suite
 
     suite = read_suite(study)
     chosen = [one.choose(tuple(data or ()), tuple(methods or ())) for one in suite.studies]

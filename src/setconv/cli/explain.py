@@ -2,12 +2,171 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from setconv.cli import options
-from setconv.cli.console import out, show_json, table
+from setconv.cli.data import encoded, feature_names, inside, takes_texts
+from setconv.cli.options import out, show_json, table
+from setconv.errors import DataError, LabelError, ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from setconv.cli.data import Loaded, Reading
+
+# ---------- cli.explaining
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows to explain.
+
+    Attributes
+    ----------
+    X : list of str or array
+        Encoded.
+    names : list of str or None
+        Of the columns; None of texts.
+    numbers : list of (int or None)
+        Which rows of the file they are, counted from 1; None of a text that was given.
+    ids : list of (str or None)
+        What the user calls them.
+    """
+
+    X: Any
+    names: list[str] | None
+    numbers: list[int | None]
+    ids: list[str | None]
+
+
+def select_rows(
+    model: Any, data: str | None, given: list[str] | None, rows: str, reading: Reading
+) -> Chosen:
+    """Return the rows to explain: texts that were given, or rows of a file."""
+    from setconv.cli.data import column_plan, ids_of
+    from setconv.io.reading import open_records
+    from setconv.messages import require_column
+
+    if (data is None) == (not given):
+        raise ParameterError("give a file of rows, or a text with --input")
+    if given:
+        if not takes_texts(model):
+            raise ParameterError("--input is for models of texts: give a file of rows")
+        return Chosen(list(given), None, [None] * len(given), [None] * len(given))
+    numbers = np.array(_numbers(rows))
+    id_column = reading.id_column
+    with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
+        if id_column is not None:
+            require_column(id_column, reader.columns, "--id")
+        plan = column_plan(model, reader, reading.text, "none")
+        table = reader.read()
+    if max(numbers) > table.num_rows:
+        raise DataError(f"{data} has {table.num_rows} rows: there is no row {max(numbers)}")
+    table = table.take(numbers - 1)
+    ids: Any = [None] * len(numbers) if id_column is None else ids_of(table, id_column)
+    X, _ = plan.rows(table, numbers)
+    return Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
+
+
+def explain_rows(
+    model: Any, chosen: Chosen, class_: str | None, known: Loaded | None, top: int
+) -> list[dict[str, Any]]:
+    """Return for each row its prediction, the strongest contributions and the nearest rows."""
+    from setconv.explain import nearest_rows
+
+    label = None if class_ is None else _label(model, class_)
+    texts = takes_texts(model)
+    shown = inside(model)
+    said = shown.predictions(chosen.X)
+    search = None if known is None else encoded(model, known.X, known.numbers)
+    found = _words(shown, chosen, label) if texts else _features(shown, chosen, label, search)
+    explained = []
+    for place, (of, names, values) in enumerate(found):
+        shares = zip(map(str, model.classes_), said.probabilities[place].tolist(), strict=True)
+        order = np.argsort(-np.abs(values), kind="stable")[:top]
+        explained.append(
+            {
+                "row": chosen.numbers[place],
+                "id": chosen.ids[place],
+                "text": chosen.X[place] if texts else None,
+                "predicted": said.labels[place],
+                "probabilities": dict(shares),
+                "class": of,
+                "method": "occlusion",
+                "contributions": [
+                    {"name": names[i], "contribution": float(values[i])} for i in order
+                ],
+                "nearest": [],
+            }
+        )
+    if known is not None:
+        nearest = nearest_rows(shown, chosen.X, search, top)
+        for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
+            one["nearest"] = [
+                {
+                    "row": int(known.numbers[row]),
+                    "id": None if known.ids is None else known.ids[row],
+                    "text": known.X[row] if texts else None,
+                    "label": known.y[row],
+                    "similarity": float(similarity),
+                }
+                for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
+            ]
+    return explained
+
+
+# Of each row the class whose score is explained, what may have moved it, and by how much.
+Explanation = tuple[Any, Any, "NDArray[np.float64]"]
+
+
+def _words(model: Any, chosen: Chosen, label: Any) -> list[Explanation]:
+    from setconv.explain import word_contributions
+
+    found = []
+    for text in chosen.X:
+        one = word_contributions(model, text, label)
+        found.append((one.class_, [text[start:end] for start, end in one.spans], one.values))
+    return found
+
+
+def _features(model: Any, chosen: Chosen, label: Any, known: Any) -> list[Explanation]:
+    from setconv.explain import feature_contributions
+
+    usual = _usual(model) if known is None else np.median(known, axis=0)
+    found = feature_contributions(
+        model, chosen.X, background=usual, class_=label, feature_names=chosen.names
+    )
+    return [(c, found.names, row) for c, row in zip(found.classes, found.values, strict=True)]
+
+
+def _usual(classifier: Any) -> NDArray[np.float64]:
+    """Return the usual value of each feature without the training rows: the mean anchor."""
+    anchors = np.asarray(classifier.anchor_, dtype=np.float64)
+    return np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
+
+
+def _label(model: Any, given: str) -> Any:
+    known = {str(label): label for label in model.classes_.tolist()}
+    if given not in known:
+        raise LabelError(f"--class {given}: the model's classes are {', '.join(known)}")
+    return known[given]
+
+
+def _numbers(rows: str) -> list[int]:
+    try:
+        numbers = [int(part) for part in rows.split(",")]
+    except ValueError:
+        numbers = [0]
+    if min(numbers) < 1:
+        raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
+    return numbers
+
+
+# ---------- cli.explain
 
 EPILOG = (
     "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
@@ -49,9 +208,9 @@ def command(
     Contributions are measured by occlusion: a word is left out, or a feature set to its usual
     value, the row is scored again, and the change is the contribution.
     """
-    from setconv.cli.data import Reading, load_rows
-    from setconv.cli.encoding import load_model
-    from setconv.cli.explaining import explain_rows, select_rows
+    from setconv.cli.data import Reading, load_model, load_rows
+
+    pass
 
     fitted = load_model(model, device)
     chosen = select_rows(fitted, data, given, rows, Reading(text, id_column, file_format, encoding))

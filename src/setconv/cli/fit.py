@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setconv.cli import options
-from setconv.cli.console import err, say, show_json
+from setconv.cli.options import err, say, show_json
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
@@ -62,10 +62,14 @@ def command(
     The figures that are printed are out of fold: every row is judged by networks that did not
     see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
     """
-    from setconv.cli.data import Reading, load_rows, show_classes
-    from setconv.cli.encoding import encoded
-    from setconv.cli.figures import TITLES, report_facts, show_figures
-    from setconv.cli.reporting import explain_command, write_report
+    from setconv.cli.data import Reading, encoded, load_rows, show_classes
+    from setconv.cli.reporting import (
+        TITLES,
+        explain_command,
+        report_facts,
+        show_figures,
+        write_report,
+    )
 
     reading = Reading(text, id_column, file_format, encoding)
     skip = empty is options.Empty.skip
@@ -101,10 +105,11 @@ def _make(
         progress=err.is_terminal,
     )
     if not rows.is_text:
-        from setconv.table import SetConvTableClassifier
+        from setconv.pipelines import SetConvTableClassifier
 
         return SetConvTableClassifier(classifier=classifier)
-    from setconv.text import SetConvTextClassifier, TextEncoder
+    from setconv.text.classifier import SetConvTextClassifier
+    from setconv.text.encoder import TextEncoder
 
     if encoder == "tfidf":
         return SetConvTextClassifier("tfidf", classifier)
@@ -114,10 +119,9 @@ def _make(
 
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
-    from setconv.cli.data import note
-    from setconv.cli.encoding import encode_rows
+    from setconv.cli.data import encode_rows, note
     from setconv.errors import DataError
-    from setconv.records import FeatureEncoder
+    from setconv.io.encoder import FeatureEncoder
 
     try:
         model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setconv.cli import options
-from setconv.cli.console import say
+from setconv.cli.options import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,11 +49,9 @@ def command(
     The output has the kept columns, then predicted_label, and probability_<class> for each class.
     Rows without a text have no prediction with --empty skip.
     """
-    from setconv.cli.columns import column_plan
-    from setconv.cli.encoding import inside, load_model
-    from setconv.cli.streaming import stream
-    from setconv.predicted import check_kept, predicted_columns
-    from setconv.records import open_records
+    from setconv.classifier import check_kept, predicted_columns
+    from setconv.cli.data import column_plan, inside, load_model, stream
+    from setconv.io.reading import open_records
 
     fitted = load_model(model, device, objective, prior)
     with open_records(data, format=file_format, encoding=encoding) as reader:

@@ -4,15 +4,110 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setconv.cli.console import say
-from setconv.cli.encoding import encoded, feature_names, inside
+from setconv.cli.data import encoded, feature_names, inside
+from setconv.cli.options import figure, out, say, table
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from setconv.cli.data import Loaded, Reading
+    from setconv.decisions.rule import Predictions
+    from setconv.metrics.report import Report
+
+# ---------- cli.figures
+
+COLUMNS = {
+    "specificity": "Spec",
+    "sensitivity": "Sens",
+    "precision": "Prec",
+    "f1": "F1",
+    "g_mean": "G-mean",
+    "auc": "AUC",
+    "average_precision": "AP",
+}
+TITLES = {
+    "out_of_fold": "Each class against the rest, out of fold",
+    "validation": "Each class against the rest, on validation rows",
+    "none": "Each class against the rest: not measured",
+}
+
+
+def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
+    """Return the figures on predicted rows.
+
+    Where a prevalence was set, each class counts as much as it will where the model is used.
+    """
+    import numpy as np
+
+    from setconv.decisions.objective import weights_to_prior
+    from setconv.metrics.report import report
+
+    classes = model.classes_.tolist()
+    given = (y, found.labels, found.scores)
+    known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
+    measured = report(*given, **known)  # refuses labels that the model does not know
+    if model.prior_ is None:
+        return measured
+    missing = [label for label in classes if not measured[label].n_rows]
+    if missing:
+        note = (
+            f"There is no row of {', '.join(map(repr, missing))}, so the figures are for the "
+            "prevalence of the file, not for the one that was set."
+        )
+        return replace(measured, notes=(note,))
+    codes = np.array([classes.index(label) for label in y.tolist()])
+    weights = weights_to_prior(codes, model.prior_)
+    measured = report(*given, **known, sample_weight=weights)
+    prior = dict(zip(classes, model.prior_.tolist(), strict=True))
+    # The weights are of classes, and the prevalence says so; no row has one of its own.
+    return replace(measured, weighted=False, prior=prior)
+
+
+def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
+    """Return one value a class as plain data; None if there is none."""
+    return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
+
+
+def show_figures(title: str, report: Report, basis: str | None = None) -> None:
+    """Print figures, and below them what to know about them, one sentence a line.
+
+    Parameters
+    ----------
+    title : str
+    report : setconv.metrics.Report
+    basis : str, optional
+        What the thresholds rest on.
+    """
+    rows = [
+        [label, *(figure(getattr(of, name)) for name in COLUMNS)]
+        for label, of in report.per_class.items()
+    ]
+    out.print(table(title, ["class", *COLUMNS.values()], rows))
+    sentences = report.remarks()
+    if basis is not None:
+        sentences.append(f"Thresholds rest on: {basis}.")
+    for sentence in (*sentences, WHY_NOT_THE_LARGEST):
+        out.print(sentence, markup=False)
+
+
+def report_facts(model: Any) -> dict[str, Any]:
+    """Return a model's own figures as plain data."""
+    return {
+        "classes": by_class(model.classes_, model.class_counts_.tolist()),
+        "objective": model.objective_,
+        "prior": by_class(model.classes_, model.prior_),
+        "threshold_basis": model.threshold_basis_,
+        "report_source": model.report_source_,
+        "report": model.report_.to_dict(),
+    }
+
+
+# ---------- cli.reporting
 
 
 def write_report(
@@ -44,7 +139,7 @@ def write_report(
         The training rows if they are others.
     options : of `setconv.report.make_report`
     """
-    from setconv.report import make_report
+    from setconv.report.page import make_report
 
     if known is not None:
         options["train"] = (encoded(model, known.X, known.numbers), known.y)

@@ -24,17 +24,16 @@ imbalanced-learn's benchmark by ``imblearn.datasets.fetch_datasets``. Needs ``pi
 
 from __future__ import annotations
 
-from setconv.needs import needed
+from setconv.messages import needed
 
 with needed("setconv.datasets", "pyarrow", "cli"):
     import pyarrow  # noqa: F401
 
 from setconv.datasets.amazon import load_amazon
-from setconv.datasets.dataset import Dataset
+from setconv.datasets.dataset import Dataset, Problem, Problems
 from setconv.datasets.files import load_file
 from setconv.datasets.irt import load_irt
 from setconv.datasets.named import load_named
-from setconv.datasets.problems import Problem, Problems
 from setconv.datasets.semeval import load_semeval
 
 __all__ = [

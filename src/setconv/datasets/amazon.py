@@ -2,24 +2,173 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from setconv.checks import check_choice, check_integer
-from setconv.datasets.amazon_reviews import NEGATIVE, NEUTRAL, POSITIVE, Review, parse_review
-from setconv.datasets.dataset import Dataset
-from setconv.datasets.lines import numbered_lines
-from setconv.datasets.problems import ProblemLog, Problems
-from setconv.datasets.quotas import proportional_quotas
-from setconv.datasets.reservoir import Reservoir
+from setconv.datasets.dataset import Dataset, ProblemLog, Problems, proportional_quotas
 from setconv.errors import DataError
-from setconv.records.sources import ByteSource, open_source
+from setconv.io.sources import ByteSource, open_source
+from setconv.messages import check_choice, check_integer
+
+# ---------- datasets.lines
+
+BLOCK = 1 << 20
+LONGEST = 1 << 26
+_MARK = b"\xef\xbb\xbf"
+
+
+def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
+    """Iterate over line numbers, from 1, and lines without their end; empty lines are passed over.
+
+    Lines stay bytes, so that one which cannot be decoded is a problem of that line alone.
+    """
+    for number, line in enumerate(_lines(source), start=1):
+        bare = (line.removeprefix(_MARK) if number == 1 else line).rstrip(b"\r")
+        if bare.strip():
+            yield number, bare
+
+
+def _lines(source: ByteSource) -> Iterator[bytes]:
+    rest = b""
+    while block := source.read(BLOCK):
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        yield from lines
+        if len(rest) > LONGEST:
+            raise DataError(
+                f"{source.name}: no line end within {LONGEST >> 20} MB. Is it a text file with one "
+                "row a line?"
+            )
+    if rest:
+        yield rest
+
+
+# ---------- datasets.reservoir
+
+
+class Reservoir:
+    """Row numbers of a stream, at most so many, each with the same chance to be among them.
+
+    Parameters
+    ----------
+    capacity : int
+        How many are kept.
+    random : Random
+
+    Attributes
+    ----------
+    seen : int
+        How many were offered.
+    """
+
+    def __init__(self, capacity: int, random: Random) -> None:
+        self.seen = 0
+        self._capacity = capacity
+        self._random = random
+        self._kept: list[int] = []
+
+    def offer(self, row: int) -> None:
+        """Take the row, or leave it."""
+        self.seen += 1
+        if len(self._kept) < self._capacity:
+            self._kept.append(row)
+            return
+        place = self._random.randrange(self.seen)
+        if place < self._capacity:
+            self._kept[place] = row
+
+    def draw(self, count: int) -> list[int]:
+        """Return so many of the rows, at most the capacity, drawn uniformly from all offered."""
+        return self._random.sample(self._kept, count)
+
+
+# ---------- datasets.amazon_reviews
+
+POSITIVE, NEGATIVE, NEUTRAL = "positive", "negative", "neutral"
+
+# The files of 2014 and 2018 have the first names, those of 2023 the others.
+_RATING = ("overall", "rating")
+_TEXT = ("reviewText", "text")
+_SUMMARY = ("summary", "title")
+_PRODUCT = ("asin",)
+_REVIEWER = ("reviewerID", "user_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review, its label made from its rating."""
+
+    label: str
+    text: str
+    product: str
+    reviewer: str
+
+
+def parse_review(line: bytes, summary: bool) -> Review | str:
+    """Return the review of a line, or what is wrong with it; ``summary`` puts its title first."""
+    try:
+        record = _record(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        return "not UTF-8: left out"
+    if not isinstance(record, dict):
+        return "neither JSON nor a Python literal of an object: left out"
+    label = _label(_first(record, _RATING))
+    if label is None:
+        return "no rating from 1 to 5: left out"
+    text = _words(record, _TEXT)
+    if summary:
+        text = "\n".join(filter(None, [_words(record, _SUMMARY), text]))
+    if not text:
+        return "no text: left out"
+    return Review(label, text, _words(record, _PRODUCT), _words(record, _REVIEWER))
+
+
+def _record(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return _literal(line)
+
+
+def _literal(line: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        try:
+            return ast.literal_eval(line.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return None
+
+
+def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def _words(record: dict[str, Any], names: tuple[str, ...]) -> str:
+    value = _first(record, names)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _label(rating: Any) -> str | None:
+    try:
+        stars = float(rating)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if isinstance(rating, bool) or not 1 <= stars <= 5:
+        return None
+    return POSITIVE if stars > 3 else NEGATIVE if stars < 3 else NEUTRAL
+
+
+# ---------- datasets.amazon
 
 ADDRESS = "http://jmcauley.ucsd.edu/data/amazon/"
 LICENCE = "Collected by J. McAuley's group; for research use, with a citation of their papers."

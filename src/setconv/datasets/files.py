@@ -13,19 +13,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from setconv.datasets.dataset import Dataset
-from setconv.datasets.problems import ProblemLog, Problems
+from setconv.datasets.dataset import Dataset, ProblemLog, Problems
 from setconv.errors import DataError, ParameterError
-from setconv.names import require_column
-from setconv.records import (
-    FeatureEncoder,
+from setconv.io.columns import (
     feature_columns,
     find_label_column,
     find_text_column,
+    is_text,
     labels_of,
-    open_records,
+    plain,
 )
-from setconv.records.values import is_text, plain
+from setconv.io.encoder import FeatureEncoder
+from setconv.io.reading import open_records
+from setconv.messages import require_column
 
 logger = logging.getLogger("setconv")
 
@@ -185,7 +185,7 @@ def _matrix(
 
 @contextmanager
 def _parameters_for_options() -> Iterator[None]:
-    """Name parameters where `setconv.records` names options of the command line."""
+    """Name parameters where `setconv.io` names options of the command line."""
     try:
         yield
     except DataError as error:

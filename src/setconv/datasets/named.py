@@ -10,8 +10,7 @@ import numpy as np
 
 from setconv.datasets.dataset import Dataset
 from setconv.errors import ParameterError
-from setconv.names import did_you_mean
-from setconv.needs import needed
+from setconv.messages import did_you_mean, needed
 
 # The package reads this file with a wrong separator: 999 rows of one class and one of the other.
 _MISREAD = {"german"}

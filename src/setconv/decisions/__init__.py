@@ -7,10 +7,8 @@ best for it, and which probability a score stands for. Nothing here knows the ne
 from __future__ import annotations
 
 from setconv.decisions.calibration import Calibrator
-from setconv.decisions.crossfit import cross_fit
-from setconv.decisions.objective import Objective, parse_objective
-from setconv.decisions.prior import parse_prior
-from setconv.decisions.rule import DecisionRule, fit_rule, unproven_rule
+from setconv.decisions.objective import Objective, parse_objective, parse_prior
+from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
 
 __all__ = [
     "Calibrator",

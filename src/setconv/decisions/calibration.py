@@ -1,16 +1,18 @@
-"""From scores to probabilities for the prevalence of the training data, or for another."""
+"""Fit a calibrator to out-of-fold scores by log loss."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax
 
-from setconv.decisions.cuts import Floats
+from setconv.decisions.scores import Evidence, Floats, thin
+
+# ---------- decisions.calibration
 
 
 @dataclass(frozen=True)
@@ -113,3 +115,170 @@ def natural_calibrator(prior: Floats) -> Calibrator:
     logs = np.log(prior)
     intercepts = (logs[1] - logs[0],) if len(prior) == 2 else logs
     return Calibrator((1.0, 1.0), tuple(map(float, intercepts)), 0.0, 1.0, tuple(map(float, prior)))
+
+
+# ---------- decisions.fit_calibrator
+
+# A slope stays over this share of one standard deviation of the scores, so that ranking is kept
+# even when the scores say nothing, or the wrong thing.
+_LEAST_SLOPE = 1e-3
+_RIDGE = 1e-8
+# Twice the log-likelihood gained; by chance alone that is chi-squared with one degree of freedom.
+_BEND_GAIN = 10.0
+_BEND_ROWS = 50
+# Numbers, not rows, so that many classes take no longer than two.
+_MOST_NUMBERS = 200_000
+_STEPS = 100
+_Loss = Callable[[Floats], tuple[float, Floats, Floats]]
+
+
+def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calibrator:
+    """Fit probabilities to the rows, for the prevalence of the training data.
+
+    The targets are smoothed as Platt did: a row of a class with n rows counts as that class for
+    (n + 1) / (n + n_classes), the remainder shared among the others. So the result is finite
+    when the scores separate the classes. Two classes with at least 50 rows each get a bend where it
+    raises the likelihood clearly. A class without rows is moved as the others are on average; if
+    fewer than two classes have rows, scores are taken at their word.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Beyond 200,000 scores a sample of the rows is used, drawn class by class, with at least
+        a tenth of that from each class that has so many.
+    prior : float array of shape (n_classes,)
+        The share of each class in the training data.
+    seed : int
+        Of the sample.
+    """
+    if not np.array_equal(prior, evidence.prior):
+        evidence = evidence.weighed(prior / evidence.prior)
+    seen = np.flatnonzero(evidence.seen)
+    if len(seen) < 2:
+        return natural_calibrator(prior)
+    most = _MOST_NUMBERS // evidence.scores.shape[1]
+    part = thin(evidence, most, most // 10, seed)
+    if evidence.n_classes == 2:
+        return _fit_two(part, tuple(map(float, prior)))
+    if len(seen) == evidence.n_classes:
+        return _fit_many(part, tuple(map(float, prior)))
+    codes = np.searchsorted(seen, part.codes)
+    known = Evidence(np.ascontiguousarray(part.scores[:, seen]), codes, part.weights, len(seen))
+    found = _fit_many(known, tuple(map(float, prior[seen] / prior[seen].sum())))
+    logs = np.log(prior)
+    intercepts = logs + np.mean(found.intercepts - logs[seen])
+    intercepts[seen] = found.intercepts
+    return replace(found, intercepts=tuple(map(float, intercepts)), prior=tuple(map(float, prior)))
+
+
+def _smoothed(evidence: Evidence) -> Floats:
+    """Return the share of a row's target that its own class has, one figure a class."""
+    squares = np.bincount(evidence.codes, evidence.weights**2, minlength=evidence.n_classes)
+    sizes = evidence.totals**2 / np.where(squares > 0, squares, 1.0)
+    return np.asarray((sizes + 1) / (sizes + evidence.n_classes))
+
+
+def _fit_two(evidence: Evidence, prior: tuple[float, ...]) -> Calibrator:
+    scores, codes = evidence.scores[:, 0], evidence.codes
+    weights = evidence.weights / evidence.weights.sum()
+    own = _smoothed(evidence)
+    target = np.where(codes == 1, own[1], 1 - own[0])
+    means = [scores[codes == c].mean() for c in (0, 1) if (codes == c).any()]
+    centre = float(np.mean(means))
+    scale = _spread(scores - np.average(scores, weights=weights), weights)
+    u = (scores - centre) / scale
+    base = float(np.log(prior[1]) - np.log(prior[0]))
+
+    def fit(*features: Floats) -> tuple[Floats, float]:
+        columns = np.stack([*features, np.ones(len(u))])
+
+        def loss(parameters: Floats) -> tuple[float, Floats, Floats]:
+            logits = parameters @ columns
+            chance = expit(logits)
+            value = -float(weights @ (log_expit(-logits) + target * logits))
+            curvature = (columns * (weights * chance * (1 - chance))) @ columns.T
+            return value, columns @ (weights * (chance - target)), curvature
+
+        return _minimise(loss, np.array([1.0] * len(features) + [base]), len(features))
+
+    straight, loss = fit(u)
+    slopes, intercept = (float(straight[0]), float(straight[0])), float(straight[1])
+    if np.bincount(codes, minlength=2).min() >= _BEND_ROWS:
+        bent, bent_loss = fit(log_expit(u), -log_expit(-u))
+        size = 1 / (weights**2).sum()
+        if 2 * size * (loss - bent_loss) > _BEND_GAIN:
+            slopes, intercept = (float(bent[0]), float(bent[1])), float(bent[2])
+    return Calibrator(slopes, (intercept,), centre, scale, prior)
+
+
+def _fit_many(evidence: Evidence, prior: tuple[float, ...]) -> Calibrator:
+    scores, codes = evidence.scores, evidence.codes
+    weights = evidence.weights / evidence.weights.sum()
+    n_classes = evidence.n_classes
+    own = _smoothed(evidence)
+    target = np.repeat(((1 - own) / (n_classes - 1))[codes, None], n_classes, axis=1)
+    target[np.arange(len(codes)), codes] = own[codes]
+    # Centred columns keep slope and intercepts apart while they are fitted.
+    middle = np.average(scores, axis=0, weights=weights)
+    scale = _spread(scores - middle, weights)
+    u = (scores - middle) / scale
+
+    def loss(parameters: Floats) -> tuple[float, Floats, Floats]:
+        logits = parameters[0] * u + parameters[1:]
+        logits -= logits.max(axis=1, keepdims=True)
+        chance = np.exp(logits)
+        sums = chance.sum(axis=1, keepdims=True)
+        chance /= sums
+        value = float(weights @ (np.log(sums[:, 0]) - (target * logits).sum(axis=1)))
+        error = weights[:, None] * (chance - target)
+        weighed = weights[:, None] * chance
+        mean = (chance * u).sum(axis=1, keepdims=True)
+        curvature = np.empty((n_classes + 1, n_classes + 1))
+        curvature[0, 0] = (weighed * (u - mean) ** 2).sum()
+        curvature[0, 1:] = curvature[1:, 0] = (weighed * (u - mean)).sum(axis=0)
+        curvature[1:, 1:] = np.diag(weighed.sum(axis=0)) - weighed.T @ chance
+        return value, np.append((error * u).sum(), error.sum(axis=0)), curvature
+
+    found, _ = _minimise(loss, np.append(1.0, np.log(prior)), 1)
+    slope = float(found[0])
+    intercepts = found[1:] - slope * middle / scale
+    return Calibrator((slope, slope), tuple(map(float, intercepts)), 0.0, scale, prior)
+
+
+def _spread(centred: Floats, weights: Floats) -> float:
+    """Return the standard deviation, pooled over columns; 1 for constant scores."""
+    columns = centred.reshape(len(weights), -1)
+    spread = float(np.sqrt(weights @ (columns**2).mean(axis=1)))
+    return spread if spread > 1e-12 * max(1.0, float(np.abs(columns).max())) else 1.0
+
+
+def _minimise(loss: _Loss, start: Floats, slopes: int) -> tuple[Floats, float]:
+    """Minimise a convex loss by Newton's method, the first parameters being bounded slopes."""
+
+    def with_ridge(point: Floats) -> tuple[float, Floats, Floats]:
+        value, gradient, curvature = loss(point)
+        curvature = curvature + _RIDGE * np.eye(len(point))
+        return value + 0.5 * _RIDGE * float(point @ point), gradient + _RIDGE * point, curvature
+
+    least = np.full(len(start), -np.inf)
+    least[:slopes] = _LEAST_SLOPE
+    point = np.maximum(start, least)
+    value, gradient, curvature = with_ridge(point)
+    for _ in range(_STEPS):
+        free = (point > least) | (gradient < 0)
+        step = np.zeros_like(point)
+        step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        length = 1.0
+        while length > 1e-10:
+            moved = np.maximum(point - length * step, least)
+            found = with_ridge(moved)
+            if found[0] < value:
+                break
+            length /= 2
+        else:
+            break
+        gain = value - found[0]
+        point, (value, gradient, curvature) = moved, found
+        if gain < 1e-14:
+            break
+    return point, value

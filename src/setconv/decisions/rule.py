@@ -1,23 +1,77 @@
-"""The rule that turns scores into classes and probabilities, and can be moved after the fit."""
+"""Decisions and probabilities of the out-of-fold rows by rules that have not seen them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 
-from setconv.decisions.calibration import Calibrator, natural_calibrator
-from setconv.decisions.cuts import Codes, Floats
-from setconv.decisions.evidence import Evidence, check_evidence, rarest
-from setconv.decisions.fit_calibrator import fit_calibrator
-from setconv.decisions.objective import Objective, parse_objective
-from setconv.decisions.operating_point import choose_operating_point, scaled_cost
-from setconv.decisions.paper import paper_probabilities
-from setconv.decisions.prior import parse_prior
-from setconv.errors import ParameterError
+from setconv.decisions.calibration import Calibrator, fit_calibrator, natural_calibrator
+from setconv.decisions.objective import Objective, parse_objective, parse_prior
+from setconv.decisions.scores import Codes, Evidence, Floats, check_evidence, rarest
+from setconv.decisions.thresholds import choose_operating_point, scaled_cost
+from setconv.errors import DataError, ParameterError
+
+# ---------- decisions.paper
+
+
+def paper_probabilities(scores: Floats) -> Floats:
+    """Turn the log-odds of the heads (n_rows, heads) into probabilities (n_rows, n_classes).
+
+    One head gives the two-class softmax of equations 5-6. With several, P(y=c|x) of each head
+    (equation 7) is divided by their sum, which leaves the argmax as it is.
+    """
+    if scores.shape[1] == 1:
+        return np.concatenate([expit(-scores), expit(scores)], axis=1)
+    logs = log_expit(scores)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+# ---------- decisions.rule
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of rows, from one pass over them.
+
+    Attributes
+    ----------
+    labels : array of shape (n_rows,)
+        The decisions.
+    probabilities : float64 array of shape (n_rows, n_classes)
+    scores : float64 array of shape (n_rows,) or (n_rows, n_classes)
+        Of the second of two classes, or of each: the log-odds of the heads for equally frequent
+        classes, averaged over the members. No objective, threshold or prior changes them.
+    decision_values : float64 array of the same shape
+        What decides: the score minus the threshold. Its sign, or the argmax, gives the label.
+    rows : int64 array of shape (n_rows,)
+        Which of the rows that were given these are, counted from 0.
+    truth : array of shape (n_rows,), optional
+        The true labels, where they are known.
+    weights : float64 array of shape (n_rows,), optional
+        What a row counts in a report on these predictions: its sample weight within its class, and
+        the prevalence that was set. None: all the same.
+    left_out : bool array of shape (n_members, n_rows), optional
+        Of training rows: the members that a row was kept from, which say all of this.
+    """
+
+    labels: NDArray[Any]
+    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    decision_values: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    truth: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    left_out: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,3 +325,75 @@ def _at_operating_point(rule: DecisionRule) -> DecisionRule:
         seed=rule.seed,
     )
     return replace(rule, calibrator=calibrator, thresholds=point.thresholds, met=point.met)
+
+
+# ---------- decisions.crossfit
+
+
+class CrossFitted(NamedTuple):
+    """What the rules of the other folds say of each row.
+
+    Attributes
+    ----------
+    codes : int array of shape (n_rows,)
+    probabilities : float array of shape (n_rows, n_classes)
+    values : float array of shape (n_rows,) or (n_rows, n_classes)
+        What decided, as `DecisionRule.decision_values`.
+    """
+
+    codes: NDArray[np.int64]
+    probabilities: Floats
+    values: Floats
+
+
+def cross_fit(rule: DecisionRule, folds: Codes) -> CrossFitted:
+    """Decide on the rows of each fold of a rule's evidence by the rule that the other folds give.
+
+    A report on these decisions does not judge a threshold, or a calibrator, by the rows that it
+    was chosen on. Where the other folds have no rows, nothing is chosen on any.
+
+    Parameters
+    ----------
+    rule : DecisionRule
+        With evidence; its objective, prior and class weights are those of the other rules too.
+    folds : int array of shape (n_rows,)
+        The fold of each row of the evidence.
+    """
+    evidence = rule.evidence
+    if evidence is None or folds.shape != evidence.codes.shape:
+        raise DataError(
+            f"folds have shape {folds.shape}: pass the fold of each row of the rule's evidence."
+        )
+    scores = evidence.scores
+    probabilities = np.empty((len(folds), len(rule.classes)))
+    values = np.empty(len(folds) if scores.shape[1] == 1 else probabilities.shape)
+    codes = np.empty(len(folds), dtype=np.int64)
+    for fold in np.unique(folds):
+        here = folds == fold
+        other = _rule_of(rule, ~here)
+        codes[here] = other.decide(scores[here])
+        values[here] = other.decision_values(scores[here])
+        probabilities[here] = other.probabilities(scores[here])
+    return CrossFitted(codes, probabilities, values)
+
+
+def _rule_of(rule: DecisionRule, rows: NDArray[np.bool_]) -> DecisionRule:
+    """Return the rule that some rows of the evidence give."""
+    evidence = rule.evidence
+    assert evidence is not None
+    if not rows.any():
+        return unproven_rule(rule.classes, rule.train_prior, rule.class_weights, rule.objective)
+    with warnings.catch_warnings():
+        # The rule on all rows says the same once, with the figures that count.
+        warnings.simplefilter("ignore", UserWarning)
+        return fit_rule(
+            evidence.scores[rows],
+            evidence.codes[rows],
+            evidence.weights[rows],
+            rule.class_weights,
+            rule.objective,
+            classes=rule.classes,
+            positive=rule.positive,
+            prior=rule.prior,
+            seed=rule.seed,
+        )

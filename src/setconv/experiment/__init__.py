@@ -1,31 +1,4 @@
-"""Studies: many data sets, methods and splits, and what may be concluded from them.
-
-A `Study` says what to compare. `run_study` computes its cells, one method on one split of one data
-set each, in worker processes, and goes on after a kill; `findings` collects what is finished::
-
-    study = read_study("stand-ins-comparison")  # or a YAML file, or Study(...)
-    run_study(study, "results/", data="data/")
-    found = findings(study, "results/")
-    write_report(found, "results/report")  # tables, figures and a page
-
-The layer below can be used alone. `run` computes any cells and keeps them in a `Store`::
-
-    cells = [Cell(d, m, s) for d in datasets for m in methods for s in range(5)]
-    with Store("study.sqlite") as store:
-        run(cells, work, store)  # work(cell) returns {"f1": ..., "auc": ...}
-        results = store.results().query("metric == 'auc'")
-
-    table = results.pivot_table(index="dataset", columns="method", values="value")
-    average, by_source = average_ranks(table, sources)
-    friedman(by_source).significant
-    nemenyi(by_source).critical_difference
-    wilcoxon_holm(table, "setconv", sources).comparisons
-
-Data sets that come from the same source are no independent evidence, so everything is counted over
-sources. With fewer than 10 of them p-values are given but nothing is ever significant
-(`Evidence`). Splits of one data set share rows, so they are compared by `corrected_t_test`. Needs
-``pip install 'setconv[experiment]'``.
-"""
+"""What a study answers: tables, figures and a page, from the cells that are finished."""
 
 from __future__ import annotations
 
@@ -33,30 +6,96 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setconv.experiment.answers.findings import Findings, Unit
-    from setconv.experiment.answers.reporting import write_report
-    from setconv.experiment.errors import StudyError
-    from setconv.experiment.protocol.methods import method_names
-    from setconv.experiment.protocol.reading import Suite, built_in_studies, read_study, read_suite
-    from setconv.experiment.protocol.study import (
+    from setconv.errors import StudyError
+    from setconv.experiment.cells import method_names
+    from setconv.experiment.page import write_report
+    from setconv.experiment.results import Findings, Unit, findings, run_study
+    from setconv.experiment.runner import Tally, run
+    from setconv.experiment.statistics import (
+        MINIMUM_SOURCES,
+        Evidence,
+        Friedman,
+        Nemenyi,
+        Ranks,
+        WilcoxonHolm,
+        average_ranks,
+        corrected_t_test,
+        critical_difference,
+        friedman,
+        nemenyi,
+        source_scores,
+        wilcoxon_holm,
+    )
+    from setconv.experiment.store import Cell, Outcome, Store
+    from setconv.experiment.study import (
         DataSpec,
         MethodSpec,
         Probe,
         SearchRule,
         SplitRule,
         Study,
+        Suite,
+        built_in_studies,
+        read_study,
+        read_suite,
     )
-    from setconv.experiment.running.cells import Cell, Outcome
-    from setconv.experiment.running.runner import Tally, run
-    from setconv.experiment.running.store import Store
-    from setconv.experiment.statistics.evidence import MINIMUM_SOURCES, Evidence
-    from setconv.experiment.statistics.omnibus import Friedman, friedman
-    from setconv.experiment.statistics.pairwise import WilcoxonHolm, wilcoxon_holm
-    from setconv.experiment.statistics.posthoc import Nemenyi, critical_difference, nemenyi
-    from setconv.experiment.statistics.ranks import Ranks, average_ranks
-    from setconv.experiment.statistics.resampled import corrected_t_test
-    from setconv.experiment.statistics.scores import source_scores
-    from setconv.experiment.studying import findings, run_study
+
+# ---------- experiment.__init__
+
+# A worker starts in half the time without what only tables and tests need.
+_HOMES = {
+    "Cell": "store",
+    "DataSpec": "study",
+    "Evidence": "statistics",
+    "Findings": "results",
+    "Friedman": "statistics",
+    "MINIMUM_SOURCES": "statistics",
+    "MethodSpec": "study",
+    "Nemenyi": "statistics",
+    "Outcome": "store",
+    "Probe": "study",
+    "Ranks": "statistics",
+    "SearchRule": "study",
+    "SplitRule": "study",
+    "Store": "store",
+    "Study": "study",
+    "StudyError": "errors",
+    "Suite": "study",
+    "Tally": "runner",
+    "Unit": "results",
+    "WilcoxonHolm": "statistics",
+    "average_ranks": "statistics",
+    "built_in_studies": "study",
+    "corrected_t_test": "statistics",
+    "critical_difference": "statistics",
+    "findings": "results",
+    "friedman": "statistics",
+    "method_names": "cells",
+    "nemenyi": "statistics",
+    "read_study": "study",
+    "read_suite": "study",
+    "run": "runner",
+    "run_study": "results",
+    "source_scores": "statistics",
+    "wilcoxon_holm": "statistics",
+    "write_report": "page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(
+            import_module(
+                "setconv.errors" if name == "StudyError" else f"setconv.experiment.{_HOMES[name]}"
+            ),
+            name,
+        )
+    raise AttributeError(f"module 'setconv.experiment' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "MINIMUM_SOURCES",
@@ -95,52 +134,3 @@ __all__ = [
     "wilcoxon_holm",
     "write_report",
 ]
-
-# A worker starts in half the time without what only tables and tests need.
-_HOMES = {
-    "Cell": "running.cells",
-    "DataSpec": "protocol.study",
-    "Evidence": "statistics.evidence",
-    "Findings": "answers.findings",
-    "Friedman": "statistics.omnibus",
-    "MINIMUM_SOURCES": "statistics.evidence",
-    "MethodSpec": "protocol.study",
-    "Nemenyi": "statistics.posthoc",
-    "Outcome": "running.cells",
-    "Probe": "protocol.study",
-    "Ranks": "statistics.ranks",
-    "SearchRule": "protocol.study",
-    "SplitRule": "protocol.study",
-    "Store": "running.store",
-    "Study": "protocol.study",
-    "StudyError": "errors",
-    "Suite": "protocol.reading",
-    "Tally": "running.runner",
-    "Unit": "answers.findings",
-    "WilcoxonHolm": "statistics.pairwise",
-    "average_ranks": "statistics.ranks",
-    "built_in_studies": "protocol.reading",
-    "corrected_t_test": "statistics.resampled",
-    "critical_difference": "statistics.posthoc",
-    "findings": "studying",
-    "friedman": "statistics.omnibus",
-    "method_names": "protocol.methods",
-    "nemenyi": "statistics.posthoc",
-    "read_study": "protocol.reading",
-    "read_suite": "protocol.reading",
-    "run": "running.runner",
-    "run_study": "studying",
-    "source_scores": "statistics.scores",
-    "wilcoxon_holm": "statistics.pairwise",
-    "write_report": "answers.reporting",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"setconv.experiment.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'setconv.experiment' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__

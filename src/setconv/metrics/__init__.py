@@ -28,7 +28,8 @@ Conventions, the same everywhere:
 
 from __future__ import annotations
 
-from setconv.metrics.measures import (
+from setconv.metrics.report import ClassMetrics, Report, minimum_of_five, report
+from setconv.metrics.scores import (
     auc,
     average_precision,
     balanced_accuracy,
@@ -37,11 +38,10 @@ from setconv.metrics.measures import (
     g_mean,
     macro_f1,
     mcc,
+    scorers,
     sensitivity,
     specificity,
 )
-from setconv.metrics.report import ClassMetrics, Report, minimum_of_five, report
-from setconv.metrics.scorers import scorers
 
 __all__ = [
     "ClassMetrics",

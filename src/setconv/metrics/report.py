@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setconv.errors import DataError, LabelError, MissingDependencyError
-from setconv.metrics import _figures as figures
-from setconv.metrics._inputs import Label, check_columns, check_rows, show
+from setconv.metrics import _arithmetic as figures
+from setconv.metrics._arithmetic import Label, check_columns, check_rows, show
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ClassMetrics", "Report", "minimum_of_five", "report"]
 
 # For everything that shows decisions beside probabilities.
 WHY_NOT_THE_LARGEST = (
@@ -380,3 +378,6 @@ def _show_number(number: float) -> str:
     if isinstance(number, int):
         return str(number)
     return "-" if math.isnan(number) else f"{number:.3f}"
+
+
+__all__ = ["ClassMetrics", "Report", "minimum_of_five", "report"]

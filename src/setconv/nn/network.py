@@ -12,11 +12,52 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setconv.errors import ParameterError
-from setconv.nn.dropout import drop
-from setconv.nn.layer import Kernel, SetConv
-from setconv.nn.leave_one_out import cosine_margin, left_out_means, pick_sides, signed
-from setconv.nn.relu_layer import relu_layer
-from setconv.nn.stacked import StackedLinear
+from setconv.nn.functional import cosine_margin, drop, left_out_means, pick_sides, signed
+from setconv.nn.layer import Kernel, SetConv, StackedLinear, relu_layer, side_by_side
+
+# ---------- nn.ready
+
+
+class ReadyEncoder:
+    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
+
+    The first layer's weights for all members are laid side by side once, not at every block, and
+    results are changed in place. `SetConvNetwork.encode` is the same for training.
+
+    Parameters
+    ----------
+    layers : sequence of StackedLinear
+    """
+
+    def __init__(self, layers: Sequence[StackedLinear]) -> None:
+        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
+        if layers and layers[0].weight.dim() == 3:
+            self._layers[0] = _FirstLayer(layers[0])
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
+        for layer in self._layers:
+            rows = layer(rows).relu_()
+        return rows
+
+
+class _FirstLayer:
+    def __init__(self, linear: StackedLinear) -> None:
+        self.linear = linear
+        stack, _, n_out = linear.weight.shape
+        self.shape = (-1, stack, n_out)
+        self.wide = side_by_side(linear.weight)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        bias = self.linear.bias
+        if rows.dim() != 2 or bias is None:
+            plain: Tensor = self.linear(rows)
+            return plain
+        product = torch.addmm(bias.view(-1), rows, self.wide)
+        return product.view(self.shape).transpose(0, 1)
+
+
+# ---------- nn.network
 
 Similarity = Literal["cosine", "dot"]
 

@@ -6,7 +6,7 @@ Needs jinja2 and matplotlib: ``pip install 'setconv[report]'``.
 
 from __future__ import annotations
 
-from setconv.needs import needed
+from setconv.messages import needed
 
 with needed("the report", "jinja2", "report"):
     import jinja2 as _jinja2  # noqa: F401  -- asked for here, so that the message comes early

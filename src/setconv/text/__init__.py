@@ -15,22 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from setconv.text.cache import EmbeddingCache
-from setconv.text.cache_info import CacheInfo, SpaceInfo
+from setconv.text.cache import CacheInfo, EmbeddingCache, SpaceInfo
 from setconv.text.encoder import TextEncoder
 from setconv.text.tfidf import TfidfEncoder
 
 if TYPE_CHECKING:
     from setconv.text.classifier import SetConvTextClassifier
-
-__all__ = [
-    "CacheInfo",
-    "EmbeddingCache",
-    "SetConvTextClassifier",
-    "SpaceInfo",
-    "TextEncoder",
-    "TfidfEncoder",
-]
 
 
 def __getattr__(name: str) -> Any:
@@ -40,3 +30,13 @@ def __getattr__(name: str) -> Any:
 
         return SetConvTextClassifier
     raise AttributeError(f"module 'setconv.text' has no attribute {name!r}")
+
+
+__all__ = [
+    "CacheInfo",
+    "EmbeddingCache",
+    "SetConvTextClassifier",
+    "SpaceInfo",
+    "TextEncoder",
+    "TfidfEncoder",
+]

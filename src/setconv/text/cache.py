@@ -1,26 +1,309 @@
-"""Embeddings that were computed before, on disk: no text is encoded twice."""
+"""Fresh embeddings on their way into the cache: kept in portions, so that little is ever lost."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import logging
 import os
 import sqlite3
+import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import ParameterError
-from setconv.text import cache_store
-from setconv.text.cache_folder import default_folder
-from setconv.text.cache_info import CacheInfo, SpaceInfo, read_spaces
-from setconv.text.space import Space
+
+# ---------- text.space
+
+
+@dataclass(frozen=True)
+class Space:
+    """What decides, with the text, what an embedding is.
+
+    Attributes
+    ----------
+    model : str
+        The encoder's name, for people.
+    identity : str
+        See `setconv.text.models.EncoderFiles`.
+    pooling, max_length, dtype : str, int, str
+    """
+
+    model: str
+    identity: str
+    pooling: str
+    max_length: int
+    dtype: str
+
+    @property
+    def digest(self) -> bytes:
+        """The space in a few bytes; the name does not count."""
+        deciding = asdict(self) | {"model": None}
+        return hashlib.blake2b(json.dumps(deciding, sort_keys=True).encode()).digest()
+
+    def keys(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the address of each text's embedding."""
+        start = hashlib.blake2b(self.digest, digest_size=16)
+        keys = []
+        for text in texts:
+            one = start.copy()
+            one.update(text.encode())
+            keys.append(one.digest())
+        return keys
+
+
+# ---------- text.cache_folder
+
+
+def default_folder() -> Path:
+    """Return ``$SETCONV_CACHE``, else the place for caches of the system with ``setconv`` in it."""
+    if chosen := os.environ.get("SETCONV_CACHE"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local or Path.home() / "AppData" / "Local") / "setconv" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "setconv"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setconv"
+
+
+# ---------- text.cache_info
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """The embeddings of one encoder with one setting.
+
+    Attributes
+    ----------
+    model, pooling, max_length, dtype : str, str, int, str
+        What made them.
+    entries : int
+    bytes : int
+        The embeddings alone.
+    last_used : datetime
+        To the hour.
+    """
+
+    model: str
+    pooling: str
+    max_length: int
+    dtype: str
+    entries: int
+    bytes: int
+    last_used: datetime
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What is in a cache.
+
+    Attributes
+    ----------
+    folder : Path
+    entries : int
+        The number of embeddings.
+    bytes, max_bytes : int
+        The size of the file on disk, and what it may be.
+    spaces : tuple of SpaceInfo
+        The most recently used first.
+    """
+
+    folder: Path
+    entries: int
+    bytes: int
+    max_bytes: int
+    spaces: tuple[SpaceInfo, ...]
+
+
+def read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
+    """Count the entries by what made them."""
+    rows = database.execute(
+        "SELECT model, pooling, max_length, dtype, COUNT(*), SUM(bytes), MAX(used) "
+        "FROM entries JOIN spaces ON spaces.id = entries.space "
+        "GROUP BY spaces.id ORDER BY MAX(used) DESC, spaces.id DESC"
+    )
+    return tuple(
+        SpaceInfo(model, pooling, length, dtype, entries, size, datetime.fromtimestamp(used, UTC))
+        for model, pooling, length, dtype, entries, size, used in rows
+    )
+
+
+# ---------- text.cache_store
+
+_Value = TypeVar("_Value")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS spaces (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    model TEXT NOT NULL,
+    pooling TEXT NOT NULL,
+    max_length INTEGER NOT NULL,
+    dtype TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    space INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    used INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
+"""
+_PATIENCE = 60.0  # seconds to wait for another process, whose transactions are short
+_PAGE = 16384  # several embeddings fit on a page
+_AT_ONCE = 900  # older builds of SQLite take no more than 999 values in a statement
+_FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
+_FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
+
+Found = tuple[int, bytes, bytes, int, int]  # id, key, value, checksum, used
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the file, made if it is not there; transactions begin where they are written."""
+    with closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as database:
+        database.execute(f"PRAGMA page_size = {_PAGE}")
+        with suppress(sqlite3.OperationalError):  # another process is doing the same just now
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.executescript(_SCHEMA)
+        yield database
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Do all of the block or nothing of it."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def checksum(key: bytes, value: bytes) -> int:
+    """Return what tells a damaged value, or one under a wrong key, from a sound one."""
+    return zlib.crc32(value, zlib.crc32(key))
+
+
+def find(database: sqlite3.Connection, keys: Sequence[bytes]) -> Iterator[Found]:
+    """Yield what is there of the keys."""
+    for some in _portions(keys):
+        yield from database.execute(
+            "SELECT id, key, value, checksum, used FROM entries JOIN vectors USING (id) "
+            f"WHERE key IN ({_marks(some)})",
+            some,
+        )
+
+
+def note_use(database: sqlite3.Connection, found: Iterable[tuple[int, int]]) -> None:
+    """Date what was found, given as (id, last used), where the date is not fresh."""
+    now = int(time.time())
+    stale = [number for number, used in found if used < now - _FRESH]
+    if not stale:
+        return
+    with transaction(database):
+        for some in _portions(stale):
+            database.execute(
+                f"UPDATE entries SET used = ? WHERE id IN ({_marks(some)})", (now, *some)
+            )
+
+
+def add(
+    database: sqlite3.Connection,
+    space: tuple[bytes, str, str, int, str],
+    pairs: Sequence[tuple[bytes, bytes]],
+    max_bytes: int,
+) -> None:
+    """Add keys with their values in one transaction; what was unused longest makes room."""
+    now = int(time.time())
+    with transaction(database):
+        _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
+        database.execute(
+            "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
+            "VALUES (?, ?, ?, ?, ?)",
+            space,
+        )
+        ((number,),) = database.execute("SELECT id FROM spaces WHERE digest = ?", space[:1])
+        database.executemany(
+            "INSERT INTO entries (key, space, bytes, checksum, used) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET checksum = excluded.checksum, used = excluded.used",
+            [(key, number, len(value), checksum(key, value), now) for key, value in pairs],
+        )
+        database.executemany(
+            "INSERT OR REPLACE INTO vectors SELECT id, ? FROM entries WHERE key = ?",
+            [(value, key) for key, value in pairs],
+        )
+
+
+def remove(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Remove entries by their ids."""
+    with transaction(database):
+        for some in _portions(numbers):
+            for table in ("vectors", "entries"):
+                database.execute(f"DELETE FROM {table} WHERE id IN ({_marks(some)})", some)
+
+
+def remove_model(database: sqlite3.Connection, model: str | None) -> int:
+    """Remove what a model has encoded, or everything; return how many entries that were."""
+    chosen = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
+    with transaction(database):
+        inside = f"SELECT id FROM entries WHERE space IN ({chosen})"
+        database.execute(f"DELETE FROM vectors WHERE id IN ({inside})", (model,))
+        gone = database.execute(f"DELETE FROM entries WHERE space IN ({chosen})", (model,))
+        database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
+    with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least
+        database.execute("VACUUM")
+    return gone.rowcount
+
+
+def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> None:
+    if _bytes_in_use(database) + incoming <= max_bytes:
+        return
+    while _bytes_in_use(database) + incoming > _FULL * max_bytes:
+        ((entries,),) = database.execute("SELECT COUNT(*) FROM entries")
+        if not entries:
+            return
+        oldest = f"SELECT id FROM entries ORDER BY used, id LIMIT {entries // 10 + 1}"
+        database.execute(f"DELETE FROM vectors WHERE id IN ({oldest})")
+        database.execute(f"DELETE FROM entries WHERE id IN ({oldest})")
+
+
+def _bytes_in_use(database: sqlite3.Connection) -> int:
+    """Return the bytes of the file without the pages that will be used again."""
+    ((pages,),) = database.execute("PRAGMA page_count")
+    ((free,),) = database.execute("PRAGMA freelist_count")
+    ((size,),) = database.execute("PRAGMA page_size")
+    return int((pages - free) * size)
+
+
+def _portions(values: Sequence[_Value]) -> Iterator[list[_Value]]:
+    rest = iter(values)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+# ---------- text.cache
 
 _FILE = "embeddings-1.sqlite"  # the number is that of the format
 _BLOCK = 4096  # embeddings that are read at a time
@@ -90,7 +373,7 @@ class EmbeddingCache:
         values = [row.tobytes() for row in np.ascontiguousarray(vectors, dtype=_NUMBERS)]
         pairs = list(zip(space.keys(texts), values, strict=True))
         known = (space.digest, space.model, space.pooling, space.max_length, space.dtype)
-        self._run(lambda database: cache_store.add(database, known, pairs, self.max_bytes), None)
+        self._run(lambda database: add(database, known, pairs, self.max_bytes), None)
 
     def info(self) -> CacheInfo:
         """Return what is in the cache."""
@@ -117,7 +400,7 @@ class EmbeddingCache:
             )
         if not self.path.exists():
             return 0
-        return self._run(lambda database: cache_store.remove_model(database, model), 0)
+        return self._run(lambda database: remove_model(database, model), 0)
 
     def _run(self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result) -> _Result:
         """Do something with the database; trouble with it is reported but never fatal."""
@@ -144,7 +427,7 @@ class EmbeddingCache:
 
     def _attempt(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with cache_store.opened(self.path) as database:
+        with opened(self.path) as database:
             return work(database)
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
@@ -193,8 +476,8 @@ def _read_block(
     place = {key: row for row, key in enumerate(keys)}
     size = out.shape[1] * _NUMBERS.itemsize
     rows, values, used, damaged = [], [], [], []
-    for number, key, value, checksum, date in cache_store.find(database, keys):
-        if len(value) != size or cache_store.checksum(key, value) != checksum:
+    for number, key, value, stored, date in find(database, keys):
+        if len(value) != size or checksum(key, value) != stored:
             damaged.append(number)
             continue
         rows.append(place[key])
@@ -202,9 +485,50 @@ def _read_block(
         used.append((number, date))
     if damaged:
         _logger.warning("%d damaged entries of the cache are encoded again", len(damaged))
-        cache_store.remove(database, damaged)
-    cache_store.note_use(database, used)
+        remove(database, damaged)
+    note_use(database, used)
     out[rows] = np.frombuffer(b"".join(values), dtype=_NUMBERS).reshape(len(rows), out.shape[1])
     known = np.zeros(len(keys), dtype=bool)
     known[rows] = True
     return known
+
+
+# ---------- text.cache_writer
+
+_TEXTS, _SECONDS = 512, 2.0
+
+
+class CacheWriter:
+    """Collects embeddings and stores them every few seconds, and at the end however it comes."""
+
+    def __init__(self, cache: EmbeddingCache | None, space: Space) -> None:
+        self._cache, self._space = cache, space
+        self._texts: list[str] = []
+        self._vectors: list[NDArray[np.float32]] = []
+        self._stored = time.monotonic()
+
+    def add(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Take embeddings, a row for each text."""
+        if self._cache is None:
+            return
+        self._texts += texts
+        self._vectors.append(vectors)
+        if len(self._texts) >= _TEXTS or time.monotonic() - self._stored > _SECONDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._cache is not None and self._texts:
+            self._cache.store(self._space, self._texts, np.concatenate(self._vectors))
+        self._texts, self._vectors = [], []
+        self._stored = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._flush()

@@ -11,13 +11,11 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
 from setconv.classifier import SetConvClassifier
-from setconv.copies import Keys, text_keys
-from setconv.encoded import EncodedClassifier
 from setconv.errors import ParameterError
-from setconv.persistence import SavedModel
-from setconv.saving import save
-from setconv.text.encoder import TextEncoder
-from setconv.text.texts import check_texts
+from setconv.folds import Keys, text_keys
+from setconv.persistence import SavedModel, save
+from setconv.pipelines import EncodedClassifier
+from setconv.text.encoder import TextEncoder, check_texts
 from setconv.text.tfidf import TfidfEncoder
 
 _COPIED = "encoder"  # the folder inside a model folder for the encoder's own files

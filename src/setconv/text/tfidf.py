@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
 
-from setconv.checks import check_integer, is_integer
 from setconv.errors import ModelFileError, NotFittedError, ParameterError
-from setconv.text.texts import check_texts
+from setconv.messages import check_integer, is_integer
+from setconv.text.encoder import check_texts
 
 _FEWEST, _TEXTS_A_COLUMN = 16, 4
 _KEPT = ("n_components", "words", "characters", "max_terms")

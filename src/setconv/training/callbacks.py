@@ -11,8 +11,6 @@ from tqdm.auto import tqdm
 
 from setconv.errors import ParameterError
 
-__all__ = ["Callback", "ProgressBar", "TrainingState"]
-
 Progress = Literal["auto"] | bool
 
 
@@ -108,3 +106,6 @@ def gather_callbacks(callbacks: Sequence[Callback], progress: Progress) -> list[
         )
     bar = sys.stderr.isatty() if progress == "auto" else progress
     return [*callbacks, ProgressBar()] if bar else list(callbacks)
+
+
+__all__ = ["Callback", "ProgressBar", "TrainingState"]

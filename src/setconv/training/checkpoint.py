@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from setconv.errors import CheckpointError
-from setconv.files import write_atomically
+from setconv.io.files import write_atomically
 from setconv.training.callbacks import TrainingState
 
 FILE_NAME = "checkpoint.safetensors"

@@ -1,0 +1,633 @@
+"""The thresholds for an objective: which choice to make on which rows with which weights."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from setconv.decisions.calibration import Calibrator
+from setconv.decisions.objective import Criterion, Objective
+from setconv.decisions.scores import Codes, Counts, Evidence, Floats, RankedRows, thin
+
+# ---------- decisions.criteria
+
+
+def binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Floats) -> Floats:
+    """Return the criterion of every cut.
+
+    Parameters
+    ----------
+    kind : {"balanced", "f1", "mcc"}
+    counts : Counts
+        Seen from class 1.
+    positive : int
+        The class whose F1 counts.
+    powers : float array of shape (2,)
+        The powers of the two recalls in "balanced", summing to one.
+    """
+    tp, fn, fp, tn = counts if positive == 1 else counts.swapped()
+    if kind == "balanced":
+        own, other = (powers[1], powers[0]) if positive == 1 else (powers[0], powers[1])
+        return np.asarray(_ratio(tp, tp + fn) ** own * _ratio(tn, tn + fp) ** other)
+    if kind == "f1":
+        return _ratio(2 * tp, 2 * tp + fp + fn)
+    sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+    return _ratio(tp * tn - fp * fn, sides)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+# ---------- decisions.resampling
+
+ENOUGH_ROWS = 2000
+
+
+def has_enough_rows(codes: Codes) -> bool:
+    """Whether the rarest class seen has so many rows that the cut best on them is hardly noisy."""
+    counts = np.bincount(codes)
+    return bool(counts[counts > 0].min() > ENOUGH_ROWS)
+
+
+def resamples(codes: Codes, count: int, seed: int) -> Iterator[Floats]:
+    """Yield how often each row is drawn, with replacement within its class.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_rows,)
+    count : int
+        Number of resamples.
+    seed : int
+    """
+    generator = np.random.default_rng(seed)
+    members = [np.flatnonzero(codes == c) for c in np.unique(codes)]
+    for _ in range(count):
+        drawn = np.empty(len(codes))
+        for rows in members:
+            picks = generator.integers(len(rows), size=len(rows))
+            drawn[rows] = np.bincount(picks, minlength=len(rows))
+        yield drawn
+
+
+# ---------- decisions.kernel
+
+_WIDTH = 1.06
+_CANDIDATES = 200
+
+
+def kernel_threshold(
+    evidence: Evidence, kind: Criterion, *, positive: int, powers: Floats
+) -> float | None:
+    """Return the threshold with the best criterion of smoothed counts.
+
+    The share of a class above a threshold is the mean of Phi((score - threshold) / h) over its
+    rows: the limit of a bootstrap that adds a little noise to each score. The bandwidth h is the
+    normal reference rule, 1.06 min(s, IQR / 1.349) n^(-1/5), within each class. A class with
+    over 2,000 rows is counted as it is.
+
+    Parameters
+    ----------
+    evidence, kind, positive, powers
+        As in `choose_threshold`; both classes have rows.
+
+    Returns
+    -------
+    float or None
+        None when the scores of a class do not vary, so that there is nothing to smooth by.
+    """
+    scores = evidence.scores[:, 0]
+    parts = [(scores[evidence.codes == c], evidence.weights[evidence.codes == c]) for c in (0, 1)]
+    widths = [_bandwidth(*part) for part in parts]
+    if min(widths) <= 0:
+        return None
+
+    def criterion(candidates: Floats) -> Floats:
+        above, below = zip(
+            *(_sides(*part, h, candidates) for part, h in zip(parts, widths, strict=True)),
+            strict=True,
+        )
+        return binary_criterion(
+            kind, Counts(above[1], below[1], above[0], below[0]), positive, powers
+        )
+
+    # Even steps for the smooth stretches, quantiles for scores with far outliers.
+    shares = np.linspace(0, 1, _CANDIDATES)
+    candidates = np.unique(
+        np.concatenate(
+            [
+                np.linspace(scores.min(), scores.max(), _CANDIDATES),
+                *(np.quantile(part[0], shares) for part in parts),
+            ]
+        )
+    )
+    best = int(np.argmax(criterion(candidates)))
+    low, high = candidates[max(best - 1, 0)], candidates[min(best + 1, len(candidates) - 1)]
+    finer = np.linspace(low, high, _CANDIDATES)
+    return float(finer[np.argmax(criterion(finer))])
+
+
+def _bandwidth(scores: Floats, weights: Floats) -> float:
+    mean = np.average(scores, weights=weights)
+    spread = float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+    quarter, three = np.quantile(scores, [0.25, 0.75])
+    middle = float(three - quarter) / 1.349
+    size = float(weights.sum() ** 2 / (weights**2).sum())
+    return float(_WIDTH * (min(spread, middle) if middle > 0 else spread) * size**-0.2)
+
+
+def _sides(
+    scores: Floats, weights: Floats, width: float, candidates: Floats
+) -> tuple[Floats, Floats]:
+    """Return the weight of a class above and below each candidate."""
+    if len(scores) > ENOUGH_ROWS:
+        order = np.argsort(scores)
+        sums = np.append(0.0, np.cumsum(weights[order]))
+        below = sums[np.searchsorted(scores[order], candidates, side="right")]
+        return sums[-1] - below, below
+    steps = (scores - candidates[:, None]) / width
+    return ndtr(steps) @ weights, ndtr(-steps) @ weights
+
+
+# ---------- decisions.threshold
+
+# A resample costs some passes over the rows; more than these numbers is time without effect.
+_RESAMPLES = 100
+_RESAMPLED_ROWS = 20_000_000
+
+
+def choose_threshold(
+    evidence: Evidence,
+    kind: Criterion,
+    *,
+    positive: int,
+    powers: Floats,
+    seed: int = 0,
+) -> float:
+    """Choose the threshold t of "class 1 if score > t".
+
+    With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
+    middle of a gap between scores. With fewer it is `kernel_threshold` for "balanced", else the
+    mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of two classes; its weights are those of the criterion.
+    kind : {"balanced", "f1", "mcc"}
+    positive : int
+        The class whose F1 counts.
+    powers : float array of shape (2,)
+        The powers of the recalls in "balanced", summing to one.
+    seed : int
+
+    Returns
+    -------
+    float
+        0 when one class has no rows.
+    """
+    if not evidence.seen.all():
+        return 0.0
+    rows = RankedRows(evidence.scores[:, 0], evidence.codes == 1)
+    weights = evidence.weights[rows.order]
+
+    def criterion(weights: Floats) -> Floats:
+        return binary_criterion(kind, rows.counts(weights), positive, powers)
+
+    if has_enough_rows(evidence.codes):
+        return rows.best(criterion(weights))
+    smoothed = kernel_threshold(evidence, kind, positive=positive, powers=powers)
+    if smoothed is not None and kind == "balanced":
+        return smoothed
+    count = int(np.clip(_RESAMPLED_ROWS // len(weights), 10, _RESAMPLES))
+    curves = (
+        criterion(weights * drawn) for drawn in resamples(rows.sides.astype(np.int64), count, seed)
+    )
+    bagged = float(np.mean([rows.best(curve) for curve in curves]))
+    return bagged if smoothed is None else (bagged + smoothed) / 2
+
+
+# ---------- decisions.floors
+
+# A precision seen on fewer rows says next to nothing.
+_FEW = 5
+
+
+class Floor(NamedTuple):
+    """A threshold for a minimum, and whether the rows it was chosen on say that it is met."""
+
+    threshold: float
+    met: bool
+
+
+def recall_threshold(
+    margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
+) -> Floor:
+    """Return the highest threshold whose recall is at least ``level`` in expectation.
+
+    For a new row that is exchangeable with the n rows of the class, the chance to score below the
+    k-th smallest of them is at most k / (n + 1). So the threshold lies just under number
+    k = floor((n + 1)(1 - level)), in the middle of the gap to the next lower score. Unequal
+    weights count as so many rows as have the same effective size, (sum w)^2 / sum w^2.
+
+    Parameters
+    ----------
+    margins : float array of shape (n_rows,)
+        A row is decided for the class if its margin exceeds the threshold.
+    member : bool array of shape (n_rows,)
+        Whether a row is of the class.
+    weights : float array of shape (n_rows,)
+    level : float
+
+    Warns
+    -----
+    UserWarning
+        When there are too few rows for the guarantee; then all of them are found.
+    """
+    rows = RankedRows(margins, member)
+    own = np.sort(margins[member])
+    weight = weights[rows.order][rows.sides]
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    # Sums of equal weights are to be the whole numbers that they stand for.
+    reached = np.cumsum(weight) * (effective / weight.sum()) - 1e-9
+    place = int(np.searchsorted(reached, (effective + 1) * (1 - level), side="right")) - 1
+    met = place >= 0
+    if not met:
+        needed = "no number of rows is enough"
+        if level < 1:
+            needed = f"{math.ceil(level / (1 - level) - 1e-9)} rows are needed"
+        warnings.warn(
+            f"recall>={level:g} cannot be guaranteed by {len(own)} rows of the class (effective "
+            f"{effective:.1f}; {needed}): the threshold finds all of them, which stands for "
+            f"{effective / (effective + 1):.3f} on new rows. Ask for less, or add rows.",
+            UserWarning,
+            stacklevel=2,
+        )
+        place = 0
+    return Floor(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
+
+
+def precision_threshold(
+    margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
+) -> Floor:
+    """Return the lowest threshold, so the highest recall, with at least this precision.
+
+    Cuts that decide for fewer than five rows count only if no other reaches the precision. If
+    none does, it is the cut of highest precision, of equals the one with more rows.
+
+    Parameters
+    ----------
+    margins, member, weights, level
+        As in `recall_threshold`.
+
+    Warns
+    -----
+    UserWarning
+        When the precision is not reached, or on fewer than five rows only.
+    """
+    rows = RankedRows(margins, member)
+    tp, _, fp, _ = rows.counts(weights[rows.order])
+    # The last cut decides for no row: it has no precision.
+    decided = len(margins) - rows.places[:-1]
+    precision = (tp / np.where(tp + fp > 0, tp + fp, 1.0))[:-1]
+    solid = decided >= min(_FEW, int(decided[0]))
+    for eligible, few in ((solid, False), (~solid, True)):
+        good = np.flatnonzero(eligible & (precision >= level - 1e-12))
+        if len(good):
+            cut = int(good[0])
+            if few:
+                _warn_precision(level, float(precision[cut]), int(decided[cut]))
+            return Floor(rows.threshold(cut), not few)
+    cut = int(np.argmax(np.where(solid, precision, -1.0)))
+    _warn_precision(level, float(precision[cut]), int(decided[cut]))
+    return Floor(rows.threshold(cut), met=False)
+
+
+def _warn_precision(level: float, reached: float, decided: int) -> None:
+    warnings.warn(
+        f"precision>={level:g}: the out-of-fold rows reach {reached:.3f}, on {decided} rows "
+        "decided for the class. That threshold is taken; ask for less, or expect few finds.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+# ---------- decisions.ascent
+
+_Term = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
+_SWEEPS = 10
+# Far below what any sample of rows can tell.
+_GAIN = 1e-6
+# Keeps the other recalls in sight while one of the classes has none yet.
+_NO_RECALL = 1e-12
+_ROUNDING = 1e-13
+
+
+class Problem(NamedTuple):
+    """The rows and what is to be maximised on them; every class has rows.
+
+    Attributes
+    ----------
+    scores : float array of shape (n_classes, n_rows)
+    codes : int array of shape (n_rows,)
+    weights : float array of shape (n_rows,)
+    kind : {"balanced", "f1", "mcc"}
+    powers : float array of shape (n_classes,)
+        The powers of the recalls in "balanced", summing to one.
+    """
+
+    scores: Floats
+    codes: NDArray[np.int64]
+    weights: Floats
+    kind: Criterion
+    powers: Floats
+
+
+def ascend(problem: Problem, start: Floats) -> tuple[Floats, float]:
+    """Return the thresholds (n_classes,), with mean 0, and the criterion that they reach."""
+    thresholds = start.copy()
+    values = problem.scores - thresholds[:, None]
+    reached = -np.inf
+    for _ in range(_SWEEPS):
+        before = reached
+        for c in range(len(thresholds)):
+            rows, curve = _cuts_of(problem, values, c)
+            best = float(curve.max())
+            if best > reached + _GAIN:
+                reached, thresholds[c] = best, rows.best(curve)
+                values[c] = problem.scores[c] - thresholds[c]
+        if not reached > before + _GAIN:
+            break
+    return thresholds - thresholds.mean(), reached
+
+
+def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedRows, Floats]:
+    """Return the cuts of one class against its best rivals, and the criterion of each."""
+    best = np.full(values.shape[1], -np.inf)
+    rival = np.zeros(values.shape[1], dtype=np.int64)
+    for other in range(len(values)):
+        if other != c:
+            rival[values[other] > best] = other
+            np.maximum(best, values[other], out=best)
+    rounding = _ROUNDING * float(np.abs(best).max())
+    rows = RankedRows(problem.scores[c] - best, problem.codes == c, rounding)
+    order = rows.order
+    flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], len(values))
+    return rows, _criterion(problem, flips)[rows.places]
+
+
+class _Flips:
+    """What changes when rows leave a class for their rivals, in the order of their margins.
+
+    Only the figures of the class and of one rival change with each row, so a sum over all classes
+    follows in one pass over the rows, however many classes there are.
+    """
+
+    def __init__(
+        self,
+        c: int,
+        rival: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        weights: Floats,
+        n_classes: int,
+    ) -> None:
+        self._own = np.full(len(codes) + 1, c)
+        self._own_decided = _remaining(weights)
+        self._own_right = _remaining(np.where(codes == c, weights, 0.0))
+        self._others = np.delete(np.arange(n_classes), c)
+        self._group = np.argsort(rival.astype(np.int16), kind="stable")
+        self._rival = rival[self._group]
+        self._first = np.append(True, self._rival[1:] != self._rival[:-1])
+        self._decided = self._within(weights)
+        self._right = self._within(np.where(codes == rival, weights, 0.0))
+
+    def _within(self, weights: Floats) -> Floats:
+        """Return the cumulative sum within the rows of each rival."""
+        sums = np.cumsum(weights[self._group])
+        starts = np.flatnonzero(self._first)
+        before = np.concatenate([[0.0], sums[starts[1:] - 1]])
+        lengths = np.diff(np.append(starts, len(sums)))
+        return np.asarray(sums - np.repeat(before, lengths))
+
+    def total(self, term: _Term) -> Floats:
+        """Sum term(right, decided, class) over the classes, after 0, 1, ... rows have left."""
+        zeros = np.zeros(len(self._rival))
+        after = term(self._right, self._decided, self._rival)
+        before = np.append(0.0, after[:-1])
+        before[self._first] = term(zeros, zeros, self._rival)[self._first]
+        change = np.empty_like(after)
+        change[self._group] = after - before
+        none = np.zeros(len(self._others))
+        start = term(none, none, self._others).sum()
+        own = term(self._own_right, self._own_decided, self._own)
+        return np.asarray(own + start + np.append(0.0, np.cumsum(change)))
+
+
+def _criterion(problem: Problem, flips: _Flips) -> Floats:
+    truth = np.bincount(problem.codes, problem.weights, minlength=len(problem.scores))
+    total = truth.sum()
+    if problem.kind == "f1":
+        shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
+        return np.asarray(shares / len(truth))
+    if problem.kind == "balanced":
+        powers = problem.powers
+        return np.exp(
+            flips.total(
+                lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
+            )
+        )
+    # R_K, the correlation over all classes, on shares of the rows.
+    share = truth / total
+    hits = flips.total(lambda right, decided, c: (right - share[c] * decided) / total)
+    spread = 1 - flips.total(lambda _, decided, __: (decided / total) ** 2)
+    below = np.sqrt(np.maximum(spread, 0.0) * (1 - (share**2).sum()))
+    return np.asarray(np.divide(hits, below, out=np.zeros_like(hits), where=below > 1e-9))
+
+
+def _remaining(weights: Floats) -> Floats:
+    return np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+
+
+# ---------- decisions.offsets
+
+# Coordinate ascent sorts the rows some hundred times.
+_MOST_ROWS = 20_000
+_LEAST_OF_A_CLASS = 500
+_RESAMPLES_offsets = 25
+_RESAMPLED_ROWS_offsets = 100_000
+
+
+def choose_offsets(evidence: Evidence, kind: Criterion, *, powers: Floats, seed: int = 0) -> Floats:
+    """Choose the thresholds t of "the class of the largest score - t".
+
+    Each class in turn gets the threshold that is best while the others stay, over all its cuts,
+    until nothing is gained; from three starts, of which the best result counts. Beyond 20,000
+    rows a sample is used, drawn class by class, with at least 500 rows of each class that has
+    so many. With up to 2,000 rows of the rarest class the thresholds of some bootstrap resamples
+    (25, fewer beyond 4,000 rows) are averaged, each an ascent that starts at the result on all
+    rows.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Its weights are those of the criterion.
+    kind : {"balanced", "f1", "mcc"}
+        "f1" is the mean over the classes.
+    powers : float array of shape (n_classes,)
+        The powers of the recalls in "balanced".
+    seed : int
+
+    Returns
+    -------
+    float array of shape (n_classes,)
+        With mean 0 over the classes that have rows; 0 for those that have none.
+    """
+    noisy = not has_enough_rows(evidence.codes)
+    evidence = thin(evidence, _MOST_ROWS, _LEAST_OF_A_CLASS, seed)
+    thresholds = np.zeros(evidence.n_classes)
+    seen = np.flatnonzero(evidence.seen)
+    if len(seen) < 2:
+        return thresholds
+    codes = np.searchsorted(seen, evidence.codes)
+    scores = np.ascontiguousarray(evidence.scores[:, seen].T)
+    problem = Problem(scores, codes, evidence.weights, kind, powers[seen] / powers[seen].sum())
+    results = [ascend(problem, start) for start in _starts(problem)]
+    best = max(results, key=lambda result: result[1])[0]
+    if noisy:
+        count = int(np.clip(_RESAMPLED_ROWS_offsets // len(codes), 5, _RESAMPLES_offsets))
+        moved = [
+            ascend(problem._replace(weights=evidence.weights * drawn), best)[0]
+            for drawn in resamples(codes, count, seed)
+        ]
+        best = np.mean(moved, axis=0)
+    thresholds[seen] = best
+    return thresholds
+
+
+def margins_of(scores: Floats, target: int) -> Floats:
+    """Return by how much the score of a class exceeds the largest of the others."""
+    return np.asarray(scores[:, target] - np.delete(scores, target, axis=1).max(axis=1))
+
+
+def _starts(problem: Problem) -> list[Floats]:
+    """Return zero, each class's best cut against the rest, and the middle between both means."""
+    alone, middle = np.zeros((2, len(problem.scores)))
+    for c, column in enumerate(problem.scores):
+        member = problem.codes == c
+        rows = RankedRows(column, member)
+        counts = rows.counts(problem.weights[rows.order])
+        alone[c] = rows.best(binary_criterion(problem.kind, counts, 1, np.full(2, 0.5)))
+        middle[c] = (column[member].mean() + column[~member].mean()) / 2
+    return [np.zeros_like(alone), alone, middle]
+
+
+# ---------- decisions.operating_point
+
+_STEADYING_ROWS = 20
+
+
+class OperatingPoint(NamedTuple):
+    """Thresholds (heads,), and whether a minimum is met; None where none was asked for."""
+
+    thresholds: Floats
+    met: bool | None = None
+
+
+def choose_operating_point(
+    evidence: Evidence | None,
+    objective: Objective,
+    *,
+    calibrator: Calibrator,
+    prior: Floats | None,
+    positive: int,
+    class_weights: Floats,
+    seed: int,
+) -> OperatingPoint:
+    """Return the thresholds for an objective.
+
+    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
+    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
+    of the rows by its ratio to the training data's, except where prevalence plays no part:
+    "balanced" and a minimum recall.
+
+    Without evidence, or of two classes of which one has no rows, nothing can be chosen: scores are
+    cut at 0, where balanced episodes put the middle, and no minimum is met.
+    """
+    kind = objective.kind
+    heads = len(calibrator.intercepts)
+    if kind == "accuracy":
+        return OperatingPoint(calibrator.thresholds(prior))
+    if kind == "cost":
+        cost = scaled_cost(objective, class_weights)
+        if heads > 1:
+            return OperatingPoint(np.zeros(heads))
+        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
+        odds = float(np.log(false_alarm) - np.log(miss))
+        return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
+    if kind == "paper" or evidence is None or (heads == 1 and not evidence.seen.all()):
+        return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
+    rows = evidence
+    if kind not in ("balanced", "recall") and prior is not None:
+        rows = evidence.weighed(prior / np.asarray(calibrator.prior))
+    if kind == "recall" or kind == "precision":
+        return _floor(rows, objective, positive)
+    powers = class_weights / class_weights.sum()
+    if heads > 1:
+        return OperatingPoint(choose_offsets(rows, kind, powers=powers, seed=seed))
+    cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
+    if kind == "balanced":
+        cut = _steadied(cut, rows, calibrator, powers)
+    return OperatingPoint(np.array([cut]))
+
+
+def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats) -> float:
+    """Draw the best cut of few rows towards the one that the calibrated probabilities give.
+
+    That is where both classes, weighed by their powers, are equally likely if they are equally
+    frequent. It has two parameters instead of the whole distribution of the scores behind it, so
+    it varies less; it counts like 20 rows of the rarer class. Where scores hardly tell the classes
+    apart it can lie far beyond all of them, and is not followed there.
+    """
+    even = np.full(2, 0.5)
+    probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
+    share = _STEADYING_ROWS / (_STEADYING_ROWS + int(np.bincount(rows.codes).min()))
+    steadied = (1 - share) * cut + share * probable
+    column = rows.scores[:, 0]
+    # Outside of these all rows would be of one class: the worst decision for "balanced".
+    return steadied if column.min() <= steadied < column.max() else cut
+
+
+def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
+    """Return cost[true, predicted], each row multiplied by the weight of its class."""
+    return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
+
+
+def _floor(rows: Evidence, objective: Objective, positive: int) -> OperatingPoint:
+    target = positive if objective.target is None else objective.target
+    heads = rows.scores.shape[1]
+    thresholds = np.zeros(heads)
+    if not rows.seen[target]:
+        return OperatingPoint(thresholds, met=False)
+    assert objective.level is not None
+    choose = recall_threshold if objective.kind == "recall" else precision_threshold
+    member = rows.codes == target
+    if heads > 1:
+        margins = margins_of(rows.scores, target)
+        thresholds[target], met = choose(margins, member, rows.weights, objective.level)
+        # Alarms for rows of a class that has none here are not counted.
+        everywhere = objective.kind == "recall" or bool(rows.seen.all())
+        return OperatingPoint(thresholds, met and everywhere)
+    column = rows.scores[:, 0]
+    if target == 1:
+        thresholds[0], met = choose(column, member, rows.weights, objective.level)
+    else:
+        # Class 0 is decided on at the threshold itself too, hence the next float below.
+        mirrored, met = choose(-column, member, rows.weights, objective.level)
+        thresholds[0] = np.nextafter(-mirrored, -np.inf)
+    return OperatingPoint(thresholds, met)

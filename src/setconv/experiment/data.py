@@ -1,0 +1,364 @@
+"""Data sets as files that all workers share: loaded and encoded once, known by a digest."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setconv.errors import DataError, ParameterError
+from setconv.experiment.study import DataSpec, Study, known_name
+from setconv.io.files import replace_folder, write_atomically
+from setconv.messages import require_column
+
+if TYPE_CHECKING:
+    from setconv.datasets.dataset import Dataset
+
+# ---------- experiment.protocol.loading
+
+Loader = Callable[..., "Dataset"]
+
+
+def load_data(spec: DataSpec, folder: Path) -> Dataset:
+    """Return the rows of a data set, as the study wants them.
+
+    Parameters
+    ----------
+    spec : DataSpec
+    folder : Path
+        Where paths that are not absolute begin.
+    """
+    loader = LOADERS[known_name("loader", spec.load, LOADERS, spec.name)]()
+    options = _checked(loader, spec)
+    known = list(inspect.signature(loader).parameters)
+    if "path" in options:
+        del options["path"]
+        options[known[0]] = _path(spec, folder)  # loaders call it what it is to them
+    # A loader that can sample reads files that would not fit in memory.
+    size = spec.size
+    if "size" in known and size is not None:
+        options["size"], size = size, None
+    try:
+        dataset = loader(**options)
+    except (DataError, OSError) as error:
+        raise type(error)(f"{spec.name}: {error}") from error
+    if spec.drop:
+        for label in spec.drop:
+            known_name("class", label, map(str, dataset.classes), spec.name)
+        dataset = dataset.take(~np.isin(dataset.labels.astype(str), spec.drop))
+    if spec.binary is not None:
+        # "not crash" is no name that a user has seen; the class is still called what it was.
+        dataset = dataset.binary(spec.binary, name=spec.name)
+    return dataset if size is None else dataset.subsample(min(size, dataset.n_rows))
+
+
+def source_files(spec: DataSpec, folder: Path) -> list[tuple[str, int, int]]:
+    """Return name, size and time of the files that the rows come from."""
+    if "path" not in spec.options:
+        return []
+    path = _path(spec, folder)
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    stats = [(one.name, one.stat()) for one in found if one.is_file()]
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+
+
+def _path(spec: DataSpec, folder: Path) -> Path:
+    path = folder / str(spec.options["path"])
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{spec.name}: there is no {path}. Say where the data is with --data FOLDER; "
+            "help(setconv.datasets) says where benchmarks are published."
+        )
+    return path
+
+
+def _checked(loader: Loader, spec: DataSpec) -> dict[str, Any]:
+    """Refuse options that the loader does not have, and those that it needs and lacks."""
+    known = inspect.signature(loader).parameters
+    first, *others = known
+    names = ["path" if first == "folder" else first, *others]
+    for name in spec.options:
+        known_name(f"option of the loader for {spec.name},", name, names)
+    defaults = [one.default for one in known.values()]
+    needed = [
+        name for name, one in zip(names, defaults, strict=True) if one is inspect.Parameter.empty
+    ]
+    if lacking := [name for name in needed if name not in spec.options]:
+        raise ParameterError(f"{spec.name}: its loader needs {', '.join(lacking)}.")
+    return dict(spec.options)
+
+
+def _load_npz(
+    path: Path, features: str = "X", label: str = "y", group: str | None = None
+) -> Dataset:
+    """Return the arrays of a .npz file; none of them may be pickled."""
+    from setconv.datasets.dataset import Dataset
+
+    with np.load(path, allow_pickle=False) as stored:
+        names = list(stored)
+        wanted = [features, label, *([group] if group else [])]
+        arrays = [
+            stored[require_column(name, names, "features, label or group")] for name in wanted
+        ]
+    groups = arrays[2] if group else None
+    return Dataset(
+        path.stem, None, arrays[0].astype(np.float32), arrays[1].astype(str), groups=groups
+    )
+
+
+def _load_digits(digit: int) -> Dataset:
+    """Return scikit-learn's images of digits, 8 x 8 pixels: one digit against the others."""
+    from sklearn.datasets import load_digits
+
+    from setconv.datasets.dataset import Dataset
+
+    X, y = load_digits(return_X_y=True)
+    return Dataset("digits", None, X.astype(np.float32), y.astype(str)).binary(str(digit))
+
+
+def _from_datasets(name: str) -> Callable[[], Loader]:
+    def get() -> Loader:
+        from setconv import datasets
+
+        loader: Loader = getattr(datasets, name)
+        return loader
+
+    return get
+
+
+LOADERS: dict[str, Callable[[], Loader]] = {
+    "amazon": _from_datasets("load_amazon"),
+    "digits": lambda: _load_digits,
+    "file": _from_datasets("load_file"),
+    "irt": _from_datasets("load_irt"),
+    "named": _from_datasets("load_named"),
+    "npz": lambda: _load_npz,
+    "semeval": _from_datasets("load_semeval"),
+}
+
+
+# ---------- experiment.protocol.encoding
+
+# "transformer" learns nothing from the rows, so it may see all of them before they are split.
+_KINDS = ("transformer", "paper", "tfidf", "terms")
+
+
+def encode_texts(texts: list[str], encoder: Mapping[str, Any]) -> NDArray[np.float32] | None:
+    """Return the embeddings of texts; None if the encoder must be fitted to training rows.
+
+    Parameters
+    ----------
+    texts : list of str
+    encoder : mapping
+        ``kind``: "transformer" (the default; other entries are parameters of
+        `setconv.text.TextEncoder`), "paper" (BERT-large-cased-whole-word-masking, [CLS]), "tfidf"
+        (`setconv.text.TfidfEncoder`) or "terms" (TF-IDF of single words, not condensed).
+    """
+    kind, parameters = _parts(encoder)
+    if kind in ("tfidf", "terms"):
+        return None
+    from setconv.text.encoder import TextEncoder
+
+    make = TextEncoder.paper if kind == "paper" else TextEncoder
+    try:
+        made = make(**parameters)
+    except TypeError as error:
+        raise ParameterError(f"encoder: {error}.") from None
+    return np.asarray(made.fit(texts).transform(texts), dtype=np.float32)
+
+
+def with_encoder(estimator: Any, encoder: Mapping[str, Any]) -> Any:
+    """Return a pipeline that makes features of texts by what the training texts teach."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from setconv.text.tfidf import TfidfEncoder
+
+    kind, parameters = _parts(encoder)
+    if kind == "tfidf":
+        return make_pipeline(TfidfEncoder(**parameters), estimator)
+    return make_pipeline(TfidfVectorizer(**parameters), FunctionTransformer(_dense), estimator)
+
+
+def _dense(rows: Any) -> NDArray[np.float32]:
+    return np.asarray(rows.toarray(), dtype=np.float32)
+
+
+def _parts(encoder: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    parameters = dict(encoder)
+    return known_name("encoder", parameters.pop("kind", _KINDS[0]), _KINDS), parameters
+
+
+# ---------- experiment.protocol.prepared
+
+logger = logging.getLogger(__name__)
+
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a data set whose rows are ready.
+
+    Attributes
+    ----------
+    digest : str
+        Of everything that a cell can see: features or texts, labels and groups.
+    counts : dict of str to int
+        Rows of each class.
+    provenance, licence : str
+    """
+
+    digest: str
+    counts: dict[str, int]
+    provenance: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows themselves.
+
+    Attributes
+    ----------
+    features : array of shape (n_rows, n_features), or of texts
+    labels : array of str
+    groups : array of int or None
+    """
+
+    features: NDArray[Any]
+    labels: NDArray[Any]
+    groups: NDArray[Any] | None
+
+
+def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
+    """Load and encode the data sets that are new or whose files have changed.
+
+    Parameters
+    ----------
+    study : Study
+    folder : Path
+        Where rows are kept for the workers.
+    data : Path
+        Where paths of the study begin.
+    """
+    manifest = _read_manifest(folder)
+    done: dict[str, Prepared] = {}
+    for spec in study.data:
+        key = _key(study, spec)
+        entry = {"source": key, "files": [list(one) for one in source_files(spec, data)]}
+        known = manifest.get(_name(key))
+        if known is None or known["entry"] != entry:
+            logger.info("loading %s", spec.base or spec.name)
+            known = {"entry": entry, "prepared": asdict(_prepare(study, spec, folder, data))}
+            manifest[_name(key)] = known
+            write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
+        done[spec.name] = Prepared(**known["prepared"])
+    return done
+
+
+def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
+    """Return the data sets that an earlier run has prepared, as they were then."""
+    manifest = _read_manifest(folder)
+    found = {spec.name: manifest.get(_name(_key(study, spec))) for spec in study.data}
+    return {name: Prepared(**one["prepared"]) for name, one in found.items() if one is not None}
+
+
+@cache
+def rows_of(folder: Path, digest: str) -> Rows:
+    """Return the rows of a prepared data set; features are read from disk where they are needed."""
+    place = folder / digest
+    groups = place / "groups.npy"
+    texts = place / "texts.json"
+    return Rows(
+        np.array(json.loads(texts.read_text(encoding="utf-8")), dtype=object)
+        if texts.exists()
+        else np.load(place / "features.npy", mmap_mode="r"),
+        np.load(place / "labels.npy"),
+        np.load(groups) if groups.exists() else None,
+    )
+
+
+def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared:
+    dataset = load_data(spec, data)
+    files = _files(dataset, _encoder(study, spec))
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name}:{len(content)}:".encode())
+        digest.update(content)
+    name = digest.hexdigest()[:20]
+    if not (folder / name).exists():
+        replace_folder(folder / name, files)
+    counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
+    return Prepared(name, counts, dataset.provenance, dataset.licence)
+
+
+def _files(dataset: Any, encoder: dict[str, Any]) -> dict[str, bytes]:
+    files = {"labels.npy": _array(dataset.labels.astype(str))}
+    features = dataset.features
+    if features is None:
+        assert dataset.texts is not None
+        features = encode_texts(dataset.texts, encoder)
+    if features is None:
+        files["texts.json"] = json.dumps(dataset.texts).encode()
+    else:
+        files["features.npy"] = _array(np.asarray(features, dtype=np.float32))
+    if dataset.groups is not None:
+        # Names may be of any kind; workers need only know which are equal, and their order.
+        names = np.asarray(dataset.groups).astype(str)
+        files["groups.npy"] = _array(np.unique(names, return_inverse=True)[1])
+    return files
+
+
+def _array(values: NDArray[Any]) -> bytes:
+    content = BytesIO()
+    np.save(content, values, allow_pickle=False)
+    return content.getvalue()
+
+
+def _encoder(study: Study, spec: DataSpec) -> dict[str, Any]:
+    return dict(study.encoder if spec.encoder is None else spec.encoder)
+
+
+def _key(study: Study, spec: DataSpec) -> dict[str, Any]:
+    key = {**spec.loading(), "encoder": _encoder(study, spec)}
+    loaded: dict[str, Any] = json.loads(json.dumps(key, sort_keys=True))
+    return loaded
+
+
+def _name(key: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _MANIFEST
+    if not path.exists():
+        return {}
+    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return manifest
+
+
+__all__ = [
+    "LOADERS",
+    "Prepared",
+    "Rows",
+    "encode_texts",
+    "known_data",
+    "load_data",
+    "prepare",
+    "rows_of",
+    "source_files",
+    "with_encoder",
+]

@@ -1,1 +1,0 @@
-"""What may be concluded from scores: ranks, tests over sources, tests over splits."""

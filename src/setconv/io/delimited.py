@@ -1,0 +1,293 @@
+"""CSV and TSV: every column as strings, in blocks that end with a record.
+
+Types never depend on a block: what is a number is decided later, over all values. pyarrow parses
+the blocks; where it refuses one, the line is looked up with the grammar.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.csv
+
+from setconv.errors import DataError
+from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, count_lines
+from setconv.messages import check_header, count_of, excerpt
+
+# ---------- records.grammar
+
+_LINE_END = rb"(?:\n|\r\n|\r(?=[^\n]))"
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a record.
+
+    Parameters
+    ----------
+    line : int
+        Line ends between the start of the bytes and the fault.
+    closed : bool
+        Whether the quoted field has a closing quote.
+    text : bytes
+        The field from its quote on.
+    """
+
+    line: int
+    closed: bool
+    text: bytes
+
+
+class Grammar:
+    """Records of fields that are separated by one delimiter.
+
+    Parameters
+    ----------
+    delimiter : str
+        One ASCII character.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self.delimiter = delimiter
+        mark = re.escape(delimiter.encode("ascii"))
+        plain = rb'(?!")[^' + mark + rb"\r\n]*+"
+        field = rb"(?:" + _QUOTED + rb"(?=[" + mark + rb"\r\n])|" + plain + rb")"
+        record = rb"(?:" + field + mark + rb")*+" + field + _LINE_END
+        unquoted_line = rb'[^"\r\n]*+' + _LINE_END
+        self._records = re.compile(rb"(?:" + unquoted_line + rb"|" + record + rb")*+")
+        self._record = re.compile(record)
+        self._leading_fields = re.compile(rb"(?:" + field + mark + rb")*+")
+        self._field = re.compile(rb"(" + _QUOTED + rb"|" + plain + rb")(?:" + mark + rb"|[\r\n])")
+        self._closed = re.compile(_QUOTED + rb'[^"]')
+
+    def complete(self, data: bytes) -> int:
+        """Return where the last complete record ends; a CR at the very end may be half a CR LF."""
+        if b'"' not in data:
+            last_return = data.rfind(b"\r", 0, max(len(data) - 1, 0))
+            return max(data.rfind(b"\n"), last_return) + 1
+        matched = self._records.match(data)
+        assert matched is not None
+        return matched.end()
+
+    def records(self, data: bytes) -> Iterator[bytes]:
+        """Iterate over complete records."""
+        for matched in self._record.finditer(data):
+            yield matched[0]
+
+    def fields(self, record: bytes) -> list[bytes]:
+        """Return the fields of a complete record, unquoted."""
+        # Of CR LF only one may end a field.
+        record = record[:-2] + b"\n" if record.endswith(b"\r\n") else record
+        return [
+            text[1:-1].replace(b'""', b'"') if text.startswith(b'"') else text
+            for text in self._field.findall(record)
+        ]
+
+    def fault(self, data: bytes, *, at_end: bool) -> Fault | None:
+        """Return what is wrong with bytes that start with an incomplete record, if anything is.
+
+        Before the end of the file a quote that is still open may be closed later.
+        """
+        leading = self._leading_fields.match(data)
+        start = leading.end() if leading else 0
+        if not data.startswith(b'"', start):
+            return None
+        closed = self._closed.match(data, start) is not None
+        if not closed and not at_end:
+            return None
+        return Fault(count_lines(data[:start]), closed, data[start : start + 400])
+
+
+# ---------- records.delimited
+
+logger = logging.getLogger("setconv")
+
+BLOCK = 1 << 22
+LONGEST_RECORD = 1 << 26
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+
+
+class DelimitedReader(RecordReader):
+    """A CSV or TSV file.
+
+    Parameters
+    ----------
+    source : ByteSource
+    format : {"csv", "tsv"}
+        The delimiter of a CSV file is found from its header: comma, semicolon, tab or bar.
+    encoding : str or None
+    """
+
+    def __init__(self, source: ByteSource, format: str, encoding: str | None) -> None:
+        super().__init__()
+        self.name, self.format = source.name, format
+        self._source = source
+        self._stream = Utf8Stream(source, encoding)
+        self._line = 1
+        self._data = b""
+        self._at_end = False
+        self._nulls_said = False
+        self._grammar = Grammar(self._find_delimiter() if format == "csv" else "\t")
+        names = self._take_header()
+        self.schema = pa.schema([(name, pa.string()) for name in names])
+        self._refuse_header_only()
+
+    def progress(self) -> float | None:
+        """Return the share of the file's bytes that have been read."""
+        return self._source.progress()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    # ------------------------------------------------------------------------------- header
+
+    def _find_delimiter(self) -> str:
+        self._skip_blank_lines()
+        line = self._data.replace(b"\r", b"\n").split(b"\n", 1)[0]
+        # Quoted names may hold any of them.
+        bare = b"".join(line.split(b'"')[::2])
+        counts = {mark: bare.count(mark.encode()) for mark in _DELIMITERS}
+        found = max(counts, key=lambda mark: counts[mark])
+        if counts[found] and found != ",":
+            logger.info("%s: the columns are separated by a %s.", self.name, _DELIMITERS[found])
+        return found if counts[found] else ","
+
+    def _skip_blank_lines(self) -> None:
+        self._more()
+        while not self._data.lstrip(b"\r\n"):
+            if self._at_end:
+                raise DataError(f"{self.name} is empty. Check that it was written or piped whole.")
+            self._more()
+        rest = self._data.lstrip(b"\r\n")
+        self._line += count_lines(self._data[: len(self._data) - len(rest)])
+        self._data = rest
+
+    def _take_header(self) -> list[str]:
+        if not self._data:
+            self._skip_blank_lines()
+        first = None
+        while first is None:
+            first = next(self._grammar.records(self._data[: self._complete_end()]), None)
+            if first is None:
+                self._more()
+        names = [field.decode("utf-8") for field in self._grammar.fields(first)]
+        check_header(names, f"{self.name}, line {self._line}")
+        self._line += count_lines(first)
+        self._data = self._data[len(first) :]
+        return names
+
+    def _refuse_header_only(self) -> None:
+        while not self._data.strip(b"\r\n") and not self._at_end:
+            self._more()
+        if not self._data.strip(b"\r\n"):
+            raise DataError(
+                f"{self.name} has a first line with {count_of(len(self.columns), 'column name')} "
+                "but no rows. (Is it a file without column names? Then add them as first line.)"
+            )
+
+    # --------------------------------------------------------------------------------- rows
+
+    def _read_tables(self) -> Iterator[pa.Table]:
+        while self._data or not self._at_end:
+            end = self._complete_end()
+            block, self._data = self._data[:end], self._data[end:]
+            if block.strip(b"\r\n"):
+                yield self._parsed(block)
+            self._line += count_lines(block)
+            if not self._at_end:
+                self._more()
+
+    def _more(self) -> None:
+        """Read on; the file's last line gets its line end."""
+        more = self._stream.read(BLOCK)
+        self._at_end = not more
+        if not self._nulls_said and b"\0" in more:
+            self._nulls_said = True
+            logger.warning("%s holds null bytes. They are kept in the values.", self.name)
+        if self._at_end and self._data and not self._data.endswith(b"\n"):
+            more = b"\n"
+        self._data += more
+
+    def _complete_end(self) -> int:
+        """Return where complete records end; refuse a record that can never be completed."""
+        end = self._grammar.complete(self._data)
+        rest = self._data[end:]
+        if rest:
+            stuck = self._at_end or len(rest) > LONGEST_RECORD
+            fault = self._grammar.fault(rest, at_end=stuck)
+            if fault is not None:
+                raise self._faulty(fault, self._line + count_lines(self._data[:end]))
+            if stuck:
+                raise DataError(
+                    f"{self.name}, line {self._line + count_lines(self._data[:end])}: no line end "
+                    f"within {LONGEST_RECORD >> 20} MB. Is it a text file with one row a line?"
+                )
+        return end
+
+    def _faulty(self, fault: Fault, line: int) -> DataError:
+        where = f"{self.name}, line {line + fault.line}"
+        text = excerpt(fault.text.decode("utf-8", errors="replace"))
+        backslash = (
+            r' (It seems to write quotes as \": write them as "" instead.)'
+            if b'\\"' in fault.text
+            else ""
+        )
+        if fault.closed:
+            return DataError(
+                f"{where}: the quoted field {text} goes on after its closing quote. Write a quote "
+                f'inside a quoted field twice (""), or close the field.{backslash}'
+            )
+        return DataError(
+            f"{where}: a double quote is opened and never closed: {text}. Close the field, or, if "
+            f'the quote belongs to the text, put the field in quotes and double it ("").{backslash}'
+        )
+
+    def _parsed(self, block: bytes) -> pa.Table:
+        names = self.columns
+        try:
+            return pa.csv.read_csv(
+                pa.BufferReader(block),
+                pa.csv.ReadOptions(
+                    column_names=names, block_size=len(block) + 1, use_threads=False
+                ),
+                pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True),
+                pa.csv.ConvertOptions(
+                    column_types=self.schema, strings_can_be_null=False, check_utf8=False
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise self._ragged(block, error) from error
+
+    def _ragged(self, block: bytes, error: Exception) -> DataError:
+        expected, line = len(self.schema), self._line
+        for record in self._grammar.records(block):
+            found = len(self._grammar.fields(record))
+            if found != expected and record.strip(b"\r\n"):
+                text = record.rstrip(b"\r\n")
+                return DataError(
+                    f"{self.name}, line {line}: {count_of(found, 'field')} where the first line "
+                    f"has {expected}: {excerpt(text.decode('utf-8'))}. {_advice(text, found)}"
+                )
+            line += count_lines(record)
+        return DataError(f"{self.name}, near line {self._line}: {error}.")
+
+
+def _advice(record: bytes, found: int) -> str:
+    lines = count_lines(record) + 1
+    if lines > 1:
+        return (
+            f"The row spans {lines} lines because of a quoted field: is a quote missing? Mend the "
+            "row or remove it."
+        )
+    others = [name for mark, name in _DELIMITERS.items() if mark.encode() in record]
+    hint = f" (It has a {others[0]} in it.)" if found == 1 and others else ""
+    return (
+        "Put a field that holds the delimiter in double quotes, add what is missing, or remove the "
+        f"line.{hint}"
+    )

@@ -1,0 +1,553 @@
+"""Rows of a numpy memmap, read from its file instead of through the mapping."""
+
+from __future__ import annotations
+
+import errno
+import io
+import mmap
+import operator
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from setconv.errors import DataError, DataTypeError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# ---------- storage.batch
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a source.
+
+    Attributes
+    ----------
+    rows : ndarray or csr matrix of shape (n_rows, n_features)
+        float32 or float64; of a file always an array.
+    extra : pyarrow.Table or None
+        The other columns that were asked for; None if none were.
+    """
+
+    rows: Any
+    extra: pa.Table | None = None
+
+
+# ---------- storage.reading
+
+_LOCK = threading.Lock()
+
+
+def bytes_of(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array, to be read or written."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def read_into(file: io.FileIO, buffer: memoryview, offset: int) -> None:
+    """Fill a buffer with the bytes of an unbuffered file that start at ``offset``."""
+    while len(buffer):
+        count = _read_once(file, buffer, offset)
+        if count == 0:
+            raise DataError(
+                f"{file.name} ends at byte {offset}, where {len(buffer)} more were to be read: it "
+                "was cut off while it was in use. Write it again, and leave it alone until the end."
+            )
+        buffer, offset = buffer[count:], offset + count
+
+
+def read_runs(file: io.FileIO, runs: Iterable[tuple[int, Sequence[memoryview]]], size: int) -> None:
+    """Fill buffers of ``size`` bytes each.
+
+    Parameters
+    ----------
+    file : unbuffered binary file
+    runs : iterable of (int, sequence of memoryview)
+        Where in the file a run starts, and the buffers that its bytes fill one after the other.
+    size : int
+    """
+    number, at_once = file.fileno(), getattr(os, "preadv", None)
+    for offset, buffers in runs:
+        if at_once is None or at_once(number, buffers, offset) != size * len(buffers):
+            for place, buffer in enumerate(buffers):
+                read_into(file, buffer, offset + place * size)
+
+
+def _read_once(file: io.FileIO, buffer: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), [buffer], offset)
+    with _LOCK:  # such as Windows, where a read has to seek first
+        file.seek(offset)
+        return file.readinto(buffer) or 0
+
+
+# ---------- storage.finite
+
+
+def refuse_not_finite(
+    rows: NDArray[Any], first_row: int, names: Sequence[str] | None = None
+) -> None:
+    """Refuse rows with NaN or infinity.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+    first_row : int
+        Number of the first row, for the message.
+    names : sequence of str or None, default=None
+        Of the columns; None if they only have numbers.
+    """
+    # A sum is finite if all its terms are (but for overflow): a cheap first look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+    places = np.argwhere(~np.isfinite(rows))
+    if not len(places):
+        return
+    row, column = (int(place) for place in places[0])
+    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    raise DataError(
+        f"Column {column if names is None else repr(names[column])} has {kind} in row "
+        f"{first_row + row} (counted from 0). Remove or impute such values first."
+    )
+
+
+# ---------- storage.disk
+
+_BUFFERS = 512  # of one call; systems allow 1024
+_ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
+
+
+class DiskRows:
+    """Rows of a raw binary file in C order, as a read-only 2-D array.
+
+    ``rows[a:b]``, ``rows[numbers]`` and ``rows[mask]`` are fresh arrays, ``rows[5]`` is one row.
+    They are read with positioned reads, so threads can share the object, and never through a
+    mapping.
+
+    Parameters
+    ----------
+    file : unbuffered binary file
+        Open for reading; it is closed with the rows.
+    shape : (int, int)
+        Rows and columns.
+    dtype : dtype
+        Of the numbers in the file.
+    offset : int, default=0
+        Byte of the file at which the first row starts.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : numpy.dtype
+    ndim : int
+        2.
+    nbytes : int
+        Bytes of all rows.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self, file: io.FileIO, shape: tuple[int, int], dtype: DTypeLike, offset: int = 0
+    ) -> None:
+        self.shape = shape
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._file = file
+        self._offset = offset
+        self._row_bytes = shape[1] * self.dtype.itemsize
+        self._closing = weakref.finalize(self, file.close)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self.shape[0] * self._row_bytes
+
+    def close(self) -> None:
+        """Close the file; a scratch file is gone then."""
+        self._closing()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<DiskRows of shape {self.shape}, {self.dtype}>"
+
+    def __array__(self, *_: object, **__: object) -> NDArray[Any]:
+        raise TypeError(
+            f"{self!r} lie on disk and are not read as a whole by accident. Take rows[a:b] or "
+            "rows[numbers]; rows[:] if they do fit into memory."
+        )
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._span(start, max(stop, start))
+            return self._gather(np.arange(start, stop, step))
+        numbers = np.asarray(key)
+        if numbers.ndim == 0:
+            number = self._checked(np.array([operator.index(key)]))[0]
+            return self._span(number, number + 1).reshape(-1)
+        return self._gather(self._checked(self._numbers(numbers)))
+
+    def _numbers(self, key: NDArray[Any]) -> NDArray[np.int64]:
+        if key.ndim != 1 or (len(key) and key.dtype.kind not in "iub"):
+            raise TypeError(
+                f"{self!r} take a slice or a 1-D array of row numbers, not an array of "
+                f"{key.dtype} with shape {key.shape}."
+            )
+        if key.dtype.kind != "b":
+            return key.astype(np.int64)
+        if len(key) != len(self):
+            raise IndexError(f"A mask of {len(key)} for {len(self)} rows: give one value a row.")
+        return np.flatnonzero(key)
+
+    def _checked(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        n_rows = len(self)
+        if len(numbers) and (numbers.min() < -n_rows or numbers.max() >= n_rows):
+            bad = numbers[(numbers < -n_rows) | (numbers >= n_rows)][0]
+            raise IndexError(f"There is no row {bad}: there are {n_rows} rows, counted from 0.")
+        return np.where(numbers < 0, numbers + n_rows, numbers)
+
+    def _span(self, start: int, stop: int) -> NDArray[Any]:
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        read_into(self._file, bytes_of(rows), self._offset + start * self._row_bytes)
+        return rows
+
+    def _gather(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Return rows in this order; each is read once, and neighbours in the file together."""
+        rows = np.empty((len(numbers), self.shape[1]), self.dtype)
+        if not len(numbers):
+            return rows
+        order = np.argsort(numbers, kind="stable")
+        in_file = numbers[order]
+        repeated = np.flatnonzero(in_file[1:] == in_file[:-1]) + 1
+        once = np.delete(order, repeated)
+        self._read_runs(rows, np.delete(in_file, repeated), once)
+        if len(repeated):
+            sources = np.searchsorted(numbers[once], in_file[repeated])
+            rows[order[repeated]] = rows[once[sources]]
+        return rows
+
+    def _read_runs(
+        self, rows: NDArray[Any], in_file: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> None:
+        """Read ascending row numbers into their places, one call a run of neighbours."""
+        starts = np.flatnonzero(np.diff(in_file, prepend=-2) != 1)
+        ends = np.append(starts[1:], len(in_file))
+        offsets = (self._offset + in_file[starts] * self._row_bytes).tolist()
+        self._advise(offsets, ((ends - starts) * self._row_bytes).tolist())
+        buffers = self._buffers(rows, places)
+        runs = (
+            (offset + (at - start) * self._row_bytes, buffers[at : min(at + _BUFFERS, end)])
+            for start, end, offset in zip(starts.tolist(), ends.tolist(), offsets, strict=True)
+            for at in range(start, end, _BUFFERS)
+        )
+        read_runs(self._file, runs, self._row_bytes)
+
+    def _buffers(self, rows: NDArray[Any], places: NDArray[np.int64]) -> list[memoryview]:
+        size, target = self._row_bytes, bytes_of(rows)
+        return [target[start : start + size] for start in (places * size).tolist()]
+
+    def _advise(self, offsets: list[int], sizes: list[int]) -> None:
+        """Let the disk work on all reads at once; without it, each waits for the one before."""
+        if len(offsets) < _ADVISED or not hasattr(os, "posix_fadvise"):
+            return
+        number = self._file.fileno()
+        for offset, size in zip(offsets, sizes, strict=True):
+            os.posix_fadvise(number, offset, size, os.POSIX_FADV_WILLNEED)
+
+
+# ---------- storage.subset
+
+
+class RowSubset:
+    """Chosen rows of `DiskRows`; nothing is read before it is asked for.
+
+    Parameters
+    ----------
+    rows : DiskRows or RowSubset
+    chosen : int array of shape (n_chosen,), or a mask
+        Which rows, in this order.
+    """
+
+    ndim = 2
+
+    def __init__(self, rows: DiskRows | RowSubset, chosen: NDArray[Any]) -> None:
+        numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        self._rows: DiskRows = rows._rows if isinstance(rows, RowSubset) else rows
+        self._chosen: NDArray[Any] = (
+            rows._chosen[numbers] if isinstance(rows, RowSubset) else numbers
+        )
+        self.shape = (len(self._chosen), self._rows.shape[1])
+        self.dtype = self._rows.dtype
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def __getitem__(self, key: slice | NDArray[Any]) -> NDArray[Any]:
+        return self._rows[self._chosen[key]]
+
+
+# ---------- storage.scratch
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class Scratch:
+    """Rows that are being written; `rows` gives them back.
+
+    The file has no name where the system can do that, and else goes away when it is closed, so
+    that even a killed process leaves nothing behind.
+
+    Parameters
+    ----------
+    folder : str, Path or None
+        None for the system's folder of temporary files.
+    n_columns : int
+    dtype : dtype
+    n_rows : int
+        How many will come, to see first whether they have room.
+    """
+
+    def __init__(
+        self, folder: str | Path | None, n_columns: int, dtype: DTypeLike, n_rows: int
+    ) -> None:
+        self._folder = Path(tempfile.gettempdir() if folder is None else folder)
+        self._width = n_columns
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
+        self._n_rows = 0
+        if not self._folder.is_dir():
+            raise DataError(
+                f"There is no folder {self._folder} for the scratch file. Make it first, or give "
+                "another one with scratch."
+            )
+        self._check_room(n_rows * n_columns * self._dtype.itemsize)
+        with self._explained():
+            self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
+                dir=self._folder, prefix="setconv-", buffering=0
+            )
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Write rows behind the others."""
+        data = bytes_of(np.ascontiguousarray(rows, self._dtype))
+        with self._explained():
+            while len(data):
+                data = data[self._file.write(data) :]
+        self._n_rows += len(rows)
+
+    def rows(self) -> DiskRows:
+        """Return the rows; the file is theirs from now on."""
+        return DiskRows(self._file, (self._n_rows, self._width), self._dtype)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            self._file.close()
+
+    def _check_room(self, needed: int) -> None:
+        free = shutil.disk_usage(self._folder).free
+        if needed > free:
+            raise DataError(
+                f"The rows need a scratch file of {_size(needed)}, and {self._folder} has "
+                f"{_size(free)} free. Make room, or give a folder on a larger disk with scratch."
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except PermissionError as error:
+            raise DataError(
+                f"A scratch file cannot be written in {self._folder}: no permission. Give another "
+                "folder with scratch."
+            ) from error
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            written = self._n_rows * self._width * self._dtype.itemsize
+            raise DataError(
+                f"The disk of {self._folder} is full after {_size(written)} of the scratch file "
+                f"({self._n_rows} rows). The file is removed. Make room, or give a folder on a "
+                "larger disk with scratch."
+            ) from error
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+# ---------- storage.prefetch
+
+Drawn = TypeVar("Drawn")
+Prepared = TypeVar("Prepared")
+_AHEAD = 2  # items that are prepared or waiting while the caller works
+
+
+class Prefetcher(Generic[Drawn, Prepared]):
+    """Iterate over ``prepare(one) for one in drawn``, a little ahead, in one background thread.
+
+    The order is that of ``drawn``, which is advanced only in the caller's thread, so that draws
+    stay deterministic. An error in ``prepare`` or in ``drawn`` reaches the caller when it gets to
+    that item. Use it as a context manager: leaving it early stops the thread.
+
+    Parameters
+    ----------
+    drawn : iterable
+        What to prepare, such as arrays of row numbers.
+    prepare : callable
+        Runs in the background thread.
+    """
+
+    def __init__(self, drawn: Iterable[Drawn], prepare: Callable[[Drawn], Prepared]) -> None:
+        self._drawn = iter(drawn)
+        self._prepare = prepare
+        self._waiting: deque[Future[Prepared]] = deque()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="setconv-prefetch")
+        self._exhausted = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Prepared:
+        self._draw()
+        if not self._waiting:
+            self.close()
+            raise StopIteration
+        result = self._waiting.popleft().result()
+        self._draw()
+        return result
+
+    def close(self) -> None:
+        """Drop what is waiting, and end the thread after the item that it works on."""
+        self._exhausted = True
+        self._waiting.clear()
+        self._worker.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _draw(self) -> None:
+        while not self._exhausted and len(self._waiting) < _AHEAD:
+            try:
+                one = next(self._drawn)
+            except StopIteration:
+                self._exhausted = True
+            except Exception as error:  # it is told when its turn comes
+                self._exhausted = True
+                failed: Future[Prepared] = Future()
+                failed.set_exception(error)
+                self._waiting.append(failed)
+            else:
+                self._waiting.append(self._worker.submit(self._prepare, one))
+
+
+# ---------- storage.memmaps
+
+BLOCK = 1 << 26
+_LOOK = 4096
+_PRIVATE = "c"  # the mode in which changes stay in memory and never reach the file
+
+Mapped = np.memmap[Any, Any]
+
+
+def check_memmap(X: Mapped) -> None:
+    """Refuse a memmap that is no matrix of numbers."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise DataTypeError(
+            f"The memmap has shape {X.shape} and holds {X.dtype}: give rows and columns of numbers."
+        )
+    if 0 in X.shape:
+        raise DataError(f"The memmap has shape {X.shape}: it has no rows, or no columns.")
+
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 if it holds every number of this type exactly, else float64."""
+    exact = dtype.itemsize <= 2 or (dtype.kind == "f" and dtype.itemsize == 4)
+    return np.dtype(np.float32 if exact else np.float64)
+
+
+def rows_in_place(X: Mapped) -> DiskRows | None:
+    """Return the rows as they lie in the user's file; None if they need another form."""
+    rows = _reader(X) if X.dtype == float_type(X.dtype) else None
+    return rows if isinstance(rows, DiskRows) else None
+
+
+def memmap_blocks(X: Mapped, size: int | None = None) -> Iterator[NDArray[Any]]:
+    """Iterate over the rows as float32 or float64, checked.
+
+    Parameters
+    ----------
+    X : memmap of shape (n_rows, n_columns)
+    size : int or None, default=None
+        Rows at a time; None for about 64 MB.
+    """
+    dtype = float_type(X.dtype)
+    height = size or max(BLOCK // (X.shape[1] * dtype.itemsize), 1)
+    rows = _reader(X)
+    for start in range(0, len(X), height):
+        block = np.asarray(rows[start : start + height]).astype(dtype, copy=False)
+        refuse_not_finite(block, start)
+        yield block
+
+
+def _reader(X: Mapped) -> DiskRows | Mapped:
+    """Return what reads the rows of a memmap: its file, or itself where these may differ."""
+    if not X.flags.c_contiguous or X.filename is None or X.mode == _PRIVATE:
+        return X
+    try:
+        file = io.FileIO(X.filename)
+    except OSError:  # it was moved or removed; the mapping still works
+        return X
+    if _same_ends(X, file):
+        return DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
+    file.close()
+    return X
+
+
+def _same_ends(X: Mapped, file: io.FileIO) -> bool:
+    """Whether the first and the last bytes agree: another file may lie there by now."""
+    mapped = bytes_of(X)
+    ends = mapped[:_LOOK], mapped[-_LOOK:]
+    offset = _file_offset(X)
+    try:
+        for end, place in zip(ends, (offset, offset + len(mapped) - len(ends[1])), strict=True):
+            found = np.empty(len(end), np.uint8)
+            read_into(file, bytes_of(found), place)
+            if found.tobytes() != end.tobytes():
+                return False
+    except DataError:
+        return False
+    return True
+
+
+def _file_offset(X: Mapped) -> int:
+    """Return the byte of the file at which a memmap, or a view of some of its rows, starts."""
+    # numpy keeps the offset that it was given, also for views, and maps from the page before it.
+    page = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
+    mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
+    return int(page + X.ctypes.data - mapping.ctypes.data)

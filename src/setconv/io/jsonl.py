@@ -1,0 +1,200 @@
+"""JSONL: one object a line.
+
+The file is gone through twice. The first time finds every key and the type of its values, so that
+a key which first occurs in the last line is a column of all rows (null before), and no type
+depends on a batch; the second time gives the rows. Standard input is kept in a temporary file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from setconv.errors import DataError
+from setconv.io.sources import ByteSource, RecordReader, Utf8Stream
+from setconv.messages import check_header, excerpt, listed
+
+# ---------- records.json_types
+
+_INT64 = 1 << 63
+_SIMPLE = {bool: "bool", float: "float", str: "str"}
+_TYPES = {
+    frozenset({"bool"}): pa.bool_(),
+    frozenset({"int"}): pa.int64(),
+    frozenset({"float"}): pa.float64(),
+    frozenset({"int", "float"}): pa.float64(),
+    frozenset({"str"}): pa.string(),
+    frozenset({"numbers"}): pa.list_(pa.float64()),
+}
+
+
+def kind_of(value: Any) -> str | None:
+    """Return the kind of a JSON value; None for null."""
+    if value is None:
+        return None
+    kind = type(value)
+    if kind is int:
+        return "int" if -_INT64 <= value < _INT64 else "large"
+    if kind is list:
+        return "numbers" if all(type(one) in (int, float) for one in value) else "nested"
+    return _SIMPLE.get(kind, "nested")
+
+
+def column_type(kinds: set[str]) -> pa.DataType:
+    """Return the type of a column with values of these kinds."""
+    return _TYPES.get(frozenset(kinds), pa.string())
+
+
+def as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return JSON values as an array of the type that `column_type` gave."""
+    if not pa.types.is_string(kind):
+        return pa.array(values, kind)
+    texts = [one if one is None or type(one) is str else _json_text(one) for one in values]
+    try:
+        return pa.array(texts, kind)
+    except UnicodeEncodeError:  # half of a surrogate pair, as where an emoji was cut in two
+        return pa.array([None if one is None else _whole(one) for one in texts], kind)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# ---------- records.jsonl
+
+logger = logging.getLogger("setconv")
+
+BLOCK = 1 << 20
+ROWS = 4096
+_KINDS = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+
+
+class JsonlReader(RecordReader):
+    """A JSONL file.
+
+    Parameters
+    ----------
+    source : ByteSource
+    encoding : str or None
+    """
+
+    def __init__(self, source: ByteSource, encoding: str | None) -> None:
+        super().__init__()
+        self.name, self.format = source.name, "jsonl"
+        self._source, self._encoding = source, encoding
+        source.keep()
+        self.schema, self.n_rows = self._looked_through()
+        source.rewind()
+
+    def progress(self) -> float | None:
+        """Return the share of the file's bytes that have been read."""
+        return self._source.progress()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def _read_tables(self) -> Iterator[pa.Table]:
+        rows = (row for _, row in self._objects())
+        while batch := list(islice(rows, ROWS)):
+            yield pa.table(
+                [as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
+                schema=self.schema,
+            )
+
+    def _looked_through(self) -> tuple[pa.Schema, int]:
+        kinds: dict[str, set[str]] = {}
+        n_rows, last_new = 0, 0
+        for line, row in self._objects():
+            n_rows += 1
+            for key, value in row.items():
+                if key not in kinds:
+                    kinds[key], last_new = set(), line
+                kind = kind_of(value)
+                if kind is not None:
+                    kinds[key].add(kind)
+        if not kinds:
+            problem = "holds only empty objects" if n_rows else "is empty"
+            raise DataError(f"{self.name} {problem}. Check that it was written or piped whole.")
+        check_header(list(kinds), self.name)
+        if n_rows > 1 and last_new > 1:
+            logger.info(
+                "%s: not every row has every key; the last new one is in line %d. A missing key "
+                "is a missing value.",
+                self.name,
+                last_new,
+            )
+        self._say_mixed(kinds)
+        return pa.schema([(key, column_type(found)) for key, found in kinds.items()]), n_rows
+
+    def _say_mixed(self, kinds: dict[str, set[str]]) -> None:
+        mixed = [
+            key for key, found in kinds.items() if len(found) > 1 and found != {"int", "float"}
+        ]
+        if mixed:
+            logger.warning(
+                "%s: values of several types in %s. They are read as strings.",
+                self.name,
+                listed(mixed),
+            )
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over line numbers and objects."""
+        for number, line in enumerate(_lines(Utf8Stream(self._source, self._encoding)), start=1):
+            if not line or line.isspace():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise self._malformed(number, line, error) from error
+            if type(row) is not dict:
+                raise self._not_an_object(number, row)
+            yield number, row
+
+    def _malformed(self, number: int, line: bytes, error: Exception) -> DataError:
+        problem = (
+            f"{error.msg} at character {error.pos + 1}"
+            if isinstance(error, json.JSONDecodeError)
+            else "nested too deeply"
+            if isinstance(error, RecursionError)
+            else str(error)
+        )
+        text = excerpt(line.decode("utf-8").strip())
+        hint = (
+            " The file seems to be one object over several lines."
+            if number == 1 and line.strip() == b"{"
+            else ""
+        )
+        return DataError(
+            f"{self.name}, line {number}: not valid JSON ({problem}): {text}. Each line must be "
+            f"one whole object. Mend the line or remove it.{hint}"
+        )
+
+    def _not_an_object(self, number: int, value: Any) -> DataError:
+        kind = _KINDS.get(type(value), "a number")
+        hint = " (A list of objects: write each of them on a line of its own.)"
+        return DataError(
+            f'{self.name}, line {number}: {kind} where an object like {{"text": ...}} is '
+            f"expected. Each line must be one object.{hint if type(value) is list else ''}"
+        )
+
+
+def _lines(stream: Utf8Stream) -> Iterator[bytes]:
+    carry: list[bytes] = []
+    while block := stream.read(BLOCK):
+        first, *others = block.split(b"\n")
+        carry.append(first)
+        if others:
+            yield b"".join(carry)
+            yield from others[:-1]
+            carry = [others[-1]]
+    yield b"".join(carry)

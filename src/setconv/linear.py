@@ -1,0 +1,448 @@
+"""The linear part of a member's scores on sparse rows: a line over all columns.
+
+Logistic regression in which both sides of a head weigh the same, on columns that are weighed by
+their supports. All heads of all members are fitted at once: what a step needs of the rows is two
+sparse products with as many columns as there are heads, so the cost grows with the non-zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, log_expit
+from torch import Tensor
+
+from setconv.episodes import count_heads, head_sides
+
+# ---------- discriminant
+
+# How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
+# from elsewhere than what is best for rows like those seen.
+_SHRINKAGE = 0.6
+
+
+@dataclass(frozen=True)
+class Discriminants:
+    """A linear score for each head of each member: ``x @ weight + intercept``.
+
+    Attributes
+    ----------
+    weights : float32 Tensor of shape (n_stacked, n_inputs)
+        For rows as the member sees them; the heads of the first member come first.
+    intercepts : float32 Tensor of shape (n_stacked,)
+        Scores are 0 half-way between the means of a head's two sides.
+    """
+
+    weights: Tensor
+    intercepts: Tensor
+
+    def __call__(self, views: Tensor, n_members: int) -> Tensor:
+        """Score rows, given as (n_views, n_rows, n_inputs); the result is (n_stacked, n_rows)."""
+        heads = len(self.weights) // n_members
+        if len(views) == 1:
+            products = self.weights @ views[0].T
+        else:
+            member = torch.arange(len(self.weights), device=views.device) // heads
+            products = (views[member % len(views)] @ self.weights.unsqueeze(-1)).squeeze(-1)
+        return products + self.intercepts.unsqueeze(-1)
+
+    def scaled(self, factors: NDArray[np.float64]) -> Discriminants:
+        """Return them with the scores of each multiplied by a factor."""
+        by = torch.from_numpy(factors).to(self.weights)
+        return Discriminants(self.weights * by.unsqueeze(-1), self.intercepts * by)
+
+    def to(self, device: str | torch.device) -> Discriminants:
+        """Return them on another device."""
+        return Discriminants(self.weights.to(device), self.intercepts.to(device))
+
+
+def fit_discriminants(
+    chunks: Iterator[tuple[slice, Tensor]],
+    codes: NDArray[np.int64],
+    row_weights: NDArray[Any],
+    left_out: NDArray[np.bool_],
+    n_classes: int,
+) -> Discriminants:
+    """Fit Fisher's discriminant of each head to each member's own rows.
+
+    With the means ``m1``, ``m0`` of the head's sides and the covariance ``S`` within classes, drawn
+    to the identity, the weights are ``S^-1 (m1 - m0)``.
+
+    Parameters
+    ----------
+    chunks : iterator of slice and Tensor of shape (n_views, rows, n_inputs)
+        All rows, some at a time; member ``m`` takes view ``m`` modulo their number.
+    codes : array of shape (n_rows,)
+    row_weights : array of shape (n_rows,)
+    left_out : bool array of shape (n_members, n_rows)
+        Rows that a member does not learn from.
+    n_classes : int
+    """
+    everything: list[_Sums] = []
+    missing: list[_Sums] = []
+    device = torch.device("cpu")
+    for part, views in chunks:
+        device = views.device
+        if not everything:
+            empty = [_Sums.empty(n_classes, views.shape[-1], device) for _ in range(len(left_out))]
+            everything, missing = [one.copy() for one in empty[: len(views)]], empty
+        classes = torch.from_numpy(np.eye(n_classes)[codes[part]] * row_weights[part, None])
+        for view, sums in zip(views, everything, strict=False):
+            sums.add(view, classes)
+        for number, out in enumerate(left_out[:, part]):
+            chosen = torch.from_numpy(np.flatnonzero(out))
+            missing[number].add(views[number % len(views)][chosen.to(device)], classes[chosen])
+    weights, intercepts = [], []
+    for number, theirs in enumerate(missing):
+        directions, middles = everything[number % len(everything)].without(theirs).discriminate()
+        weights.append(directions)
+        intercepts.append(-(directions * middles).sum(dim=1))
+    return Discriminants(
+        torch.cat(weights).to(device, torch.float32),
+        torch.cat(intercepts).to(device, torch.float32),
+    )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What a discriminant is made from, in double precision; rows can be added."""
+
+    mass: Tensor  # of each class
+    totals: Tensor  # (n_classes, n_inputs)
+    scatter: Tensor  # (n_inputs, n_inputs)
+
+    @classmethod
+    def empty(cls, n_classes: int, n_inputs: int, device: torch.device) -> _Sums:
+        """Return the sums of no rows."""
+        shapes = (n_classes,), (n_classes, n_inputs), (n_inputs, n_inputs)
+        return cls(*(torch.zeros(*one, dtype=torch.float64, device=device) for one in shapes))
+
+    def copy(self) -> _Sums:
+        """Return sums that can be added to without these changing."""
+        return _Sums(self.mass.clone(), self.totals.clone(), self.scatter.clone())
+
+    def add(self, rows: Tensor, classes: Tensor) -> None:
+        """Add rows (n, n_inputs) with their weight in each class, float64 (n, n_classes)."""
+        if not len(rows):
+            return
+        theirs = classes.to(rows.device, torch.float32)
+        self.mass.add_(classes.sum(dim=0).to(rows.device))
+        self.totals.add_(theirs.T @ rows)
+        self.scatter.add_((rows * theirs.sum(dim=1, keepdim=True)).T @ rows)
+
+    def without(self, other: _Sums) -> _Sums:
+        """Take away the sums of some rows."""
+        return _Sums(
+            self.mass - other.mass, self.totals - other.totals, self.scatter - other.scatter
+        )
+
+    def discriminate(self) -> tuple[Tensor, Tensor]:
+        """Return the direction of each head, and the point half-way between its sides."""
+        means = self.totals / self.mass[:, None]
+        within = (self.scatter - (means * self.mass[:, None]).T @ means) / self.mass.sum()
+        level = within.diagonal().mean()
+        if not level > 0:  # every class is one point, or all columns are constant
+            within, level = torch.zeros_like(within), torch.ones_like(level)
+        metric = (1 - _SHRINKAGE) * within
+        metric.diagonal().add_(_SHRINKAGE * level)
+        if count_heads(len(means)) == 1:
+            ones, rest = means[1:], means[:1]
+        else:
+            others = self.totals.sum(dim=0) - self.totals
+            ones, rest = means, others / (self.mass.sum() - self.mass)[:, None]
+        return torch.linalg.solve(metric, (ones - rest).T).T, (ones + rest) / 2
+
+
+# ---------- sparse.supports
+
+Floats = NDArray[np.float64]
+_PRIOR = 2.0  # rows that every column is taken to have occurred in beforehand
+
+
+@dataclass(frozen=True)
+class Supports:
+    """In how many rows of each class a column is not zero, by weight.
+
+    Attributes
+    ----------
+    occurring : float64 array of shape (n_features, n_classes)
+    mass : float64 array of shape (n_classes,)
+        All rows of each class.
+    """
+
+    occurring: Floats
+    mass: Floats
+
+    def without(self, other: Supports) -> Supports:
+        """Take some rows away."""
+        return Supports(np.maximum(self.occurring - other.occurring, 0), self.mass - other.mass)
+
+    def column_weights(self) -> NDArray[np.float32]:
+        """Return the weight of each column for each head, (n_features, heads)."""
+        first = 1 if count_heads(len(self.mass)) == 1 else 0
+        everywhere, total = self.occurring.sum(axis=1), self.mass.sum()
+        heads = []
+        for code in range(first, len(self.mass)):
+            inside = _frequency(self.occurring[:, code], self.mass[code], self.mass[code] / total)
+            rest = total - self.mass[code]
+            outside = _frequency(everywhere - self.occurring[:, code], rest, rest / total)
+            weight = np.sqrt(np.abs(np.log(inside / outside)))
+            heads.append(weight if weight.any() else np.ones_like(weight))
+        return np.stack(heads, axis=1).astype(np.float32)
+
+
+def count_supports(
+    rows: sparse.csr_matrix,
+    codes: NDArray[np.int64],
+    row_weights: NDArray[Any],
+    n_classes: int,
+) -> Supports:
+    """Count in how many rows of each class every column occurs."""
+    classes = np.eye(n_classes)[codes] * row_weights[:, None]
+    present = sparse.csr_matrix(
+        ((rows.data != 0).astype(np.float64), rows.indices, rows.indptr), shape=rows.shape
+    )
+    return Supports(np.asarray(present.T @ classes), classes.sum(axis=0))
+
+
+def _frequency(occurring: Floats, mass: float, share: float) -> Floats:
+    """Return how often a column occurs, smoothed as if it had been seen before, in the ratio."""
+    return (occurring + _PRIOR * share) / (mass + _PRIOR * share)
+
+
+# ---------- sparse.newton
+
+Singles = NDArray[np.float32]
+_STEPS = 6
+_INNER = 8  # conjugate-gradient steps for one Newton step
+_ACCURACY = 5e-3  # of the gradient, relative to where it starts
+_HALVINGS = 10
+
+
+def minimise_logistic(
+    rows: sparse.csr_matrix,
+    scale: Singles,
+    signs: Singles,
+    mass: Singles,
+    penalties: NDArray[np.float64],
+) -> tuple[Singles, Singles]:
+    r"""Minimise several penalised logistic losses, one a column ``k`` of the arguments.
+
+    .. math::
+
+        \sum_i m_{ik} \log(1 + e^{-s_{ik} (x_i (c_k \circ w_k) + b_k)}) + p_k \|w_k\|^2 / 2
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    scale : array of shape (n_features, k)
+        ``c``, the weights of the columns.
+    signs, mass : arrays of shape (n_rows, k)
+        ``s``, the side of a row, and ``m``, its weight.
+    penalties : array of shape (k,)
+
+    Returns
+    -------
+    weights : float32 array of shape (n_features, k)
+        ``c * w``.
+    intercepts : float32 array of shape (k,)
+    """
+    problem = _Logistic(rows, scale, signs, mass, penalties.astype(np.float32))
+    place = np.zeros((rows.shape[1] + 1, scale.shape[1]), dtype=np.float32)
+    margin = problem.scores(place)
+    start = None
+    for _ in range(_STEPS):
+        gradient = problem.gradient(place, margin)
+        size = np.linalg.norm(gradient, axis=0)
+        start = size if start is None else start
+        if (size <= _ACCURACY * start).all():
+            break
+        step = _solve(problem, margin, gradient)
+        place, margin = _descend(problem, place, margin, step)
+    return place[:-1] * scale, place[-1].copy()
+
+
+class _Logistic:
+    """The losses: values, gradients and curvature; the last row of a place is the intercepts."""
+
+    def __init__(
+        self,
+        rows: sparse.csr_matrix,
+        scale: Singles,
+        signs: Singles,
+        mass: Singles,
+        penalty: Singles,
+    ) -> None:
+        self.rows, self.columns = rows, rows.T
+        self.scale, self.signs, self.mass, self.penalty = scale, signs, mass, penalty
+
+    def scores(self, place: Singles) -> Singles:
+        product: Singles = np.asarray(self.rows @ (self.scale * place[:-1]), dtype=np.float32)
+        product += place[-1]
+        return product
+
+    def value(self, place: Singles, margin: Singles) -> NDArray[Any]:
+        loss = -(self.mass * log_expit(self.signs * margin)).sum(axis=0, dtype=np.float64)
+        return np.asarray(loss + self.penalty * np.square(place[:-1]).sum(axis=0) / 2)
+
+    def gradient(self, place: Singles, margin: Singles) -> Singles:
+        return self._back(-self.mass * self.signs * expit(-self.signs * margin), place)
+
+    def curvature(self, margin: Singles) -> Singles:
+        share = expit(margin)
+        bends: Singles = self.mass * share * (1 - share)
+        return bends
+
+    def bend(self, curvature: Singles, direction: Singles) -> Singles:
+        return self._back(curvature * self.scores(direction), direction)
+
+    def _back(self, by_row: Singles, place: Singles) -> Singles:
+        columns = np.asarray(self.columns @ by_row, dtype=np.float32)
+        inner = self.scale * columns + self.penalty * place[:-1]
+        return np.concatenate([inner, by_row.sum(axis=0, keepdims=True)])
+
+
+def _solve(problem: _Logistic, margin: Singles, gradient: Singles) -> Singles:
+    """Return about ``-H^-1 gradient`` by conjugate gradients, each column by itself."""
+    curvature = problem.curvature(margin)
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    direction = residual.copy()
+    size = np.square(residual).sum(axis=0)
+    enough = 0.01 * size
+    for _ in range(_INNER):
+        bent = problem.bend(curvature, direction)
+        along = (direction * bent).sum(axis=0)
+        active = (size > enough) & (along > 0)
+        if not active.any():
+            break
+        length = np.where(active, size / np.where(along > 0, along, 1), 0).astype(np.float32)
+        step += length * direction
+        residual -= length * bent
+        new = np.square(residual).sum(axis=0)
+        turn = np.where(size > 0, new / np.where(size > 0, size, 1), 0).astype(np.float32)
+        direction = residual + turn * direction
+        size = np.where(active, new, 0).astype(np.float32)
+    return step
+
+
+def _descend(
+    problem: _Logistic, place: Singles, margin: Singles, step: Singles
+) -> tuple[Singles, Singles]:
+    """Take the step; where the loss would rise, a half of it, and so on."""
+    change = problem.scores(step)
+    before = problem.value(place, margin)
+    length = np.ones(step.shape[1], dtype=np.float32)
+    for _ in range(_HALVINGS):
+        moved, there = place + length * step, margin + length * change
+        rises = problem.value(moved, there) > before
+        if not rises.any():
+            return moved, there
+        length = np.where(rises, length / 2, length).astype(np.float32)
+    length = np.where(rises, 0, length).astype(np.float32)
+    return place + length * step, margin + length * change
+
+
+# ---------- sparse.lines
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SparseLines:
+    """A linear score for each head of each member: ``x @ weight + intercept``.
+
+    Attributes
+    ----------
+    weights : float32 array of shape (n_features, n_stacked)
+        The heads of the first member come first.
+    intercepts : float32 array of shape (n_stacked,)
+    """
+
+    weights: NDArray[np.float32]
+    intercepts: NDArray[np.float32]
+
+    def __call__(self, rows: sparse.csr_matrix) -> Array:
+        """Score sparse rows; the result is (n_rows, n_stacked)."""
+        return np.asarray(rows @ self.weights + self.intercepts)
+
+    def scaled(self, factors: NDArray[np.float64]) -> SparseLines:
+        """Return them with the scores of each multiplied by a factor."""
+        by = factors.astype(np.float32)
+        return SparseLines(self.weights * by, self.intercepts * by)
+
+
+def fit_lines(
+    rows: sparse.csr_matrix,
+    codes: NDArray[np.int64],
+    row_weights: NDArray[Any],
+    left_out: NDArray[np.bool_],
+    n_classes: int,
+) -> SparseLines:
+    """Fit a line for each head to each member's own rows.
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    codes : array of shape (n_rows,)
+    row_weights : array of shape (n_rows,)
+    left_out : bool array of shape (n_members, n_rows)
+        Rows that a member does not learn from.
+    n_classes : int
+    """
+    n_features = rows.shape[1]
+    rows, occurring = _occurring(rows)
+    row_weights = row_weights / row_weights[row_weights > 0].mean()  # only ratios count
+    everything = count_supports(rows, codes, row_weights, n_classes)
+    sides = head_sides(codes, n_classes)
+    scales, masses, penalties = [], [], []
+    for out in left_out:
+        own = everything
+        if out.any():
+            chosen = np.flatnonzero(out)
+            taken = count_supports(rows[chosen], codes[chosen], row_weights[chosen], n_classes)
+            own = everything.without(taken)
+        weights = np.where(out, 0.0, row_weights)
+        scales.append(own.column_weights())
+        masses += [_balance(side, weights) for side in sides]
+        penalties += [1 / max(int((weights > 0).sum()), 1)] * len(sides)
+    scale, mass = np.concatenate(scales, axis=1), np.stack(masses, axis=1).astype(np.float32)
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    squares = sparse.csr_matrix(
+        (np.square(rows.data, dtype=np.float64), rows.indices, rows.indptr), rows.shape
+    )
+    lengths = np.sqrt(((squares @ np.square(scale)) * mass).sum(axis=0, dtype=np.float64))
+    scale /= np.where(lengths > 0, lengths, 1).astype(np.float32)
+    signs = np.tile(np.where(sides == 1, 1, -1), (len(left_out), 1)).T.astype(np.float32)
+    weights, intercepts = minimise_logistic(rows, scale, signs, mass, np.array(penalties))
+    everywhere = np.zeros((n_features, weights.shape[1]), dtype=np.float32)
+    everywhere[occurring] = weights
+    return SparseLines(everywhere, intercepts)
+
+
+def _occurring(rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, NDArray[Any]]:
+    """Return the rows with the columns alone that occur, and which these are.
+
+    There are no more of them than non-zeros, however many columns there are.
+    """
+    seen = np.zeros(rows.shape[1], dtype=bool)
+    seen[rows.indices] = True
+    columns = np.flatnonzero(seen)
+    places = np.cumsum(seen, dtype=rows.indices.dtype) - 1
+    shape = (rows.shape[0], len(columns))
+    return sparse.csr_matrix((rows.data, places[rows.indices], rows.indptr), shape), columns
+
+
+def _balance(side: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights that sum to one half on each side."""
+    balanced = np.zeros(len(side))
+    for which in (0, 1):
+        here = side == which
+        balanced[here] = weights[here] / (2 * weights[here].sum())
+    return balanced

@@ -1,0 +1,108 @@
+"""Parameters, checked: each error names the parameter and what it may be."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from setconv.errors import DataError, MissingDependencyError, ParameterError
+
+# ---------- names
+
+LISTED = 20
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?", or nothing where no known name is near, case aside."""
+    by_lower: dict[str, str] = {}
+    for one in known:
+        by_lower.setdefault(one.lower(), one)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(by_lower[one]) for one in found)}?" if found else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names for a message, quoted; of many only the first."""
+    shown = ", ".join(map(repr, names[:LISTED]))
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+
+
+def excerpt(value: object, width: int = 60) -> str:
+    """Return a value on one line, quoted, cut where it is long."""
+    text = value if isinstance(value, str) else str(value)
+    return repr(text if len(text) <= width else f"{text[:width]}...")
+
+
+def count_of(number: int, one: str, many: str | None = None) -> str:
+    """Return "1 row" or "3 rows"."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def require_column(name: str, known: Sequence[str], option: str) -> str:
+    """Return the name if there is such a column; else say which ones there are."""
+    if name in known:
+        return name
+    raise DataError(
+        f"There is no column {name!r}.{did_you_mean(name, known)} The columns are "
+        f"{listed(known)}: give one of them with {option}."
+    )
+
+
+def check_header(names: Sequence[str], where: str) -> None:
+    """Refuse column names that are empty or occur twice."""
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise DataError(
+                f"{where}: column {number} of {len(names)} has no name. Give it one in the first "
+                "line. (pandas writes its index like that: to_csv(..., index=False) leaves it out.)"
+            )
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if name in seen:
+            raise DataError(
+                f"{where}: columns {seen[name]} and {number} are both called {name!r}. Rename one "
+                "of them. (Is the first line the names of the columns?)"
+            )
+        seen[name] = number
+
+
+# ---------- needs
+
+
+@contextmanager
+def needed(what: str, package: str, extra: str) -> Iterator[None]:
+    """Import inside this block; a failure says what needs the package and how to get it."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs {package}: pip install 'setconv[{extra}]'"
+        ) from error
+
+
+# ---------- checks
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python or numpy; a bool is not."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, *, least: int) -> None:
+    """Refuse what is no integer of at least ``least``."""
+    if not is_integer(value) or value < least:
+        raise ParameterError(f"{name}={value!r}: give an integer of at least {least}.")
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse what is not among ``allowed``."""
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise ParameterError(f"{name}={value!r}: give one of {listed}.")

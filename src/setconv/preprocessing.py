@@ -1,0 +1,537 @@
+"""Rows of mostly zeros: a projection for the network, a line over all columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import ndtri
+
+from setconv.data import Matrix, row_slices
+from setconv.errors import DataError, ParameterError
+from setconv.linear import SparseLines, fit_lines
+
+# ---------- views
+
+Floats = NDArray[np.float64]
+_CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
+_KNOTS = 500  # points that a column's distribution is kept at
+_PIECES = 8
+_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Centre, scale and clip the columns.
+
+    Attributes
+    ----------
+    mean, scale : float64 arrays of shape (n_features,)
+    clip : float or None
+        Bound on the absolute scaled value.
+    """
+
+    kind: ClassVar[str] = "standard"
+    mean: Floats
+    scale: Floats
+    clip: float | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of outputs."""
+        return len(self.mean)
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the scaled rows, float32 if the rows are."""
+        # Rows that are float32 already stay so: half the memory traffic, and the network is too.
+        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+        scaled = (rows - self.mean.astype(dtype)) / self.scale.astype(dtype)
+        if self.clip is not None:
+            np.clip(scaled, -self.clip, self.clip, out=scaled)
+        return np.asarray(scaled)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        return {"mean": self.mean, "scale": self.scale}
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Map each column to a normal distribution by its quantiles, linear in between.
+
+    Attributes
+    ----------
+    knots, values : float64 arrays
+        Where the map of each column bends and what it is there, all columns one after the other.
+    starts : int64 array of shape (n_features + 1,)
+        Where each column's part begins, and the end.
+    """
+
+    kind: ClassVar[str] = "normal"
+    knots: Floats
+    values: Floats
+    starts: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """Number of outputs."""
+        return len(self.starts) - 1
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the mapped rows as float32."""
+        mapped = np.empty(rows.shape, dtype=np.float32)
+        for column, (start, end) in enumerate(pairwise(self.starts)):
+            mapped[:, column] = np.interp(
+                rows[:, column], self.knots[start:end], self.values[start:end]
+            )
+        return mapped
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        return {"knots": self.knots, "values": self.values, "starts": self.starts}
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Cut each column at its quantiles; each piece is an input that fills from 0 to 1.
+
+    The piecewise-linear encoding of Gorishniy et al., "On Embeddings for Numerical Features in
+    Tabular Deep Learning", 2022, standardised.
+
+    Attributes
+    ----------
+    low, high : float64 arrays of shape (width,)
+        The ends of each piece.
+    column : int64 array of shape (width,)
+        The column that it is a piece of.
+    standard : Standard
+    """
+
+    kind: ClassVar[str] = "pieces"
+    low: Floats
+    high: Floats
+    column: NDArray[np.int64]
+    standard: Standard
+
+    @property
+    def width(self) -> int:
+        """Number of outputs."""
+        return len(self.low)
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the inputs."""
+        return self.standard(_fill(rows, self.low, self.high, self.column))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        ends = {"low": self.low, "high": self.high, "column": self.column}
+        return {**ends, **self.standard.arrays()}
+
+
+View = Standard | Normal | Pieces
+
+
+def _fill(
+    rows: NDArray[Any], low: Floats, high: Floats, column: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    filled = (rows[:, column] - low) / (high - low)
+    return np.asarray(np.clip(filled, 0, 1, out=filled), dtype=np.float32)
+
+
+def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Standard:
+    """Learn means and standard deviations; a constant column is centred and left at scale 1."""
+    shares = weights / weights.sum()
+    mean = np.zeros(rows.shape[1])
+    variance = np.zeros(rows.shape[1])
+    seen = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in row_slices(rows.shape[0], _CHUNK):
+            # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
+            values, share = rows[part].astype(np.float64), shares[part]
+            mass = share.sum()
+            centre = share @ values / mass
+            apart = centre - mean
+            variance += share @ np.square(values - centre)
+            variance += np.square(apart) * (mass * seen / (mass + seen))
+            mean += apart * (mass / (mass + seen))
+            seen += mass
+    if not np.isfinite(variance).all():
+        column = int(np.flatnonzero(~np.isfinite(variance))[0])
+        raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
+    # A constant column has a variance of rounding errors only (scikit-learn's bound).
+    error = rows.shape[0] * np.finfo(np.float64).eps
+    constant = variance <= error * variance + (error * mean) ** 2
+    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)
+
+
+def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
+    """Learn the quantiles of each column; equal values share the middle of their ranks."""
+    shares = weights / weights.sum()
+    knots, values = [], []
+    for column in rows.T:
+        found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
+        mass = np.bincount(place, weights=shares)
+        rank = np.cumsum(mass) - mass / 2
+        normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
+        centre = mass @ normal
+        spread = np.sqrt(mass @ np.square(normal - centre))
+        normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
+        kept = np.arange(len(found))
+        if len(found) > _KNOTS:
+            # Even steps of rank, and both ends.
+            kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
+        knots.append(found[kept])
+        values.append(normal[kept])
+    starts = np.cumsum([0, *map(len, knots)])
+    return Normal(np.concatenate(knots), np.concatenate(values), np.asarray(starts, np.int64))
+
+
+def _quantiles(column: Floats, weights: NDArray[Any]) -> Floats:
+    """Return the ends of eight parts of equal weight; of equal weights, as numpy's quantiles."""
+    steps = np.linspace(0, 1, _PIECES + 1)
+    if (weights == weights[0]).all():
+        return np.asarray(np.quantile(column, steps))
+    order = np.argsort(column, kind="stable")
+    rank = np.cumsum(weights[order]) - weights[order] / 2
+    rank = (rank - rank[0]) / max(rank[-1] - rank[0], np.finfo(np.float64).tiny)
+    return np.asarray(np.interp(steps, rank, column[order]))
+
+
+def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Pieces:
+    """Learn the pieces of each column, at most eight of about equally many rows.
+
+    A constant column keeps one piece that no row enters.
+    """
+    low, high, columns = [], [], []
+    for number, column in enumerate(rows.T):
+        edges = np.unique(_quantiles(column.astype(np.float64), weights))
+        with np.errstate(over="ignore"):
+            if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
+                raise DataError(
+                    f"Column {number} of X has values too large to cut into pieces: rescale it."
+                )
+        if len(edges) == 1:
+            edges = np.array([edges[0], np.inf])
+        low.append(edges[:-1])
+        high.append(edges[1:])
+        columns.append(np.full(len(edges) - 1, number))
+    ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns).astype(np.int64)
+    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights, clip))
+
+
+# ---------- scaling
+
+Scaling = Literal["auto", "standard", "normal", "pieces"]
+VIEWS = ("standard", "normal", "pieces")
+# Up to so many columns each is taken to mean something by itself, so that quantiles and pieces of
+# it help and its loss hurts; the columns of an embedding mean something together.
+FEW_COLUMNS = 100
+# Three views of a larger table would take too much memory.
+_MOST_VALUES = 20_000_000
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Rows as the members see them; the identity without any view.
+
+    Attributes
+    ----------
+    views : tuple of View
+        Member ``m`` takes view ``m`` modulo their number.
+    """
+
+    views: tuple[View, ...] = ()
+
+    def width(self, n_features: int) -> int:
+        """Return the number of inputs of the network; narrower views are padded with zeros."""
+        return max((view.width for view in self.views), default=n_features)
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the scaled rows as float32, shape (views, n_rows, width)."""
+        if not self.views:
+            return _narrow(rows)[None]
+        if len(self.views) == 1:
+            return _narrow(self.views[0](rows))[None]
+        width = self.width(rows.shape[1])
+        scaled = np.zeros((len(self.views), len(rows), width), dtype=np.float32)
+        for place, view in zip(scaled, self.views, strict=True):
+            place[:, : view.width] = _narrow(view(rows))
+        return scaled
+
+
+def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        narrow = np.ascontiguousarray(rows, dtype=np.float32)
+    if narrow is not rows and not np.isfinite(narrow).all():
+        column = int(np.flatnonzero(~np.isfinite(narrow).all(axis=0))[0])
+        raise DataError(
+            f"Column {column} of X has values too large for float32: rescale it, or use "
+            'scaling="auto".'
+        )
+    return narrow
+
+
+def choose_views(scaling: Any, n_rows: int, n_features: int, n_members: int) -> tuple[str, ...]:
+    """Return the names of the views; "auto" follows the shape of the data.
+
+    All three for tables of up to 100 columns, the standardised one alone for wider data, such as
+    embeddings. There are never more views than members.
+    """
+    if scaling is None:
+        return ()
+    if isinstance(scaling, str) and scaling == "auto":
+        small = n_features <= FEW_COLUMNS and n_rows * n_features <= _MOST_VALUES
+        return VIEWS[:n_members] if small and n_members > 1 else ("standard",)
+    names = (scaling,) if isinstance(scaling, str) else scaling
+    if not isinstance(names, Sequence) or not names or any(name not in VIEWS for name in names):
+        raise ParameterError(
+            f"scaling={scaling!r}: choose "
+            f'"auto", {", ".join(map(repr, VIEWS))}, a list of the last three, or None.'
+        )
+    return tuple(names)[:n_members]
+
+
+def fit_scaler(
+    names: Sequence[str], clip: float | None, rows: Matrix, weights: NDArray[Any]
+) -> Scaler:
+    """Learn the views of the columns.
+
+    Parameters
+    ----------
+    names : sequence of {"standard", "normal", "pieces"}
+    clip : float or None
+        Bound on the absolute value of a standardised feature.
+    rows : array of shape (n_rows, n_features), or on disk
+    weights : array of shape (n_rows,)
+    """
+    if clip is not None and not clip > 0:
+        raise ParameterError(f"clip={clip!r}: give a positive bound, or None for none.")
+    fitted: list[View] = []
+    for name in names:
+        if name == "standard":
+            fitted.append(fit_standard(rows, weights, clip))
+        elif not isinstance(rows, np.ndarray):
+            raise ParameterError(
+                f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
+                '"standard", "auto" or None.'
+            )
+        elif name == "normal":
+            fitted.append(fit_normal(rows, weights))
+        else:
+            fitted.append(fit_pieces(rows, weights, clip))
+    return Scaler(tuple(fitted))
+
+
+# ---------- sparse.singular
+
+_SPARE = 10  # more vectors than are asked for: the last ones are found less well
+_ITERATIONS = 3
+_SMALLEST = 1e-6  # of the largest singular value; below it there is only rounding
+
+
+def leading_directions(
+    rows: sparse.csr_matrix, width: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return about the leading right singular vectors, found by subspace iteration.
+
+    Vectors are made orthogonal as combinations of rows, of which there are few. Along the columns
+    there are sparse products and one small dense one, so that a million columns cost little more
+    than ten thousand with as many non-zeros.
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    width : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    float32 array of shape (n_features, width)
+        Orthonormal columns, those beyond the rank of the rows zero; the largest number of each is
+        positive.
+    """
+    size = min(width + _SPARE, *rows.shape)
+    basis = rows @ rng.standard_normal((rows.shape[1], size), dtype=np.float32)
+    for _ in range(_ITERATIONS):
+        basis = rows @ (rows.T @ _orthonormal(basis))
+    narrow = np.asarray(rows.T @ _orthonormal(basis))
+    squares, turns = np.linalg.eigh(narrow.T.astype(np.float64) @ narrow)
+    squares, turns = squares[::-1][:width], turns[:, ::-1][:, :width]
+    known = squares > _SMALLEST**2 * max(squares[0], np.finfo(np.float64).tiny)
+    factors = np.where(known, 1 / np.sqrt(np.where(known, squares, 1)), 0)
+    directions = narrow @ (turns * factors).astype(np.float32)
+    largest = np.abs(directions).argmax(axis=0)
+    return np.ascontiguousarray(directions * np.sign(directions[largest, np.arange(width)]))
+
+
+def _orthonormal(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(np.linalg.qr(vectors)[0], dtype=np.float32)
+
+
+# ---------- sparse.projection
+
+_FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
+_LEAST_WIDTH = 16
+_ROWS = 20_480  # rows that the projection is learned from
+_COLUMNS = 1 << 16  # columns that take part; the line sees all of them
+_CHUNK_projection = 8192
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Coordinates of rows of unit length along orthogonal directions.
+
+    Attributes
+    ----------
+    columns : int64 array of shape (n_kept,)
+        The columns that take part.
+    directions : float32 array of shape (n_kept, width)
+    n_features : int
+    """
+
+    columns: NDArray[np.int64]
+    directions: NDArray[np.float32]
+    n_features: int
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
+        return int(self.directions.shape[1])
+
+    def __call__(self, rows: sparse.csr_matrix) -> NDArray[np.float32]:
+        """Return dense rows, float32 of shape (n_rows, width); each depends on its row alone."""
+        projected = np.empty((rows.shape[0], self.width), dtype=np.float32)
+        for start in range(0, rows.shape[0], _CHUNK_projection):
+            part = rows[start : start + _CHUNK_projection]
+            kept = unit_rows(self._keep(part)) @ self.directions
+            projected[start : start + _CHUNK_projection] = kept
+        return projected
+
+    def _keep(self, rows: sparse.csr_matrix) -> sparse.csr_matrix:
+        return rows if len(self.columns) == self.n_features else rows[:, self.columns]
+
+
+def automatic_width(n_rows: int, n_features: int) -> int:
+    """Return the width for rows: 128, or a quarter of their number if that is less."""
+    return min(128, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN), n_rows, n_features)
+
+
+def fit_projection(
+    rows: sparse.csr_matrix, weights: NDArray[Any], width: int, seed: int
+) -> Projection:
+    """Learn the projection from rows, or from a random part of them where there are many.
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    weights : array of shape (n_rows,)
+        Of the rows; only their ratios matter.
+    width : int
+        Columns of the result; no more than rows or columns.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    if rows.shape[0] > _ROWS:
+        some = np.sort(rng.choice(rows.shape[0], _ROWS, replace=False))
+        rows, weights = rows[some], weights[some]
+    columns = _heaviest(rows)
+    kept = rows if len(columns) == rows.shape[1] else rows[:, columns]
+    scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ unit_rows(kept)
+    narrow = sparse.csr_matrix(scaled, dtype=np.float32)
+    width = min(width, *narrow.shape)
+    return Projection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
+
+
+def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return rows of length one; a row of zeros stays."""
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(
+        numbers, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]
+    )
+    factors = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
+    scaled = rows.data * factors[numbers]
+    return sparse.csr_matrix(
+        (scaled.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
+    )
+
+
+def _heaviest(rows: sparse.csr_matrix) -> NDArray[np.int64]:
+    """Return the columns with the largest sums of squares, in their order."""
+    if rows.shape[1] <= _COLUMNS:
+        return np.arange(rows.shape[1])
+    squares = np.bincount(
+        rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[1]
+    )
+    return np.sort(np.argsort(-squares, kind="stable")[:_COLUMNS]).astype(np.int64)
+
+
+# ---------- sparse.front
+
+NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """Rows are given their zeros, a batch at a time."""
+
+    n_features: int
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
+        return self.n_features
+
+    def __call__(self, rows: sparse.csr_matrix) -> NDArray[Any]:
+        """Return dense rows."""
+        return np.asarray(rows.toarray())
+
+
+Front = Projection | Unpacked
+
+
+def as_sparse(rows: Any) -> sparse.csr_matrix:
+    """Return rows as a csr matrix; those that are one already are not copied."""
+    return rows if isinstance(rows, sparse.csr_matrix) else sparse.csr_matrix(rows)
+
+
+def make_front(
+    rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
+) -> Front:
+    """Choose and learn the way for sparse rows: more than 512 columns are projected.
+
+    Parameters
+    ----------
+    rows : csr matrix
+    weights : array of shape (n_rows,)
+    seed : int
+    whole : bool, default=False
+        Whether the network is to look at all columns, however many.
+    """
+    if whole or rows.shape[1] <= NARROW:
+        return Unpacked(int(rows.shape[1]))
+    return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
+
+
+__all__ = [
+    "FEW_COLUMNS",
+    "NARROW",
+    "VIEWS",
+    "Front",
+    "Projection",
+    "Scaler",
+    "Scaling",
+    "SparseLines",
+    "Unpacked",
+    "as_sparse",
+    "choose_views",
+    "fit_lines",
+    "fit_projection",
+    "fit_scaler",
+    "make_front",
+]

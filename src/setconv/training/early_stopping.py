@@ -1,0 +1,115 @@
+"""Validation rows: which rows they are, and what the model is worth on them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+
+from setconv.episodes import head_sides
+from setconv.errors import DataError, ParameterError
+from setconv.folds import assign_folds
+from setconv.metrics.report import minimum_of_five, report
+
+Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
+MONITORS: tuple[Monitor, ...] = (
+    "loss",
+    "auc",
+    "average_precision",
+    "g_mean",
+    "macro_f1",
+    "minimum_of_five",
+)
+Indices = NDArray[np.int64]
+
+
+def split_validation(
+    codes: Indices, fraction: float, units: Indices | None, seed: int
+) -> tuple[Indices, Indices]:
+    """Split rows into training and validation rows, stratified, with units kept together.
+
+    Without units every class of two or more rows is on both sides and a class of one row stays
+    in training. With them the validation part is one of several folds, which leaves every class in
+    training and shows most classes in validation.
+
+    Returns
+    -------
+    train, validation : sorted int64 arrays
+    """
+    if not 0 < fraction < 1:
+        raise ParameterError(
+            f"validation_fraction={fraction!r}: give a share of the rows between 0 and 1."
+        )
+    if units is not None:
+        return _split_units(codes, fraction, units, seed)
+    rng = np.random.default_rng(seed)
+    held_out = []
+    for code in np.unique(codes):
+        rows = rng.permutation(np.flatnonzero(codes == code))
+        size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
+        held_out.append(rows[:size])
+    if not any(len(rows) for rows in held_out):
+        raise DataError(
+            "No validation part can be split off: every class has a single row. Give X_val and "
+            "y_val, or set early_stopping=False."
+        )
+    validation = np.sort(np.concatenate(held_out))
+    return np.setdiff1d(np.arange(len(codes)), validation), validation
+
+
+def _split_units(
+    codes: Indices, fraction: float, units: Indices, seed: int
+) -> tuple[Indices, Indices]:
+    folds = assign_folds(codes, max(2, round(1 / fraction)), units, np.random.default_rng(seed))
+    n_classes = int(codes.max()) + 1
+    best, most = -1, 0
+    for fold in np.unique(folds):
+        inside = np.bincount(codes[folds != fold], minlength=n_classes)
+        seen = len(np.unique(codes[folds == fold]))
+        if inside.all() and seen > most:
+            best, most = fold, seen
+    if best < 0:
+        raise DataError(
+            "No validation part can be split off with groups, and copies of rows, kept together: "
+            "without it some class has no rows left. Give X_val and y_val, or set "
+            "early_stopping=False."
+        )
+    return np.flatnonzero(folds != best), np.flatnonzero(folds == best)
+
+
+def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
+    """Return the figure that picks the best weights; higher is better.
+
+    ``"loss"`` is minus the training loss's counterpart: cross-entropy, both sides of a head and
+    all heads weighing the same. It also stands in for a figure that is not defined because a class
+    has no validation rows.
+    """
+    n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
+    if monitor == "loss":
+        return -_balanced_loss(scores, head_sides(codes, n_classes))
+    found = report(
+        codes,
+        np.asarray(scores[:, 0] > 0, dtype=int) if n_classes == 2 else np.argmax(scores, axis=1),
+        scores[:, 0] if n_classes == 2 else scores,
+        classes=np.arange(n_classes),
+    )
+    figures = {
+        "auc": found.macro_auc,
+        "average_precision": found[found.positive].average_precision,
+        "g_mean": found.g_mean,
+        "macro_f1": found.macro_f1,
+        "minimum_of_five": minimum_of_five(found),
+    }
+    figure = figures[monitor]
+    return monitored_figure("loss", scores, codes) if np.isnan(figure) else float(figure)
+
+
+def _balanced_loss(scores: NDArray[np.float64], sides: NDArray[np.int8]) -> float:
+    losses = -log_expit(np.where(sides == 1, scores.T, -scores.T))
+    heads = [
+        np.mean([one[side == which].mean() for which in (0, 1) if (side == which).any()])
+        for one, side in zip(losses, sides, strict=True)
+    ]
+    return float(np.mean(heads))

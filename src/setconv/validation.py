@@ -1,0 +1,446 @@
+"""Rows from wherever the user has them: arrays and matrices, or files larger than memory."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse, vstack
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+from tqdm import tqdm
+
+from setconv.data import Matrix, row_slices
+from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
+from setconv.io.disk import Batch
+from setconv.io.opening import is_stored, open_source, read_batches
+
+# ---------- inputs
+
+Array = NDArray[Any]
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
+    """Return X as a float32 or float64 array or csr matrix with finite values.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
+        without.
+    X : array-like or scipy sparse matrix of shape (n_rows, n_features)
+    reset : bool
+    """
+    _refuse_text_columns(X)
+    if getattr(X, "dtype", None) == np.float16:
+        X = X.astype(np.float32)
+    try:
+        rows: Any = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=np.float32 if _is_float32(X) else np.float64,
+            ensure_all_finite=False,
+        )
+    except TypeError as error:
+        raise DataTypeError(str(error)) from error
+    except ValueError as error:
+        raise DataError(f"{error}{_name_text_column(X)}") from error
+    if issparse(rows):
+        return _tidy_sparse(rows)
+    _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
+    checked: Array = rows
+    return checked
+
+
+def _tidy_sparse(rows: Any) -> csr_matrix:
+    """Return a csr matrix whose rows are sorted and name each column once."""
+    tidy = csr_matrix(rows)
+    if not tidy.has_canonical_format:
+        tidy = tidy.copy()  # the user's own stays as it is
+        tidy.sum_duplicates()
+    if not np.isfinite(tidy.data).all():
+        place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
+        row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
+        kind = "NaN" if np.isnan(tidy.data[place]) else "infinity"
+        raise DataError(
+            f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
+            "or replace such values first."
+        )
+    return tidy
+
+
+def _refuse_text_columns(X: Any) -> None:
+    """Name the columns of a data frame that are not numbers."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "dtypes") or getattr(X, "ndim", 2) != 2:
+        return
+    bad = []
+    for name in columns:
+        column = np.asarray(X[name])
+        if column.dtype.kind in "mM" or not _is_numeric(column):
+            bad.append(str(name))
+    if bad:
+        raise DataError(
+            f"X has columns that are not numbers: {', '.join(map(repr, bad))}. Encode them first, "
+            "for instance with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
+        )
+
+
+def _is_float32(X: Any) -> bool:
+    """Whether an array, or every column of a pandas or polars frame, is float32."""
+    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    return all(str(kind).lower() == "float32" for kind in kinds)
+
+
+def _is_numeric(column: Array) -> bool:
+    if column.dtype.kind in "biuf":
+        return True
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _name_text_column(X: Any) -> str:
+    """Say which column of an array is not numbers, if that is what is wrong."""
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return ""
+    if array.dtype.kind not in "OUS" or array.ndim != 2:
+        return ""
+    for number, column in enumerate(array.T):
+        if not _is_numeric(column):
+            return f" (column {number} is not numbers: Encode it first)"
+    return ""
+
+
+def _refuse_non_finite(rows: Array, names: Array | None) -> None:
+    # A sum is finite if all its terms are (but for overflow): a cheap first look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return
+    finite = np.isfinite(rows)
+    if finite.all():
+        return
+    row, column = (int(place) for place in np.argwhere(~finite)[0])
+    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    label = f"column {column}" if names is None else f"column {names[column]!r}"
+    raise DataError(
+        f"Input X contains {kind} (first in row {row}, {label}; {int((~finite).sum())} values are "
+        "NaN or inf in all). Remove or impute them first, for instance with "
+        "sklearn.impute.SimpleImputer in a Pipeline."
+    )
+
+
+def stack_rows(parts: Sequence[Array | csr_matrix]) -> Array | csr_matrix:
+    """Return all rows of the parts; sparse if any of them is."""
+    if any(issparse(part) for part in parts):
+        return csr_matrix(vstack([csr_matrix(part) for part in parts]))
+    return np.concatenate(list(parts))
+
+
+@contextmanager
+def columns_kept_on_error(estimator: Any) -> Iterator[None]:
+    """Give the estimator its old column names back if a new fit fails."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            if name in before:
+                setattr(estimator, name, before[name])
+            elif hasattr(estimator, name):
+                delattr(estimator, name)
+        raise
+
+
+# ---------- targets
+
+
+def check_labels(y: Any, n_rows: int) -> Array:
+    """Return y as a 1-D array of labels of one type."""
+    if y is None:
+        raise LabelError(
+            "requires y to be passed, but the target y is None: give a label for each row."
+        )
+    try:
+        # A list may mix strings, numbers and nan, which numpy would make strings all.
+        given = y if hasattr(y, "dtype") or hasattr(y, "__array__") else _as_objects(y)
+        labels: Array = column_or_1d(given, warn=True)
+        _refuse_missing(labels)
+        labels = _with_one_type(labels)
+        with warnings.catch_warnings():
+            # scikit-learn warns where many labels are unique; that is no error here.
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(labels)
+    except LabelError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise LabelError(str(error)) from error
+    if len(labels) != n_rows:
+        raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.")
+    return labels
+
+
+def check_classes(classes: Any) -> Array:
+    """Return the announced classes, sorted."""
+    if np.ndim(classes) != 1:
+        raise LabelError(f"classes={classes!r}: give the list of all labels that will occur.")
+    return encode_labels(check_labels(classes, len(classes)))[0]
+
+
+def _refuse_missing(labels: Array) -> None:
+    if labels.dtype.kind not in "Of":
+        return
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    if missing:
+        raise LabelError(
+            f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all). "
+            "Do remove those rows or label them."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ == "NAType":  # pandas.NA, which has no truth value
+        return True
+    return bool(label != label)
+
+
+def _with_one_type(labels: Array) -> Array:
+    """Return integers and bools of an object array as what they are; refuse a mixture."""
+    if labels.dtype.kind != "O":
+        return labels
+    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    kinds = {type(label) for label in plain}
+    if len(kinds) > 1 and not kinds <= {int, float}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise LabelError(f"y mixes labels of different types ({names}): make them all one type.")
+    return np.array(plain) if kinds <= {int, float, bool} else labels
+
+
+def _as_objects(y: Any) -> Any:
+    objects = np.asarray(y, dtype=object)
+    return objects if objects.ndim == 1 else y
+
+
+def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
+    """Say what resampling in front of the fit does, where the data looks like it."""
+    counts = np.bincount(codes)
+    if counts.min() == counts.max():
+        warnings.warn(
+            f"All {len(classes)} classes have exactly {counts[0]:,} rows. If that was made by "
+            "SMOTE or another sampler, the out-of-fold figures are too good, for made-up rows tell "
+            "of the rows of other folds: fit the rows as they were collected; classes need no "
+            "balancing here.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return the sorted classes and the class number of each row; at least two classes."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise LabelError(
+            f"y has only one class ({classes[0]!r}) in {len(labels)} rows: a classifier needs "
+            "rows of at least two classes."
+        )
+    return classes, codes
+
+
+def encode_known_labels(labels: Array, classes: Array, where: str) -> NDArray[np.int64]:
+    """Return the class number of each row; a label outside ``classes`` is an error."""
+    known = np.isin(labels, classes)
+    if not known.all():
+        strange = np.unique(labels[~known])[:5].tolist()
+        first = int(np.flatnonzero(~known)[0])
+        raise LabelError(
+            f"{where} has labels that are not among the classes {classes.tolist()[:10]}: {strange} "
+            f"(first in row {first}). Fit anew with all classes, or remove these rows."
+        )
+    return np.searchsorted(classes, labels).astype(np.int64)
+
+
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return the weights of the rows, ones by default."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"sample_weight must be numbers: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight has shape {weights.shape}: Sample weights must be 1D, one for each of "
+            f"the {n_rows} rows."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        first = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise DataError(
+            f"sample_weight is {weights[first]} in row {first}: weights must be finite and not "
+            "negative."
+        )
+    if not weights.any():
+        raise DataError("sample_weight is zero for every row: give at least one positive weight.")
+    return weights
+
+
+def check_groups(groups: ArrayLike | None, n_rows: int) -> Array | None:
+    """Return the group of each row, if there are groups."""
+    if groups is None:
+        return None
+    array = np.asarray(groups)
+    if array.shape != (n_rows,):
+        raise DataError(
+            f"groups has shape {array.shape}: give one group for each of {n_rows} rows."
+        )
+    return array
+
+
+def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]:
+    """Return one weight a class; None and "balanced" are all ones (see the classifier)."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return np.ones(len(classes))
+    if not isinstance(class_weight, dict):
+        raise ParameterError(
+            f'class_weight={class_weight!r}: give None, "balanced" or a dict from class to weight.'
+        )
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise ParameterError(
+            f"class_weight names classes that are not in y: {unknown}; the classes are "
+            f"{classes.tolist()[:10]}."
+        )
+    try:
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"class_weight={class_weight!r}: weights must be numbers.") from error
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise ParameterError(f"class_weight={class_weight!r}: weights must be positive and finite.")
+    return weights
+
+
+# ---------- stored
+
+# Rows of up to so many bytes are read into memory: training is then as fast as it can be.
+IN_MEMORY = 1 << 28
+_BATCH = 8192
+
+
+@contextmanager
+def rows_of(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Any]]:
+    """Give rows, checked, and their labels, as they are; files are closed in the end.
+
+    Parameters
+    ----------
+    estimator : SetConvClassifier
+        Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
+        without. Its ``scratch_dir`` and ``progress`` are used.
+    X : array-like, sparse matrix, or what `setconv.io.open_source` takes
+    y : array-like or str
+        A string is the name of a column of a file.
+    reset : bool
+    """
+    if not is_stored(X):
+        yield check_rows(estimator, X, reset=reset), y
+        return
+    label = y if isinstance(y, str) else None
+    columns = None if reset else known_columns(estimator)
+    with _bar(estimator.progress, "reading") as moved:
+        source = open_source(X, columns, label, estimator.scratch_dir, moved)
+    with source:
+        if reset:
+            _remember_columns(estimator, source.rows.shape[1], source.names)
+        else:
+            _compare_columns(estimator, source.rows.shape[1])
+        rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
+        if reset and label is None and y is not None:
+            _refuse_label_column(rows, y, source.names)
+        yield rows, y if label is None else source.labels
+
+
+def batches_of(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
+    """Yield the rows of X for a prediction, checked: all at once, or files batch by batch.
+
+    Parameters
+    ----------
+    estimator : SetConvClassifier
+    X : array-like, sparse matrix, or what `setconv.io.read_batches` takes
+    keep : sequence of str
+        Columns of a file that come with each batch.
+    """
+    if not is_stored(X):
+        if keep:
+            raise ParameterError(f"keep={list(keep)!r}: only a file or a table has named columns.")
+        yield Batch(check_rows(estimator, X, reset=False))
+        return
+    with _bar(estimator.progress, "predicting") as moved:
+        for batch in read_batches(X, known_columns(estimator), _BATCH, keep, moved):
+            _compare_columns(estimator, batch.rows.shape[1])
+            yield batch
+
+
+def known_columns(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that the estimator was fitted on, if it knows any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> None:
+    """Refuse a file in which a column of the features is the labels that are to be learned."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
+        return
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    for part in row_slices(rows.shape[0], _BATCH):
+        same &= (rows[part] == labels[part, None]).all(axis=0)
+        if not same.any():
+            return
+    column = int(np.flatnonzero(same)[0])
+    name = f"{column}" if names is None else f"{names[column]!r}"
+    raise DataError(
+        f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
+        "the column as y, or take it out of X."
+    )
+
+
+def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:
+    estimator.n_features_in_ = width
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _compare_columns(estimator: Any, width: int) -> None:
+    if width != estimator.n_features_in_:
+        raise DataError(
+            f"X has {width} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input: give it the columns that it was "
+            "fitted on."
+        )
+
+
+@contextmanager
+def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
+    shown = sys.stderr.isatty() if progress == "auto" else bool(progress)
+    with tqdm(desc=f"SetConv {what}", unit="row", unit_scale=True, disable=not shown) as bar:
+
+        def move(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield move

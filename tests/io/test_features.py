@@ -1,0 +1,287 @@
+"""A table of numbers, categories and gaps as a matrix."""
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from setconv.errors import DataError, DataTypeError, NotFittedError, ParameterError
+from setconv.io.encoder import FeatureEncoder
+
+TRAIN = pa.table(
+    {
+        "age": ["37", "", "21", "NA", "50", "37"],
+        "city": ["Rome", "Oslo", "Rome", "?", "Oslo", "Rome"],
+        "member": [True, False, None, True, True, False],
+        "vector": pa.array([[n, n + 0.5] for n in range(6)], pa.list_(pa.float32(), 2)),
+        "constant": ["x"] * 6,
+        "name": [f"person {n}" for n in range(6)],
+        "gone": pa.nulls(6),
+    }
+)
+
+
+@pytest.fixture
+def encoder():
+    return FeatureEncoder().fit(TRAIN)
+
+
+def column(matrix, encoder, name):
+    return matrix[:, list(encoder.get_feature_names_out()).index(name)].tolist()
+
+
+def test_a_table_of_all_kinds(encoder):
+    found = encoder.transform(TRAIN)
+    assert found.dtype == np.float32
+    assert list(encoder.get_feature_names_out()) == [
+        "age",
+        "age=(missing)",
+        "city=Rome",
+        "city=Oslo",
+        "city=(other)",
+        "city=(missing)",
+        "member",
+        "member=(missing)",
+        "vector[0]",
+        "vector[1]",
+    ]
+    expected = [
+        [37, 0, 1, 0, 0, 0, 1, 0, 0, 0.5],
+        [37, 1, 0, 1, 0, 0, 0, 0, 1, 1.5],
+        [21, 0, 1, 0, 0, 0, 1, 1, 2, 2.5],
+        [37, 1, 0, 0, 0, 1, 1, 0, 3, 3.5],
+        [50, 0, 0, 1, 0, 0, 1, 0, 4, 4.5],
+        [37, 0, 1, 0, 0, 0, 0, 0, 5, 5.5],
+    ]
+    assert found.tolist() == expected
+
+
+def test_the_notes_say_what_was_done(encoder):
+    assert encoder.notes_ == [
+        "age: 2 missing values were filled with the median 37, and a second column says where.",
+        "city: 2 categories became a column each.",
+        "city: 1 missing value is a category of their own.",
+        "member: 1 missing value was filled with the median 1, and a second column says where.",
+        "constant: left out, because it is 'x' in every row.",
+        "name: left out, because it has another value in every row.",
+        "gone: left out, because all its values are missing.",
+    ]
+
+
+@pytest.mark.parametrize("token", ["", "NA", "nan", "NaN", "null", "?", "N/A", " n/a "])
+def test_every_sign_for_missing_is_missing(token):
+    encoder = FeatureEncoder().fit({"x": ["1", "3", token, "9"]})
+    assert encoder.transform({"x": [token]}).tolist() == [[3, 1]]
+
+
+@pytest.mark.parametrize("number", ["1", "-1", "+1", "1.5", ".5", "5.", "1e3", "1E-3", " 2 "])
+def test_strings_that_are_numbers_are_numbers(number):
+    encoder = FeatureEncoder().fit({"x": ["0", number, "7"]})
+    assert encoder.transform({"x": [number]}).tolist() == [[np.float32(float(number))]]
+
+
+def test_a_gap_that_training_did_not_have_is_filled_without_a_second_column():
+    encoder = FeatureEncoder().fit({"x": [1.0, 2.0, 5.0], "c": ["a", "b", "a"]})
+    found = encoder.transform({"x": [None, float("nan")], "c": ["", None]})
+    assert found.tolist() == [[2, 0, 0, 1]] * 2
+
+
+def test_categories_beyond_the_most_frequent_share_a_column_with_unknown_ones():
+    values = [f"c{n:02d}" for n in range(40) for _ in range(50 - n)]
+    encoder = FeatureEncoder().fit({"c": values})
+    found = encoder.transform({"c": ["c00", "c29", "c30", "never seen"]})
+    assert found.shape == (4, 31)
+    assert found.argmax(axis=1).tolist() == [0, 29, 30, 30]
+    assert "the 30 most frequent of 40 categories" in encoder.notes_[0]
+    assert FeatureEncoder(max_categories=2).fit({"c": values}).transform({"c": ["x"]}).shape[1] == 3
+
+
+def test_a_free_text_is_left_out_even_if_some_rows_repeat():
+    texts = [f"some words {n}" for n in range(30)] + ["good"] * 10
+    encoder = FeatureEncoder().fit({"t": texts, "x": range(40)})
+    assert encoder.notes_ == [
+        "t: left out, because 31 of its 40 values are distinct, as in a free text."
+    ]
+
+
+def test_true_and_false_as_strings_are_one_column():
+    encoder = FeatureEncoder().fit({"b": ["True", "false", "TRUE"]})
+    assert encoder.transform({"b": ["false", "true"]}).tolist() == [[0], [1]]
+    assert encoder.transform({"b": [True, False]}).tolist() == [[1], [0]]
+
+
+def test_dates_become_days_and_it_is_said():
+    days = ["1970-01-02", "1970-01-03 12:00:00", "1970-01-11"]
+    for values in (days, pd.to_datetime(days, format="mixed")):
+        encoder = FeatureEncoder().fit(pd.DataFrame({"d": values}))
+        assert encoder.notes_ == ["d: dates became days since 1970-01-01."]
+        assert encoder.transform(pd.DataFrame({"d": values})).tolist() == [[1], [2.5], [10]]
+    with pytest.raises(DataError, match=r"'soon' in row 2, which is not a date"):
+        FeatureEncoder().fit({"d": days}).transform({"d": ["1970-01-02", "soon"]})
+
+
+def test_nearly_numbers_are_categories_and_it_is_said():
+    encoder = FeatureEncoder().fit({"x": ["1", "2"] * 20 + ["unknown"]})
+    assert "1 of 41 values are not, such as 'unknown'" in encoder.notes_[-1]
+    assert "x=unknown" in encoder.get_feature_names_out()
+
+
+def test_types_may_differ_between_training_and_prediction():
+    encoder = FeatureEncoder().fit({"x": ["1", "2", "4"], "c": ["1", "b", "1"]})
+    assert encoder.transform({"c": [1], "x": [4.0], "more": ["?"]}).tolist() == [[4, 1, 0, 0]]
+
+
+def test_a_missing_column_is_named_with_near_ones(encoder):
+    with pytest.raises(DataError, match=r"no column 'city'.*Did you mean 'City'\?"):
+        encoder.transform(TRAIN.rename_columns({"city": "City"}))
+
+
+def test_a_word_among_numbers_is_named_with_its_row(encoder):
+    bad = TRAIN.set_column(0, "age", pa.array(["1", "2", "", "about 30", "5", "x"]))
+    with pytest.raises(DataError, match="'age' has 'about 30' in row 4, which is not a number"):
+        encoder.transform(bad)
+    with pytest.raises(DataError, match="'about 30' in row 1004"):
+        encoder.transform(bad, first_row=1001)
+
+
+def test_the_row_of_a_bad_value_is_right_beyond_the_first_block():
+    encoder = FeatureEncoder().fit({"x": ["1", "2"]})
+    with pytest.raises(DataError, match="in row 40001"):
+        encoder.transform({"x": ["1"] * 40_000 + ["oops"]})
+
+
+@pytest.mark.parametrize("bad", [float("inf"), -float("inf"), 1e300])
+def test_infinite_and_too_large_numbers_are_refused(bad):
+    encoder = FeatureEncoder().fit({"x": [1.0, 2.0]})
+    with pytest.raises(DataError, match="'x' has a value in row 2 that is infinite or too large"):
+        encoder.transform({"x": [1.0, bad]})
+
+
+def test_lists_of_another_length_or_with_gaps_are_refused(encoder):
+    lists = pa.list_(pa.float64())
+    for bad, said in [
+        ([1.0], "a list of 1 in row 2, but lists of 2"),
+        (None, "no list in row 2"),
+        ([1.0, None], "missing or infinite number in the list of row 2"),
+    ]:
+        values = pa.array([[1.0, 2.0], bad], lists)
+        table = TRAIN.slice(0, 2).drop(["vector"]).append_column("vector", values)
+        with pytest.raises(DataError, match=said):
+            encoder.transform(table)
+    with pytest.raises(DataError, match="held lists of 2 numbers in training"):
+        encoder.transform(TRAIN.drop(["vector"]).append_column("vector", TRAIN["age"]))
+
+
+def test_sliced_lists_are_those_of_their_rows(encoder):
+    whole = encoder.transform(TRAIN)
+    assert np.array_equal(encoder.transform(TRAIN.slice(2, 3)), whole[2:5])
+
+
+@pytest.mark.parametrize("make", [pa.Table.to_pandas, pl.from_arrow, pa.Table.to_pydict])
+def test_frames_of_other_libraries_give_the_same(make):
+    names = ["age", "city", "member"]
+    expected = FeatureEncoder().fit_transform(TRAIN.select(names))
+    assert np.array_equal(FeatureEncoder().fit_transform(make(TRAIN.select(names))), expected)
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(DataTypeError, match="A table is expected, not ndarray"):
+        FeatureEncoder().fit(np.zeros((2, 2)))
+    with pytest.raises(DataError, match="values of one type"):
+        FeatureEncoder().fit({"x": [1, "a"]})
+    with pytest.raises(DataError, match="no rows"):
+        FeatureEncoder().fit({"x": []})
+    with pytest.raises(DataError, match="No column of 'x' can be a feature: x: left out"):
+        FeatureEncoder().fit({"x": [1, 1]})
+
+
+def test_types_that_cannot_be_features_are_left_out():
+    encoder = FeatureEncoder().fit({"x": [1, 2], "s": [{"a": 1}, {"a": 2}]})
+    assert encoder.notes_ == [
+        "s: left out, because values of type struct<a: int64> cannot be features."
+    ]
+
+
+values = st.one_of(st.none(), st.sampled_from(["", "NA", "1", "2.5", "-3", "a", "b", "true"]))
+
+
+@given(
+    rows=st.lists(st.tuples(values, values, st.floats(-1e6, 1e6)), min_size=4, max_size=40),
+    size=st.integers(1, 10),
+)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_batches_give_the_same_as_the_whole_and_so_does_a_restored_encoder(rows, size):
+    first, second, third = zip(*rows, strict=True)
+    table = pa.table(
+        {
+            "first": pa.array(first, pa.string()),
+            "second": pa.array(second, pa.string()),
+            "third": third,
+            "anchor": range(len(rows)),
+        }
+    )
+    encoder = FeatureEncoder(max_categories=2).fit(table)
+    whole = encoder.transform(table)
+    assert whole.shape == (len(rows), len(encoder.get_feature_names_out()))
+    assert np.isfinite(whole).all()
+    config, arrays = encoder.describe()
+    again = FeatureEncoder.restore(json.loads(json.dumps(config)), arrays)
+    parts = [table.slice(start, size) for start in range(0, len(rows), size)]
+    assert np.array_equal(np.vstack([again.transform(part) for part in parts]), whole)
+
+
+def test_a_restored_encoder_is_the_same(encoder):
+    config, arrays = encoder.describe()
+    again = FeatureEncoder.restore(json.loads(json.dumps(config)), arrays)
+    assert again.notes_ == encoder.notes_
+    assert again.get_params() == encoder.get_params()
+    assert again.n_features_in_ == 7
+    assert list(again.feature_names_in_) == TRAIN.column_names
+    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    assert np.array_equal(again.transform(TRAIN), encoder.transform(TRAIN))
+
+
+def test_it_follows_scikit_learn(encoder):
+    with pytest.raises(NotFittedError, match="Call fit first"):
+        clone(encoder).transform(TRAIN)
+    with pytest.raises(ParameterError, match="max_categories=0"):
+        FeatureEncoder(max_categories=0).fit(TRAIN)
+    model = make_pipeline(FeatureEncoder(), LogisticRegression()).fit(TRAIN, [0, 1, 0, 1, 0, 1])
+    assert model.predict(TRAIN).shape == (6,)
+    framed = clone(encoder).set_output(transform="pandas").fit_transform(TRAIN)
+    assert list(framed.columns) == encoder.get_feature_names_out().tolist()
+
+
+def test_a_wide_table_of_floats_is_written_at_the_speed_of_memory():
+    values = np.random.default_rng(0).standard_normal((20_000, 384), dtype=np.float32)
+    columns = [pa.array(np.ascontiguousarray(column)) for column in values.T]
+    table = pa.table(columns, names=[f"f{n}" for n in range(384)])
+    encoder = FeatureEncoder().fit(table.slice(0, 100))
+    assert np.array_equal(encoder.transform(table), values)
+
+    def fastest(action):
+        times = []
+        for _ in range(5):
+            start = time.process_time()  # the machine may be busy with something else
+            action()
+            times.append(time.process_time() - start)
+        return min(times)
+
+    plain = fastest(lambda: np.stack([column.to_numpy() for column in columns], axis=1))
+    assert fastest(lambda: encoder.transform(table)) < 3 * plain
+
+
+def test_a_column_of_embeddings_is_copied_once():
+    values = np.random.default_rng(0).standard_normal((1000, 384), dtype=np.float32)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 384)
+    encoder = FeatureEncoder().fit({"e": lists})
+    assert np.array_equal(encoder.transform({"e": lists}), values)

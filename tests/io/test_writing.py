@@ -1,0 +1,281 @@
+"""Files that are written whole or not at all, and read back as they were."""
+
+import csv
+import errno
+import gzip
+import io
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setconv.errors import DataError
+from setconv.io import delimited
+from setconv.io.reading import open_records
+from setconv.io.writer import open_writer
+
+TABLE = pa.table({"text": ["a", "b, c"], "n": [1, 2], "p": [0.25, 1e-7]})
+NAMES = [
+    f"out.{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "parquet") for packed in ("", ".gz")
+]
+
+# No test of speed: the machine may be busy, and each example writes the same file anew.
+SOME = settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+# Any text that UTF-8 can hold, with the characters that CSV trips over more often than not.
+texts = st.text(st.one_of(st.sampled_from('",;\t\r\n=\\\0 é😀'), st.characters(codec="utf-8")))
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write(path, *tables, format=None):
+    with open_writer(path, format=format) as writer:
+        for table in tables:
+            writer.write(table)
+
+
+def fail(path, error):
+    with open_writer(path) as writer:
+        writer.write(TABLE)
+        raise error
+
+
+def read(path, **options):
+    with open_records(path, **options) as reader:
+        return reader.read()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read_back(tmp_path, name):
+    with open_writer(tmp_path / name) as writer:
+        writer.write(TABLE)
+        writer.write(TABLE.slice(1))
+        assert writer.n_rows == 3
+    content = (tmp_path / name).read_bytes()
+    assert (content[:2] == b"\x1f\x8b") == name.endswith(".gz")
+    found = read(tmp_path / name)
+    assert names(tmp_path) == [name]
+    assert found["text"].to_pylist() == ["a", "b, c", "b, c"]
+    assert [int(n) for n in found["n"].to_pylist()] == [1, 2, 2]
+    assert [float(p) for p in found["p"].to_pylist()] == [0.25, 1e-7, 1e-7]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_rows_give_the_same_bytes(tmp_path, name):
+    contents = []
+    for _ in range(2):
+        with open_writer(tmp_path / name) as writer:
+            writer.write(TABLE)
+        contents.append((tmp_path / name).read_bytes())
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@given(rows=st.lists(st.tuples(texts, texts), min_size=1, max_size=20))
+@SOME
+def test_any_text_comes_back_as_it_was(tmp_path, kind, rows):
+    path = tmp_path / f"out.{kind}"
+    table = pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]})
+    write(path, table)
+    assert read(path, encoding=None if kind == "parquet" else "utf-8").equals(table)
+
+
+@given(rows=st.lists(texts, min_size=1, max_size=20), block=st.integers(1, 40))
+@SOME
+def test_a_single_column_of_any_text_comes_back_whatever_the_blocks(tmp_path, rows, block):
+    path = tmp_path / "out.csv"
+    write(path, pa.table({"text": rows}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        assert read(path, encoding="utf-8")["text"].to_pylist() == rows
+
+
+@given(rows=st.lists(st.tuples(texts, texts), min_size=1, max_size=10))
+@SOME
+def test_pythons_own_reader_reads_the_same(tmp_path, rows):
+    path = tmp_path / "out.csv"
+    write(path, pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}))
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [["a", "b"], *map(list, rows)]
+
+
+def test_quotes_are_only_where_they_are_needed(tmp_path):
+    write(
+        tmp_path / "out.csv",
+        pa.table({"the text": ["=1+1", 'say "hi"', None], "label": [1, 0, None]}),
+    )
+    content = (tmp_path / "out.csv").read_text()
+    assert content == 'the text,label\n=1+1,1\n"say ""hi""",0\n,\n'
+
+
+def test_values_that_text_has_no_form_for(tmp_path):
+    table = pa.table({"v": [[1.0, 2.0]], "x": [float("nan")]})
+    write(tmp_path / "out.csv", table)
+    assert (tmp_path / "out.csv").read_text() == 'v,x\n"[1.0, 2.0]",nan\n'
+    write(tmp_path / "out.jsonl", table)
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == {"v": [1.0, 2.0], "x": None}
+    with pytest.raises(DataError, match=r"'b' .*cannot be written as text"):
+        write(tmp_path / "bytes.csv", pa.table({"b": [b"\xff\xfe"]}))
+
+
+def test_small_tables_share_a_row_group(tmp_path):
+    with open_writer(tmp_path / "out.parquet") as writer:
+        for _ in range(50):
+            writer.write(TABLE)
+    assert pa.parquet.ParquetFile(tmp_path / "out.parquet").num_row_groups == 1
+
+
+# ------------------------------------------------------------------------------- whole or nothing
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path, name, error):
+    (tmp_path / name).write_bytes(b"before")
+    with pytest.raises(error):
+        fail(tmp_path / name, error)
+    assert names(tmp_path) == [name]
+    assert (tmp_path / name).read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path, monkeypatch, name):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match=r"disk is full\. Nothing was left half-written"):
+        write(tmp_path / name, TABLE)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_device_that_is_full_is_said(kind):
+    with pytest.raises(DataError, match="disk is full"):
+        write("/dev/full", TABLE, format=kind)
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+def test_a_disk_that_fills_up_during_a_write_is_said(tmp_path, monkeypatch):
+    writer = open_writer(tmp_path / "out.csv")
+
+    class Full(io.RawIOBase):
+        def writable(self):
+            return True
+
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writer._target, "file", Full())
+    with pytest.raises(DataError, match="disk is full"):
+        writer.write(TABLE)
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there_is_named_with_near_ones(tmp_path):
+    (tmp_path / "results").mkdir()
+    with pytest.raises(DataError, match=r"no folder .*result\. Did you mean 'results'\?"):
+        open_writer(tmp_path / "result" / "out.csv")
+    with pytest.raises(DataError, match="is a folder"):
+        open_writer(tmp_path / "results", format="csv")
+
+
+def test_a_folder_without_permission_is_refused(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(DataError, match="no permission in its folder"):
+        open_writer(tmp_path / "out.csv")
+
+
+def test_a_pipe_is_written_and_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "out.csv"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        content = other.submit(pipe.read_bytes)
+        write(pipe, TABLE)
+        assert content.result().startswith(b"text,n,p\n")
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_bytes(b"before")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write(tmp_path / "link.csv", TABLE)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_bytes().startswith(b"text,")
+
+
+def test_the_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "other").write_bytes(b"")
+    write(tmp_path / "out.csv", TABLE)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+# ------------------------------------------------------------------------------------ what fits
+
+
+def test_tables_must_have_the_same_columns(tmp_path):
+    with pytest.raises(DataError, match="'x' cannot follow one with 'text', 'n', 'p'"):
+        write(tmp_path / "out.csv", TABLE, pa.table({"x": [1]}))
+    assert names(tmp_path) == []
+
+
+def test_types_are_those_of_the_first_table(tmp_path):
+    first = pa.table({"x": pa.array([0.5], pa.float32())})
+    write(tmp_path / "out.parquet", first, pa.table({"x": [1, 2]}))
+    assert read(tmp_path / "out.parquet").schema == first.schema
+    with pytest.raises(DataError, match="does not fit the types"):
+        write(tmp_path / "out.parquet", first, pa.table({"x": ["word"]}))
+
+
+def test_a_file_without_rows_is_refused(tmp_path):
+    with pytest.raises(DataError, match="Nothing was written"), open_writer(tmp_path / "no.csv"):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_a_closed_writer_takes_no_more(tmp_path):
+    writer = open_writer(tmp_path / "out.csv")
+    writer.write(TABLE)
+    writer.close()
+    with pytest.raises(DataError, match="is closed"):
+        writer.write(TABLE)
+
+
+@pytest.mark.parametrize("kind", [None, "tsv", "jsonl", "parquet"])
+def test_standard_output_gets_the_bytes_and_stays_open(monkeypatch, tmp_path, kind):
+    stdout = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr("sys.stdout", stdout)
+    with open_writer("-", format=kind) as writer:
+        writer.write(TABLE)
+    assert not stdout.buffer.closed
+    path = tmp_path / f"out.{kind or 'csv'}"
+    path.write_bytes(stdout.buffer.getvalue())
+    assert read(path)["text"].to_pylist() == ["a", "b, c"]
+
+
+def test_an_unknown_extension_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(DataError, match="--format"):
+        open_writer(tmp_path / "out.txt")
+    assert names(tmp_path) == []
+
+
+def test_a_compressed_file_is_one_that_gzip_reads(tmp_path):
+    write(tmp_path / "out.csv.gz", TABLE)
+    assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()).startswith(b"text,n,p\n")
