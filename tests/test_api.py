@@ -69,7 +69,7 @@ NAMES = {
     "setconv.experiment": [
         "Cell",
         "DataSpec",
-        "Evidence",
+        "TestResult",
         "Findings",
         "Friedman",
         "MINIMUM_SOURCES",
@@ -348,7 +348,7 @@ def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
 
 @pytest.mark.parametrize("shape", [(10, 1), (3000, 20), (3000, 768), (10**6, 50)], ids=str)
 def test_nothing_stays_automatic_in_a_fit(shape):
-    plan = default_parameters().settle(*shape)
+    plan = default_parameters().resolve(*shape)
     numbers = [plan.n_members, plan.n_episodes, plan.settings.max_steps]
     assert all(type(number) is int and number >= 1 for number in numbers)
     assert 0 <= plan.dropout < 1
@@ -359,7 +359,7 @@ def test_nothing_stays_automatic_in_a_fit(shape):
 
 def test_what_is_given_is_not_settled_anew():
     given = {"n_members": 3, "n_episodes": 5, "dropout": 0.1, "input_dropout": 0.3}
-    plan = default_parameters(**given, max_steps=7, lr=0.02).settle(3000, 20)
+    plan = default_parameters(**given, max_steps=7, lr=0.02).resolve(3000, 20)
     assert {name: getattr(plan, name) for name in given} == given
     assert (plan.settings.max_steps, plan.settings.lr) == (7, 0.02)
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from setconv.episodes import (
     ABSENT,
+    EpisodeBatches,
     EpisodeSampler,
-    HeadEpisodes,
     count_heads,
     head_sides,
     side_weights,
@@ -26,7 +26,7 @@ def make_episodes(counts, sharing, seed=0, **options):
     codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
     sizes = {"support_size": 12, "n_queries": 3, "n_episodes": 4, "query_source": "disjoint"}
     everything = {"members": [np.arange(len(codes))], "random_state": seed}
-    episodes = HeadEpisodes(
+    episodes = EpisodeBatches(
         codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
     )
     return codes, episodes

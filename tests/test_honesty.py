@@ -116,7 +116,7 @@ def test_a_class_of_one_row_is_not_judged():
     assert_honest(clf.oof_report_, y, judged={0, 1})
     assert all(math.isnan(v) for v in vars(clf.oof_report_[2]).values() if isinstance(v, float))
     assert math.isnan(clf.oof_report_.g_mean)
-    assert not clf._judgement.rule.met
+    assert not clf._decision.rule.met
 
 
 def test_a_class_that_lives_in_one_group_is_not_judged():
@@ -131,7 +131,7 @@ def test_a_class_that_lives_in_one_group_is_not_judged():
     # The promise of 95 % is not made, for it is not kept.
     fresh, truth = noise((2000, 2000), seed=5)
     assert (clf.predict(fresh)[truth == 1] == 1).mean() < 0.9
-    assert not clf._judgement.rule.met
+    assert not clf._decision.rule.met
     assert clf.threshold_ == 0
     # What is said of the other class is true.
     assert report[0].sensitivity == pytest.approx((clf.predict(fresh) == 0).mean(), abs=0.15)

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 import setconv.fitting
 from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import fit_rule
-from setconv.episodes import HeadEpisodes, Layout
+from setconv.episodes import EpisodeBatches, Layout
 from setconv.metrics.report import report
 from setconv.nn.network import SetConvNetwork
 from setconv.pipelines import load
@@ -128,7 +128,7 @@ def test_out_of_fold_scores_are_by_members_that_left_the_row_out(data, n_members
     X, y = data
     clf, left_out = fit_and_watch(quick(n_members=n_members), X, y)
     assert left_out.any(axis=0).all()
-    evidence = clf._judgement.rule.evidence
+    evidence = clf._decision.rule.evidence
     members = aligned(clf, X)
     for row in range(len(X)):
         by_hand = members[row, left_out[:, row]].mean(axis=0)
@@ -167,7 +167,7 @@ def test_representatives_and_anchors_are_of_a_members_own_rows(binary):
 def test_the_out_of_fold_report_is_cross_fitted(problem, objective, request):
     clf, left_out = request.getfixturevalue(problem)
     clf.set_objective(objective)
-    rule, folds = clf._judgement.rule, clf._judgement.folds
+    rule, folds = clf._decision.rule, clf._decision.folds
     assert np.array_equal(folds, left_out.argmax(axis=0))
     scores, codes, weights = rule.evidence.scores, rule.evidence.codes, rule.evidence.weights
     decided = np.empty(len(codes), dtype=int)
@@ -313,7 +313,7 @@ def settled(classes, sharing):
     views = rng.standard_normal((2, len(codes), 4)) + 0.7 * codes[None, :, None]
     members = [np.flatnonzero(np.arange(len(codes)) // classes % 3 != m) for m in range(3)]
     heads = 1 if classes == 2 else classes
-    episodes = HeadEpisodes(
+    episodes = EpisodeBatches(
         codes,
         classes,
         members=members,
@@ -423,7 +423,7 @@ def test_several_classes_with_members_and_weights(heads, n_members):
     assert clf.transform(X).shape == (len(X), n_members * 3 * 4)
     assert len(clf.get_feature_names_out()) == n_members * 3 * 4
     within = weights / (np.bincount(y, weights) / np.bincount(y))[y]
-    np.testing.assert_allclose(clf._judgement.rule.evidence.weights, within)
+    np.testing.assert_allclose(clf._decision.rule.evidence.weights, within)
     assert clf.oof_report_.macro_auc > 0.7
 
 
@@ -552,7 +552,7 @@ def test_members_start_from_other_weights_and_see_other_episodes():
     weights = clf.network_.state_dict()["encoder.0.weight"]
     assert not torch.equal(weights[0], weights[1])
     rows = np.arange(40)
-    episodes = HeadEpisodes(
+    episodes = EpisodeBatches(
         rows % 2,
         2,
         members=[rows, rows],
@@ -589,7 +589,7 @@ def test_early_stopping_with_members_holds_rows_out_of_all_of_them():
     assert clf.n_steps_ < 200
     assert clf.report_source_ == "out_of_fold"
     assert int(clf.oof_report_.confusion.sum()) == 108
-    assert len(clf._judgement.rule.evidence.codes) == 108
+    assert len(clf._decision.rule.evidence.codes) == 108
     before = clf.threshold_
     assert clf.set_objective("recall>=0.95").threshold_ < before
 
@@ -609,7 +609,7 @@ def test_one_member_with_validation_rows_has_its_rule_from_them(tmp_path):
     extra = make_rows(60, seed=5)
     clf = quick(n_members=1, objective="f1").fit(X, y, X_val=extra[0], y_val=extra[1])
     assert np.array_equal(
-        clf._judgement.rule.evidence.scores[:, 0], clf.predictions(extra[0]).scores
+        clf._decision.rule.evidence.scores[:, 0], clf.predictions(extra[0]).scores
     )
     clf.save(tmp_path / "model")
     loaded = load(tmp_path / "model")

@@ -18,7 +18,7 @@ from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, DivergedError, ModelFileError
 from setconv.linear import Discriminants, SparseLines
 from setconv.pipelines import load
-from setconv.preprocessing import Projection, Unpacked
+from setconv.preprocessing import Densify, SparseProjection
 from setconv.training.callbacks import Callback
 
 WIDE = 600
@@ -169,7 +169,7 @@ def test_wide_rows_are_never_made_dense_as_a_whole(monkeypatch, parameters, most
 
 def test_auto_is_a_projection_and_a_line_over_all_columns(model):
     front, lines = model._model.front, model._model.discriminants
-    assert isinstance(front, Projection)
+    assert isinstance(front, SparseProjection)
     assert (front.n_features, front.width) == (WIDE, 50)
     assert isinstance(lines, SparseLines)
     assert lines.weights.shape == (WIDE, 2)
@@ -186,7 +186,7 @@ def test_a_model_of_sparse_rows_tells_the_classes_apart(model):
 def test_narrow_sparse_rows_are_dense_rows(columns):
     rows, codes = make_rows(d=columns)
     one, dense = small().fit(rows, codes), small().fit(rows.toarray(), codes)
-    assert one._model.front == Unpacked(columns)
+    assert one._model.front == Densify(columns)
     assert isinstance(one._model.discriminants, Discriminants | None)
     assert_same_scores(one, dense, rows, rows.toarray())
     assert one.oof_report_ == dense.oof_report_
@@ -211,7 +211,7 @@ def test_without_scaling_the_network_learns_what_it_learns_from_dense_rows(class
     with pytest.warns(UserWarning, match="all 600 columns"):
         one = clone(clf).fit(rows, codes)
     dense = clone(clf).fit(rows.toarray(), codes)
-    assert one._model.front == Unpacked(WIDE)
+    assert one._model.front == Densify(WIDE)
     np.testing.assert_allclose(one.anchor_, dense.anchor_, rtol=1e-5, atol=1e-6)
     scores = dense.predictions(rows.toarray()).scores
     np.testing.assert_allclose(
@@ -227,7 +227,7 @@ def test_the_presets_look_at_all_columns_of_sparse_rows(preset, classes, tmp_pat
     clf = SetConvClassifier(**values, random_state=0, progress=False)
     with pytest.warns(UserWarning, match="scaling="):
         clf.fit(rows, codes)
-    assert clf._model.front == Unpacked(WIDE)
+    assert clf._model.front == Densify(WIDE)
     assert np.isfinite(clf.predict_proba(rows)).all()
     clf.save(tmp_path / "model")
     assert_same_scores(clf, load(tmp_path / "model"), rows)

@@ -61,7 +61,7 @@ def product_shape(
     model: SetConvClassifier, rows: int, features: int, classes: int
 ) -> tuple[list[int], int, int]:
     """Return the widths of a step's layers, its rows, and how many networks take their own rows."""
-    plan = FitParameters.of(model).settle(rows, features, n_classes=classes)
+    plan = FitParameters.of(model).resolve(rows, features, n_classes=classes)
     heads, separate = count_heads(classes), model.heads == "separate"
     drawn = model.support_size + (2 if separate else classes) * model.n_queries
     # The set convolution is one product for both factors of its kernel and all heads that share

@@ -19,7 +19,7 @@ from setconv.decisions.rule import DecisionRule, Predictions, cross_fit
 from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
-from setconv.fitting import FitResult, Judgement, fit_model
+from setconv.fitting import FitResult, FittedDecision, fit_model
 from setconv.folds import Keys, Ties, row_keys, tie_copies
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
@@ -32,7 +32,7 @@ from setconv.preprocessing import Scaling
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.early_stopping import Monitor, split_validation
 from setconv.training.optimizer import Optimizer, Schedule
-from setconv.validation import batches_of, rows_of
+from setconv.validation import iter_batches, open_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,7 @@ class Predicting(TransformerMixin):
         objective: Any
         batch_size: int
         representatives_: Array
-        _judgement: Judgement
+        _decision: FittedDecision
         _model: SetConvModel
 
         def _fitted_model(self) -> SetConvModel: ...
@@ -163,7 +163,7 @@ class Predicting(TransformerMixin):
         """
         model = self._fitted_model()
         check_kept(self, keep)
-        batches = batches_of(self, X, keep)
+        batches = iter_batches(self, X, keep)
 
         done = 0
 
@@ -189,7 +189,7 @@ class Predicting(TransformerMixin):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         model = self._fitted_model()
-        parts = [model.embed(batch.rows, self.batch_size) for batch in batches_of(self, X)]
+        parts = [model.embed(batch.rows, self.batch_size) for batch in iter_batches(self, X)]
         embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return embedded.reshape(len(embedded), -1)
 
@@ -200,13 +200,13 @@ class Predicting(TransformerMixin):
         probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
         exactly these predictions: what to judge the model by without a test set.
         """
-        judgement, evidence = self._judgement_of_fit(), self._rule.evidence
-        if judgement.source != "out_of_fold" or evidence is None:
-            why = " ".join(judgement.report.remarks())
+        decision, evidence = self._fitted_decision(), self._rule.evidence
+        if decision.source != "out_of_fold" or evidence is None:
+            why = " ".join(decision.report.remarks())
             raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
-        found = cross_fit(judgement.rule, judgement.folds)
+        found = cross_fit(decision.rule, decision.folds)
         classes, scores = np.asarray(self.classes_), evidence.scores
-        rows = np.arange(len(scores)) if judgement.rows is None else judgement.rows
+        rows = np.arange(len(scores)) if decision.rows is None else decision.rows
         return Predictions(
             labels=classes[found.codes],
             probabilities=found.probabilities,
@@ -214,8 +214,8 @@ class Predicting(TransformerMixin):
             decision_values=found.values,
             rows=rows,
             truth=classes[evidence.codes],
-            weights=judgement.row_weights,
-            left_out=judgement.left_out,
+            weights=decision.row_weights,
+            left_out=decision.left_out,
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
@@ -238,7 +238,7 @@ class Predicting(TransformerMixin):
         self
         """
         self._fitted_model()
-        self._judgement = self._judgement.moved(self._rule.with_objective(objective))
+        self._decision = self._decision.moved(self._rule.with_objective(objective))
         self.objective = self.objective_ = objective
         self._publish_decision()
         return self
@@ -261,7 +261,7 @@ class Predicting(TransformerMixin):
         self
         """
         self._fitted_model()
-        self._judgement = self._judgement.moved(self._rule.with_prior(prior))
+        self._decision = self._decision.moved(self._rule.with_prior(prior))
         self._publish_decision()
         return self
 
@@ -283,11 +283,11 @@ class Predicting(TransformerMixin):
 
     @property
     def _rule(self) -> DecisionRule:
-        return self._judgement_of_fit().rule
+        return self._fitted_decision().rule
 
-    def _judgement_of_fit(self) -> Judgement:
+    def _fitted_decision(self) -> FittedDecision:
         self._fitted_model()
-        return self._judgement
+        return self._decision
 
     def _answer(self, scores: NDArray[np.float64]) -> Predictions:
         rule = self._rule
@@ -303,21 +303,21 @@ class Predicting(TransformerMixin):
         model = self._fitted_model()
         parts: list[NDArray[np.float64]] = []
         done = 0
-        for batch in batches_of(self, X):
+        for batch in iter_batches(self, X):
             parts.append(model.scores(batch.rows, self.batch_size, done))
             done += batch.rows.shape[0]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _publish_decision(self) -> None:
         """Show the decision, and the report on it, as fitted attributes."""
-        judgement = self._judgement
-        rule = judgement.rule
+        decision = self._decision
+        rule = decision.rule
         self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
-        self.threshold_basis_ = judgement.basis
+        self.threshold_basis_ = decision.basis
         self.prior_ = rule.prior
-        self.report_, self.report_source_ = judgement.report, judgement.source
-        if judgement.source == "out_of_fold":
-            self.oof_report_ = judgement.report
+        self.report_, self.report_source_ = decision.report, decision.source
+        if decision.source == "out_of_fold":
+            self.oof_report_ = decision.report
         elif hasattr(self, "oof_report_"):
             del self.oof_report_
 
@@ -332,7 +332,7 @@ class Updates:
         classes_: Array
         class_counts_: NDArray[np.int64]
         batch_size: int
-        _judgement: Judgement
+        _decision: FittedDecision
         _weight_scales: NDArray[np.float64]
         _pending: list[tuple[Any, Array, NDArray[np.float64]]]
 
@@ -380,7 +380,7 @@ class Updates:
                 "The first call of partial_fit needs classes=: the list of all labels that will "
                 "occur."
             )
-        with rows_of(self, X, y, reset=first) as (rows, given):
+        with open_rows(self, X, y, reset=first) as (rows, given):
             labels = targets.check_labels(given, rows.shape[0])
             weights = targets.check_weights(sample_weight, rows.shape[0])
             if classes is not None:
@@ -406,9 +406,9 @@ class Updates:
             self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
             counted = self._count(codes, weights)
             self.class_counts_ += counted
-            known = self._judgement.updates
+            known = self._decision.updates
             rows_added = known.get("partial_fit", 0) + int(counted.sum())
-            self._judgement = self._judgement.updated({**known, "partial_fit": rows_added})
+            self._decision = self._decision.updated({**known, "partial_fit": rows_added})
             self._publish()
             return self
         if isinstance(rows, StoredRows):
@@ -442,7 +442,7 @@ class Updates:
         self
         """
         model = self._fitted_model()
-        with rows_of(self, X, y, reset=False) as (rows, given):
+        with open_rows(self, X, y, reset=False) as (rows, given):
             labels = targets.check_labels(given, rows.shape[0])
             weights = targets.check_weights(sample_weight, rows.shape[0])
             codes = targets.encode_known_labels(labels, self.classes_, "y")
@@ -459,7 +459,7 @@ class Updates:
                 model.sums = earlier
                 raise
         self.class_counts_, self._weight_scales = counts, scales
-        self._judgement = self._judgement.updated({"post_train": int(counts.sum())})
+        self._decision = self._decision.updated({"post_train": int(counts.sum())})
         self._publish()
         return self
 
@@ -792,7 +792,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         """Fit; ``keys`` are equal for rows that are copies, by default those of equal features."""
         with (
             inputs.columns_kept_on_error(self),
-            rows_of(self, X, y, reset=True) as (rows, given),
+            open_rows(self, X, y, reset=True) as (rows, given),
             self._validation_rows(X_val, y_val, keys_val) as validation,
         ):
             labels = targets.check_labels(given, rows.shape[0])
@@ -855,7 +855,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.history_ = result.state.history
         self.n_steps_ = result.state.step
         self.objective_ = self.objective
-        self._judgement = result.judgement
+        self._decision = result.decision
         self.class_counts_ = counts
         if hasattr(self, "_pending"):
             del self._pending
@@ -886,7 +886,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
             raise DataError("Give both X_val and y_val, or neither.")
         with ExitStack() as opened:
             try:
-                rows, given = opened.enter_context(rows_of(self, X_val, y_val, reset=False))
+                rows, given = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
                 labels = targets.check_labels(given, rows.shape[0])
             except DataError as error:
                 raise type(error)(f"In X_val or y_val: {error}") from error

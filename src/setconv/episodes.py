@@ -332,7 +332,7 @@ def _lay_out(support: Sides, query: Sides) -> Layout:
     )
 
 
-class HeadEpisodes:
+class EpisodeBatches:
     """Draw batches of episodes for all heads of all members.
 
     Parameters

@@ -20,19 +20,26 @@ from setconv.data import Matrix, Rows, StoredRows, arrays_of
 from setconv.decisions.objective import Objective, parse_objective
 from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
 from setconv.decisions.scores import rarest
-from setconv.episodes import ABSENT, HeadEpisodes, count_heads, head_sides, share_out, side_weights
+from setconv.episodes import (
+    ABSENT,
+    EpisodeBatches,
+    count_heads,
+    head_sides,
+    share_out,
+    side_weights,
+)
 from setconv.errors import ParameterError
 from setconv.folds import assign_folds, leave_out
 from setconv.linear import fit_discriminants, fit_lines
 from setconv.metrics.report import Report, report, report_of_nothing, without_figures
 from setconv.model import SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork
-from setconv.params import FitParameters, Plan
+from setconv.params import FitParameters, Resolved
 from setconv.preprocessing import (
     FEW_COLUMNS,
     NARROW,
-    Front,
-    Projection,
+    SparseFront,
+    SparseProjection,
     as_sparse,
     choose_views,
     fit_scaler,
@@ -54,7 +61,7 @@ class FitResult:
 
     model: SetConvModel
     state: TrainingState
-    judgement: Judgement
+    decision: FittedDecision
 
 
 def resolve_device(device: str) -> torch.device:
@@ -104,9 +111,9 @@ def fit_model(
     init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
         seeds
     )
-    seen = see_rows(parameters.scaling, train, more[0])
+    seen = prepare_rows(parameters.scaling, train, more[0])
     n_rows, n_inputs = seen.features.shape
-    plan = parameters.settle(
+    plan = parameters.resolve(
         n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
     )
     n_members = plan.n_members
@@ -121,7 +128,7 @@ def fit_model(
     width = scaler.width(n_inputs)
     network = build_network(parameters, plan, width, n_classes, init_seed)
     network.to(device)
-    episodes = HeadEpisodes(
+    episodes = EpisodeBatches(
         train.codes,
         n_classes,
         members=[np.flatnonzero(~out) for out in left_out],
@@ -144,7 +151,9 @@ def fit_model(
             if seen.has_lines
             else fit_discriminants(feed.chunks(), *known)
         )
-    bench = Bench(model, train, left_out, validation, parameters, plan.linear_share, post_seed)
+    bench = TrainingRun(
+        model, train, left_out, validation, parameters, plan.linear_share, post_seed
+    )
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
@@ -171,8 +180,8 @@ def fit_model(
     state = trainer.run()
     logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
     bench.represent()
-    judgement = judge(bench, classes, class_weights, parameters.objective, rule_seed, notes)
-    return FitResult(model, state, judgement)
+    decision = judge(bench, classes, class_weights, parameters.objective, rule_seed, notes)
+    return FitResult(model, state, decision)
 
 
 def _member_anchors(
@@ -199,7 +208,7 @@ def _member_anchors(
 
 
 def build_network(
-    parameters: FitParameters, plan: Plan, n_inputs: int, n_classes: int, seed: int
+    parameters: FitParameters, plan: Resolved, n_inputs: int, n_classes: int, seed: int
 ) -> SetConvNetwork:
     """Make a network with fresh weights."""
     return SetConvNetwork(
@@ -221,7 +230,7 @@ def build_network(
 
 def _plan_checkpoints(
     parameters: FitParameters,
-    bench: Bench,
+    bench: TrainingRun,
     seed: int,
     resume_from: str | Path | None,
 ) -> CheckpointPlan:
@@ -259,7 +268,7 @@ _FOLDS = 5  # of validation rows
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class FittedDecision:
     """How scores become decisions, and how good these are on which rows.
 
     Attributes
@@ -335,12 +344,12 @@ class Judgement:
             said += "; the minimum that was asked for is not known to be met"
         return said
 
-    def moved(self, rule: DecisionRule) -> Judgement:
-        """Return the judgement after the rule was moved; the report follows it."""
+    def moved(self, rule: DecisionRule) -> FittedDecision:
+        """Return the decision after the rule was moved; the report follows it."""
         return replace(self, rule=rule).reported()
 
-    def updated(self, updates: Mapping[str, int]) -> Judgement:
-        """Return the judgement after new rows have changed the model; its report says so."""
+    def updated(self, updates: Mapping[str, int]) -> FittedDecision:
+        """Return the decision after new rows have changed the model; its report says so."""
         found = replace(self, updates=updates)
         return replace(found, report=replace(self.report, notes=found._all_notes()))
 
@@ -350,8 +359,8 @@ class Judgement:
         named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
         return (*self.notes, f"The figures are of the model before {named}.")
 
-    def reported(self) -> Judgement:
-        """Return the judgement with its report, which is cross-fitted: no rule judges itself."""
+    def reported(self) -> FittedDecision:
+        """Return the decision with its report, which is cross-fitted: no rule judges itself."""
         rule, evidence = self.rule, self.rule.evidence
         if self.source == "none" or evidence is None:
             return self
@@ -388,13 +397,13 @@ def check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool
 
 
 def judge(
-    bench: Bench,
+    bench: TrainingRun,
     classes: NDArray[Any],
     class_weights: NDArray[np.float64],
     objective: Any,
     seed: int,
     notes: tuple[str, ...] = (),
-) -> Judgement:
+) -> FittedDecision:
     """Choose the decision rule on rows that the members had not seen, and report on them.
 
     Out-of-fold rows where there are members, else validation rows. Where both are missing, or the
@@ -419,7 +428,9 @@ def judge(
             seed=seed,
         )
     nothing = report_of_nothing(labels, labels[positive], kept.unjudged)
-    found = Judgement(rule, nothing, kept.source, kept.left_out, kept.rows, kept.unjudged, notes)
+    found = FittedDecision(
+        rule, nothing, kept.source, kept.left_out, kept.rows, kept.unjudged, notes
+    )
     if kept.source != "none" and kept.unjudged:
         named = ", ".join(f"{label!r} ({why})" for label, why in kept.unjudged.items())
         warnings.warn(
@@ -443,7 +454,7 @@ class _Kept(NamedTuple):
     rows: NDArray[np.int64] | None = None
 
 
-def _rows_kept(bench: Bench, labels: tuple[Any, ...], seed: int) -> _Kept:
+def _rows_kept(bench: TrainingRun, labels: tuple[Any, ...], seed: int) -> _Kept:
     train, validation = bench.train, bench.validation
     if len(bench.left_out) > 1:
         found = bench.score_out_of_fold()
@@ -517,7 +528,7 @@ class OutOfFold:
     left_out: NDArray[np.bool_]
 
 
-class Bench:
+class TrainingRun:
     """A model in training with its rows: representatives, validation, out-of-fold scores.
 
     Parameters
@@ -575,7 +586,7 @@ class Bench:
         counted = self.left_out[:, some]
         counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
         rows, batch = self.train.features[some], self._parameters.batch_size
-        self.model.lean_on_discriminants(rows, self._linear_share, batch, counted)
+        self.model.scale_linear_part(rows, self._linear_share, batch, counted)
 
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""
@@ -643,24 +654,24 @@ def _ratio_preserving(
 
 
 @dataclass(frozen=True)
-class SeenRows:
+class PreparedRows:
     """Rows as scaler and network see them, and how they came to be so.
 
     Attributes
     ----------
     features : Matrix
         Sparse still where all of many columns are looked at: they are made dense by blocks.
-    front : Projection, Unpacked or None
+    front : SparseProjection, Densify or None
         What makes dense rows of sparse ones.
     """
 
     features: Matrix
-    front: Front | None = None
+    front: SparseFront | None = None
 
     @property
     def has_lines(self) -> bool:
         """Whether the linear part is to see the sparse columns."""
-        return issparse(self.features) or isinstance(self.front, Projection)
+        return issparse(self.features) or isinstance(self.front, SparseProjection)
 
     @property
     def kind_of_width(self) -> int:
@@ -675,14 +686,14 @@ class SeenRows:
         return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
 
 
-def see_rows(scaling: Any, train: Rows, seed: int) -> SeenRows:
+def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
     """Project sparse rows of many columns, unless they are to stay as they are (no scaling)."""
     rows = train.features
     if not issparse(rows):
-        return SeenRows(rows)
+        return PreparedRows(rows)
     front = make_front(rows, train.weights_once, seed, whole=scaling is None)
-    if isinstance(front, Projection) or front.width <= NARROW:
-        return SeenRows(front(rows), front)
+    if isinstance(front, SparseProjection) or front.width <= NARROW:
+        return PreparedRows(front(rows), front)
     warnings.warn(
         f"With scaling=None the network looks at all {front.width} columns of the sparse rows, "
         "made dense block by block, which costs time and weights as so many dense columns do: "
@@ -690,4 +701,4 @@ def see_rows(scaling: Any, train: Rows, seed: int) -> SeenRows:
         UserWarning,
         stacklevel=2,
     )
-    return SeenRows(rows, front)
+    return PreparedRows(rows, front)

@@ -24,7 +24,7 @@ from setconv.episodes import ABSENT, head_sides
 from setconv.errors import DataError, ParameterError
 from setconv.linear import Discriminants, SparseLines
 from setconv.nn.network import ReadyEncoder, SetConvNetwork
-from setconv.preprocessing import NARROW, Front, Scaler, as_sparse
+from setconv.preprocessing import NARROW, Scaler, SparseFront, as_sparse
 
 # ---------- representatives
 
@@ -91,7 +91,7 @@ class SetConvModel:
     n_classes : int
     offset : sequence of float, one a head
         Added to the scores (unequal class weights).
-    front : Projection, Unpacked or None
+    front : SparseProjection, Densify or None
         What makes dense rows of sparse ones; the scaler and the network come after it.
 
     Attributes
@@ -113,7 +113,7 @@ class SetConvModel:
         anchors: NDArray[np.float64],
         n_classes: int,
         offset: Sequence[float],
-        front: Front | None = None,
+        front: SparseFront | None = None,
     ) -> None:
         self.front = front
         self.network = network
@@ -263,7 +263,7 @@ class SetConvModel:
             )
         return scores
 
-    def lean_on_discriminants(
+    def scale_linear_part(
         self, rows: Matrix, share: float, batch: int, counted: NDArray[np.bool_]
     ) -> None:
         """Weigh the linear scores so that they have a share in the spread of a member's scores.

@@ -154,7 +154,7 @@ class FitParameters:
         given = estimator.get_params(deep=False)
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
-    def settle(
+    def resolve(
         self,
         n_rows: int,
         n_features: int,
@@ -162,7 +162,7 @@ class FitParameters:
         *,
         n_classes: int = 2,
         has_lines: bool = False,
-    ) -> Plan:
+    ) -> Resolved:
         """Return the numbers of the fit; what is "auto" follows the shape of the data.
 
         Parameters
@@ -189,7 +189,7 @@ class FitParameters:
             patience=self.patience,
             checkpoint_every=self.checkpoint_every,
         )
-        return Plan(
+        return Resolved(
             settings,
             encoder=settled(self.encoder, (128,) if few else (256,)),
             out_features=settled(self.out_features, 64 if few else 128),
@@ -216,7 +216,7 @@ class FitParameters:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Resolved:
     """The numbers of a fit in which nothing is "auto" any more."""
 
     settings: TrainingSettings

@@ -24,20 +24,20 @@ from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule
 from setconv.episodes import count_heads
 from setconv.errors import ModelFileError
-from setconv.fitting import Judgement, resolve_device
+from setconv.fitting import FittedDecision, resolve_device
 from setconv.io.files import replace_folder
 from setconv.linear import Discriminants, SparseLines
 from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report
 from setconv.model import KMeans, Mean, SetConvModel, SideSums, Subset
 from setconv.nn.network import SetConvNetwork
 from setconv.preprocessing import (
-    Front,
+    Densify,
     Normal,
     Pieces,
-    Projection,
     Scaler,
+    SparseFront,
+    SparseProjection,
     Standard,
-    Unpacked,
     View,
 )
 
@@ -316,11 +316,11 @@ Described = dict[str, Any] | None
 Linear = Discriminants | SparseLines
 
 
-def describe_front(front: Front | None) -> tuple[Described, dict[str, Tensor]]:
+def describe_front(front: SparseFront | None) -> tuple[Described, dict[str, Tensor]]:
     """Return the front of a model as JSON, and the tensors that go with it."""
     if front is None:
         return None, {}
-    if isinstance(front, Unpacked):
+    if isinstance(front, Densify):
         return {"kind": "unpacked", "n_features": front.n_features}, {}
     return {"kind": "projection", "n_features": front.n_features}, {
         "front/columns": torch.from_numpy(front.columns),
@@ -330,18 +330,18 @@ def describe_front(front: Front | None) -> tuple[Described, dict[str, Tensor]]:
 
 def restore_front(
     described: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]
-) -> Front | None:
+) -> SparseFront | None:
     """Return what `describe_front` described."""
     if described is None:
         return None
     n_features = int(described["n_features"])
     if described["kind"] == "unpacked":
-        return Unpacked(n_features)
+        return Densify(n_features)
     columns, directions = tensors["front/columns"].numpy(), tensors["front/directions"].numpy()
     inside = len(columns) and columns.min() >= 0 and columns.max() < n_features
     if directions.ndim != 2 or len(columns) != len(directions) or not inside:
         raise ValueError("the projection's parts do not fit together")
-    return Projection(columns, directions, n_features)
+    return SparseProjection(columns, directions, n_features)
 
 
 def describe_linear(linear: Linear | None) -> tuple[str | None, dict[str, Tensor]]:
@@ -404,8 +404,8 @@ def describe(estimator: Any) -> SavedModel:
     tensors |= linear_tensors | front_tensors
     views, view_tensors = describe_views(model.scaler)
     tensors |= view_tensors
-    judgement = estimator._judgement
-    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in _kept_rows(judgement).items()}
+    decision = estimator._decision
+    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in _kept_rows(decision).items()}
     names = getattr(estimator, "feature_names_in_", None)
     config = {
         "versions": {
@@ -434,14 +434,14 @@ def describe(estimator: Any) -> SavedModel:
         "front": front,
         "linear": linear,
         "offset": model.offset,
-        "rule": judgement.rule.to_dict(),
+        "rule": decision.rule.to_dict(),
         "n_steps": estimator.n_steps_,
         "history": estimator.history_,
-        "report": judgement.report.to_dict(),
-        "report_source": judgement.source,
-        "threshold_basis": judgement.basis,
-        "notes": list(judgement.notes),
-        "updates": dict(judgement.updates),
+        "report": decision.report.to_dict(),
+        "report_source": decision.source,
+        "threshold_basis": decision.basis,
+        "notes": list(decision.notes),
+        "updates": dict(decision.updates),
     }
     return SavedModel(type(estimator).__name__, config, tensors)
 
@@ -485,8 +485,8 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
     model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
     model.discriminants = restore_linear(config["linear"], tensors)
-    judgement = _restore_judgement(config, tensors, classes)
-    _check_shapes(model, judgement.rule, config, classes)
+    decision = _restore_judgement(config, tensors, classes)
+    _check_shapes(model, decision.rule, config, classes)
     estimator.n_features_in_ = int(config["n_features"])
     if config["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
@@ -496,24 +496,24 @@ def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
     estimator.objective_ = estimator.objective
     estimator.history_ = config["history"]
     estimator.n_steps_ = config["n_steps"]
-    estimator._judgement = judgement
+    estimator._decision = decision
     estimator._model = model
 
 
-def _kept_rows(judgement: Judgement) -> dict[str, NDArray[Any]]:
+def _kept_rows(decision: FittedDecision) -> dict[str, NDArray[Any]]:
     """Return the rows that the decision and the report rest on, in few bytes each."""
-    arrays = judgement.rule.arrays()
-    if judgement.left_out is not None:
-        arrays["left_out"] = np.packbits(judgement.left_out, axis=0)
-        arrays["n_folds"] = np.array(len(judgement.left_out))
-    if judgement.rows is not None and (judgement.rows != np.arange(len(judgement.rows))).any():
-        arrays["rows"] = judgement.rows
+    arrays = decision.rule.arrays()
+    if decision.left_out is not None:
+        arrays["left_out"] = np.packbits(decision.left_out, axis=0)
+        arrays["n_folds"] = np.array(len(decision.left_out))
+    if decision.rows is not None and (decision.rows != np.arange(len(decision.rows))).any():
+        arrays["rows"] = decision.rows
     return arrays
 
 
 def _restore_judgement(
     config: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], classes: NDArray[Any]
-) -> Judgement:
+) -> FittedDecision:
     prefix = "rule/"
     arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k.startswith(prefix)}
     left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
@@ -526,7 +526,7 @@ def _restore_judgement(
     n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
     if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
         raise ValueError("wrong: rows of the rule")
-    return Judgement(
+    return FittedDecision(
         rule,
         report,
         source,

@@ -383,7 +383,7 @@ _CHUNK_projection = 8192
 
 
 @dataclass(frozen=True)
-class Projection:
+class SparseProjection:
     """Coordinates of rows of unit length along orthogonal directions.
 
     Attributes
@@ -423,7 +423,7 @@ def automatic_width(n_rows: int, n_features: int) -> int:
 
 def fit_projection(
     rows: sparse.csr_matrix, weights: NDArray[Any], width: int, seed: int
-) -> Projection:
+) -> SparseProjection:
     """Learn the projection from rows, or from a random part of them where there are many.
 
     Parameters
@@ -444,7 +444,7 @@ def fit_projection(
     scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ unit_rows(kept)
     narrow = sparse.csr_matrix(scaled, dtype=np.float32)
     width = min(width, *narrow.shape)
-    return Projection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
+    return SparseProjection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
 
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -477,7 +477,7 @@ NARROW = 512  # columns up to which a dense row is no larger than what the netwo
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class Densify:
     """Rows are given their zeros, a batch at a time."""
 
     n_features: int
@@ -492,7 +492,7 @@ class Unpacked:
         return np.asarray(rows.toarray())
 
 
-Front = Projection | Unpacked
+SparseFront = SparseProjection | Densify
 
 
 def as_sparse(rows: Any) -> sparse.csr_matrix:
@@ -502,7 +502,7 @@ def as_sparse(rows: Any) -> sparse.csr_matrix:
 
 def make_front(
     rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
-) -> Front:
+) -> SparseFront:
     """Choose and learn the way for sparse rows: more than 512 columns are projected.
 
     Parameters
@@ -514,7 +514,7 @@ def make_front(
         Whether the network is to look at all columns, however many.
     """
     if whole or rows.shape[1] <= NARROW:
-        return Unpacked(int(rows.shape[1]))
+        return Densify(int(rows.shape[1]))
     return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
 
 
@@ -522,12 +522,12 @@ __all__ = [
     "FEW_COLUMNS",
     "NARROW",
     "VIEWS",
-    "Front",
-    "Projection",
+    "Densify",
     "Scaler",
     "Scaling",
+    "SparseFront",
     "SparseLines",
-    "Unpacked",
+    "SparseProjection",
     "as_sparse",
     "choose_views",
     "fit_lines",

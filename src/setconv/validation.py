@@ -341,7 +341,7 @@ _BATCH = 8192
 
 
 @contextmanager
-def rows_of(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Any]]:
+def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Any]]:
     """Give rows, checked, and their labels, as they are; files are closed in the end.
 
     Parameters
@@ -372,7 +372,7 @@ def rows_of(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Ma
         yield rows, y if label is None else source.labels
 
 
-def batches_of(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
+def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
     """Yield the rows of X for a prediction, checked: all at once, or files batch by batch.
 
     Parameters

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
-from setconv.decisions.scores import check_evidence
+from setconv.decisions.scores import check_scores
 
 FEW = settings(max_examples=60, deadline=None)
 
@@ -34,7 +34,7 @@ def many(n=2000, seed=0):
 
 
 def fit(scores, codes, weights=None, n_classes=None):
-    evidence = check_evidence(scores, codes, weights, n_classes or max(codes) + 1)
+    evidence = check_scores(scores, codes, weights, n_classes or max(codes) + 1)
     return fit_calibrator(evidence, evidence.prior)
 
 

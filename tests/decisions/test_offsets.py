@@ -7,8 +7,14 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
 from setconv.decisions import thresholds as resampling
-from setconv.decisions.scores import check_evidence, thin
-from setconv.decisions.thresholds import Problem, _cuts_of, ascend, choose_offsets, margins_of
+from setconv.decisions.scores import check_scores, thin
+from setconv.decisions.thresholds import (
+    Problem,
+    _cuts_of,
+    class_offsets,
+    coordinate_ascent,
+    margins_of,
+)
 
 KINDS = ["balanced", "f1", "mcc"]
 
@@ -54,9 +60,9 @@ def test_the_curve_of_a_class_is_the_criterion_of_its_cuts(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ascent_comes_as_far_as_a_fine_search(monkeypatch, kind):
     scores, codes = draw(300, [0.7, 0.2, 0.1])
-    evidence = check_evidence(scores, codes, None, 3)
+    evidence = check_scores(scores, codes, None, 3)
     monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
-    found = choose_offsets(evidence, kind, powers=np.full(3, 1 / 3))
+    found = class_offsets(evidence, kind, powers=np.full(3, 1 / 3))
     assert found.mean() == pytest.approx(0, abs=1e-12)
     steps = np.linspace(-2.4, 2.4, 9)
     searched = max(
@@ -73,18 +79,18 @@ def test_new_rows_gain_by_it(monkeypatch, kind, enough):
     shares = [0.8, 0.1, 0.06, 0.04]
     scores, codes = draw(1500, shares)
     fresh, truth = draw(20_000, shares, seed=1)
-    evidence = check_evidence(scores, codes, None, 4)
-    found = choose_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
-    again = choose_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
+    evidence = check_scores(scores, codes, None, 4)
+    found = class_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
+    again = class_offsets(evidence, kind, powers=np.full(4, 0.25), seed=2)
     np.testing.assert_array_equal(found, again)
     assert measure(kind, truth, decide(fresh, found)) > measure(kind, truth, decide(fresh, 0.0))
 
 
 def test_powers_favour_a_class():
     scores, codes = draw(600, [0.6, 0.3, 0.1], gap=1.0)
-    evidence = check_evidence(scores, codes, None, 3)
+    evidence = check_scores(scores, codes, None, 3)
     equal, keen = (
-        decide(scores, choose_offsets(evidence, "balanced", powers=powers))
+        decide(scores, class_offsets(evidence, "balanced", powers=powers))
         for powers in (np.full(3, 1 / 3), np.array([0.1, 0.1, 0.8]))
     )
     assert (keen[codes == 2] == 2).mean() > (equal[codes == 2] == 2).mean()
@@ -93,21 +99,21 @@ def test_powers_favour_a_class():
 def test_classes_without_rows_and_tiny_inputs():
     scores, codes = draw(60, [0.5, 0.3, 0.2])
     kept = codes != 1
-    evidence = check_evidence(scores[kept], codes[kept], None, 3)
-    found = choose_offsets(evidence, "f1", powers=np.full(3, 1 / 3))
+    evidence = check_scores(scores[kept], codes[kept], None, 3)
+    found = class_offsets(evidence, "f1", powers=np.full(3, 1 / 3))
     assert np.isfinite(found).all()
     assert found[1] == 0
     for kind in KINDS:
-        small = check_evidence(np.eye(3), np.arange(3), None, 3)
-        found = choose_offsets(small, kind, powers=np.full(3, 1 / 3))
+        small = check_scores(np.eye(3), np.arange(3), None, 3)
+        found = class_offsets(small, kind, powers=np.full(3, 1 / 3))
         assert decide(np.eye(3), found).tolist() == [0, 1, 2]
-        one = check_evidence(np.ones((2, 3)), np.zeros(2), None, 3)
-        assert choose_offsets(one, kind, powers=np.full(3, 1 / 3)).tolist() == [0, 0, 0]
+        one = check_scores(np.ones((2, 3)), np.zeros(2), None, 3)
+        assert class_offsets(one, kind, powers=np.full(3, 1 / 3)).tolist() == [0, 0, 0]
 
 
 def test_a_sample_keeps_the_weight_of_each_class():
     scores, codes = draw(30_000, [0.9, 0.09, 0.01])
-    evidence = check_evidence(scores, codes, None, 3)
+    evidence = check_scores(scores, codes, None, 3)
     part = thin(evidence, 5000, 250, seed=0)
     assert len(part.codes) < 5500
     assert np.bincount(part.codes)[2] >= 250
@@ -121,6 +127,6 @@ def test_margins_are_over_the_best_of_the_others():
 def test_ascent_never_falls():
     scores, codes = draw(200, [0.5, 0.3, 0.2])
     problem = Problem(scores.T.copy(), codes, np.ones(200), "f1", np.full(3, 1 / 3))
-    thresholds, reached = ascend(problem, np.zeros(3))
+    thresholds, reached = coordinate_ascent(problem, np.zeros(3))
     assert reached >= measure("f1", codes, decide(scores, 0.0))
     assert reached == pytest.approx(measure("f1", codes, decide(scores, thresholds)))

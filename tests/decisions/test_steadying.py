@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setconv.decisions.rule import fit_rule
-from setconv.decisions.thresholds import kernel_threshold
+from setconv.decisions.thresholds import smoothed_threshold
 
 EVEN = np.full(2, 0.5)
 
@@ -16,7 +16,7 @@ def scored(n_rare, n_common=400, seed=0):
 
 
 def both_cuts(rule):
-    cut = kernel_threshold(rule.evidence, "balanced", positive=1, powers=EVEN)
+    cut = smoothed_threshold(rule.evidence, "balanced", positive=1, powers=EVEN)
     # Where both classes are equally likely if they are equally frequent.
     return cut, rule.calibrator.score_at(0.0, EVEN)
 

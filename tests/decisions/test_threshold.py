@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
 from setconv.decisions import thresholds as resampling
-from setconv.decisions.scores import check_evidence
+from setconv.decisions.scores import check_scores
 from setconv.decisions.thresholds import choose_threshold, resamples
 
 FEW = settings(max_examples=20, deadline=None)
@@ -47,7 +47,7 @@ def problems(draw):
 
 def smooth(scores, truth, weights=None, kind="balanced", **kwargs):
     options = {"positive": 1, "powers": HALF} | kwargs
-    return choose_threshold(check_evidence(scores[:, None], truth, weights, 2), kind, **options)
+    return choose_threshold(check_scores(scores[:, None], truth, weights, 2), kind, **options)
 
 
 def choose(*args, **kwargs):

@@ -25,7 +25,7 @@ from setconv.experiment.tables import (
     WORSE,
     Entry,
     Key,
-    NoStanding,
+    NoRanking,
     by_metric,
     by_unit,
     compare,
@@ -475,7 +475,7 @@ def test_ranks_are_over_the_splits_that_all_methods_have():
 )
 def test_without_ranks_there_is_a_reason(levels, reason):
     found = ranked(levels)
-    assert isinstance(found, NoStanding)
+    assert isinstance(found, NoRanking)
     assert reason in found.reason
 
 

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from setconv import preprocessing as projection
 from setconv.preprocessing import (
-    Projection,
-    Unpacked,
+    Densify,
+    SparseProjection,
     as_sparse,
     automatic_width,
     fit_projection,
@@ -113,16 +113,16 @@ def test_a_width_is_what_is_asked_for_but_no_more_than_rows(given, width):
 
 def test_only_wide_rows_are_projected():
     narrow, wide = make_rows(d=512), make_rows(d=513)
-    assert make_front(narrow, np.ones(80), 0) == Unpacked(512)
+    assert make_front(narrow, np.ones(80), 0) == Densify(512)
     front = make_front(wide, np.ones(80), 0)
-    assert isinstance(front, Projection)
+    assert isinstance(front, SparseProjection)
     assert front.width == 20
-    assert make_front(wide, np.ones(80), 0, whole=True) == Unpacked(513)
+    assert make_front(wide, np.ones(80), 0, whole=True) == Densify(513)
 
 
 def test_narrow_rows_get_their_zeros():
     rows = make_rows(d=12)
-    assert np.array_equal(Unpacked(12)(rows), rows.toarray())
+    assert np.array_equal(Densify(12)(rows), rows.toarray())
 
 
 def test_only_the_heaviest_columns_take_part_where_there_are_many(monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from setconv.episodes import HeadEpisodes, Layout, side_weights
+from setconv.episodes import EpisodeBatches, Layout, side_weights
 from setconv.nn.network import SetConvNetwork
 from setconv.training.loop import EpisodeLoss
 
@@ -28,7 +28,7 @@ def make_loss(counts, sharing="shared", class_weights=None, **options):
     codes = np.repeat(np.arange(len(counts)), counts)
     sizes = {"support_size": 12, "n_queries": 2, "n_episodes": 3, "query_source": "disjoint"}
     everything = {"members": [np.arange(len(codes))], "random_state": 0}
-    episodes = HeadEpisodes(
+    episodes = EpisodeBatches(
         codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
     )
     weights = np.ones(len(counts)) if class_weights is None else np.array(class_weights)

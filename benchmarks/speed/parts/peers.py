@@ -55,7 +55,7 @@ def makers(sizes: Sizes, features: int) -> dict[str, Maker]:
 
 def rows_seen(model: SetConvClassifier, rows: int, features: int) -> int:
     """Return how many rows all steps of a fit see, those of all members."""
-    plan = FitParameters.of(model).settle(rows, features)
+    plan = FitParameters.of(model).resolve(rows, features)
     drawn = plan.n_episodes * (model.support_size + 2 * model.n_queries)
     return plan.settings.max_steps * plan.n_members * drawn
 

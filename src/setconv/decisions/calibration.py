@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax
 
-from setconv.decisions.scores import Evidence, Floats, thin
+from setconv.decisions.scores import Floats, OutOfFoldScores, thin
 
 # ---------- decisions.calibration
 
@@ -132,7 +132,7 @@ _STEPS = 100
 _Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
-def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calibrator:
+def fit_calibrator(evidence: OutOfFoldScores, prior: Floats, *, seed: int = 0) -> Calibrator:
     """Fit probabilities to the rows, for the prevalence of the training data.
 
     The targets are smoothed as Platt did: a row of a class with n rows counts as that class for
@@ -143,7 +143,7 @@ def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calib
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : OutOfFoldScores
         Beyond 200,000 scores a sample of the rows is used, drawn class by class, with at least
         a tenth of that from each class that has so many.
     prior : float array of shape (n_classes,)
@@ -163,7 +163,9 @@ def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calib
     if len(seen) == evidence.n_classes:
         return _fit_many(part, tuple(map(float, prior)))
     codes = np.searchsorted(seen, part.codes)
-    known = Evidence(np.ascontiguousarray(part.scores[:, seen]), codes, part.weights, len(seen))
+    known = OutOfFoldScores(
+        np.ascontiguousarray(part.scores[:, seen]), codes, part.weights, len(seen)
+    )
     found = _fit_many(known, tuple(map(float, prior[seen] / prior[seen].sum())))
     logs = np.log(prior)
     intercepts = logs + np.mean(found.intercepts - logs[seen])
@@ -171,14 +173,14 @@ def fit_calibrator(evidence: Evidence, prior: Floats, *, seed: int = 0) -> Calib
     return replace(found, intercepts=tuple(map(float, intercepts)), prior=tuple(map(float, prior)))
 
 
-def _smoothed(evidence: Evidence) -> Floats:
+def _smoothed(evidence: OutOfFoldScores) -> Floats:
     """Return the share of a row's target that its own class has, one figure a class."""
     squares = np.bincount(evidence.codes, evidence.weights**2, minlength=evidence.n_classes)
     sizes = evidence.totals**2 / np.where(squares > 0, squares, 1.0)
     return np.asarray((sizes + 1) / (sizes + evidence.n_classes))
 
 
-def _fit_two(evidence: Evidence, prior: tuple[float, ...]) -> Calibrator:
+def _fit_two(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
     scores, codes = evidence.scores[:, 0], evidence.codes
     weights = evidence.weights / evidence.weights.sum()
     own = _smoothed(evidence)
@@ -211,7 +213,7 @@ def _fit_two(evidence: Evidence, prior: tuple[float, ...]) -> Calibrator:
     return Calibrator(slopes, (intercept,), centre, scale, prior)
 
 
-def _fit_many(evidence: Evidence, prior: tuple[float, ...]) -> Calibrator:
+def _fit_many(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
     scores, codes = evidence.scores, evidence.codes
     weights = evidence.weights / evidence.weights.sum()
     n_classes = evidence.n_classes

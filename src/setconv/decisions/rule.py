@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator, natural_calibrator
 from setconv.decisions.objective import Objective, parse_objective, parse_prior
-from setconv.decisions.scores import Codes, Evidence, Floats, check_evidence, rarest
+from setconv.decisions.scores import Codes, Floats, OutOfFoldScores, check_scores, rarest
 from setconv.decisions.thresholds import choose_operating_point, scaled_cost
 from setconv.errors import DataError, ParameterError
 
@@ -93,7 +93,7 @@ class DecisionRule:
     positive : int
         The class of interest.
     class_weights : float array of shape (n_classes,)
-    evidence : Evidence or None
+    evidence : OutOfFoldScores or None
         The out-of-fold rows; without them the rule cannot be moved.
     train_prior : float array of shape (n_classes,)
         The share of each class in the training data, in rows.
@@ -109,7 +109,7 @@ class DecisionRule:
     classes: tuple[Any, ...]
     positive: int
     class_weights: Floats
-    evidence: Evidence | None
+    evidence: OutOfFoldScores | None
     train_prior: Floats
     met: bool | None = None
     seed: int = 0
@@ -196,7 +196,7 @@ class DecisionRule:
         labels = tuple(classes)
         evidence = None
         if arrays:
-            evidence = check_evidence(
+            evidence = check_scores(
                 arrays["scores"], arrays["codes"], arrays["weights"], len(labels)
             )
         calibrator, prior = data["calibrator"], data["prior"]
@@ -257,7 +257,7 @@ def fit_rule(
     DecisionRule
     """
     labels = tuple(classes)
-    evidence = check_evidence(scores, codes, weights, len(labels))
+    evidence = check_scores(scores, codes, weights, len(labels))
     rule = DecisionRule(
         parse_objective(objective, labels),
         np.zeros(evidence.scores.shape[1]),

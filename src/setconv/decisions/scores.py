@@ -31,7 +31,7 @@ class Counts(NamedTuple):
         return Counts(self.tn, self.fp, self.fn, self.tp)
 
 
-class RankedRows:
+class RankedScores:
     """Rows sorted by score once; every choice of weights is then a cumulative sum.
 
     Cut j decides for side 1 from the distinct score j upwards: cut 0 takes all rows, cut
@@ -110,7 +110,7 @@ def _below(weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class OutOfFoldScores:
     """Rows with a score that their model had not seen them for.
 
     Attributes
@@ -120,7 +120,7 @@ class Evidence:
     codes : int array of shape (n_rows,)
         Class of each row, from 0.
     weights : float array of shape (n_rows,)
-        Weight of each row within its class: as `check_evidence` makes them, 1 on average in each
+        Weight of each row within its class: as `check_scores` makes them, 1 on average in each
         class. They say how much a row matters, never how frequent its class is.
     n_classes : int
     """
@@ -147,16 +147,20 @@ class Evidence:
         totals = np.where(self.seen, self.totals, 0.5 * self.weights.mean())
         return np.asarray(totals / totals.sum())
 
-    def part(self, rows: NDArray[Any]) -> Evidence:
+    def part(self, rows: NDArray[Any]) -> OutOfFoldScores:
         """Return some of the rows."""
-        return Evidence(self.scores[rows], self.codes[rows], self.weights[rows], self.n_classes)
+        return OutOfFoldScores(
+            self.scores[rows], self.codes[rows], self.weights[rows], self.n_classes
+        )
 
-    def weighed(self, factors: Floats) -> Evidence:
+    def weighed(self, factors: Floats) -> OutOfFoldScores:
         """Return the rows with the weights of each class multiplied by its factor."""
-        return Evidence(self.scores, self.codes, self.weights * factors[self.codes], self.n_classes)
+        return OutOfFoldScores(
+            self.scores, self.codes, self.weights * factors[self.codes], self.n_classes
+        )
 
 
-def check_evidence(scores: Any, codes: Any, weights: Any, n_classes: int) -> Evidence:
+def check_scores(scores: Any, codes: Any, weights: Any, n_classes: int) -> OutOfFoldScores:
     """Check that scores, codes and weights belong together.
 
     Rows of weight 0 are left out; the weights of the others are brought to a mean of 1 in each
@@ -191,7 +195,7 @@ def check_evidence(scores: Any, codes: Any, weights: Any, n_classes: int) -> Evi
         )
     if (weights != 1).any():
         weights = weights * weight_scales(weights, codes, n_classes)[codes]
-    return Evidence(scores, codes, weights, n_classes)
+    return OutOfFoldScores(scores, codes, weights, n_classes)
 
 
 def weight_scales(weights: Floats, codes: Codes, n_classes: int) -> Floats:
@@ -209,7 +213,7 @@ def rarest(codes: Codes, n_classes: int) -> int:
     return n_classes - 1 - int(np.argmin(counts[::-1]))
 
 
-def thin(evidence: Evidence, most: int, least: int, seed: int) -> Evidence:
+def thin(evidence: OutOfFoldScores, most: int, least: int, seed: int) -> OutOfFoldScores:
     """Return about ``most`` of the rows, drawn class by class, with the same weight a class.
 
     A class keeps at least ``least`` rows, or all that it has.

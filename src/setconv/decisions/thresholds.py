@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from setconv.decisions.calibration import Calibrator
 from setconv.decisions.objective import Criterion, Objective
-from setconv.decisions.scores import Codes, Counts, Evidence, Floats, RankedRows, thin
+from setconv.decisions.scores import Codes, Counts, Floats, OutOfFoldScores, RankedScores, thin
 
 # ---------- decisions.criteria
 
@@ -82,8 +82,8 @@ _WIDTH = 1.06
 _CANDIDATES = 200
 
 
-def kernel_threshold(
-    evidence: Evidence, kind: Criterion, *, positive: int, powers: Floats
+def smoothed_threshold(
+    evidence: OutOfFoldScores, kind: Criterion, *, positive: int, powers: Floats
 ) -> float | None:
     """Return the threshold with the best criterion of smoothed counts.
 
@@ -163,7 +163,7 @@ _RESAMPLED_ROWS = 20_000_000
 
 
 def choose_threshold(
-    evidence: Evidence,
+    evidence: OutOfFoldScores,
     kind: Criterion,
     *,
     positive: int,
@@ -173,12 +173,12 @@ def choose_threshold(
     """Choose the threshold t of "class 1 if score > t".
 
     With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
-    middle of a gap between scores. With fewer it is `kernel_threshold` for "balanced", else the
+    middle of a gap between scores. With fewer it is `smoothed_threshold` for "balanced", else the
     mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : OutOfFoldScores
         Of two classes; its weights are those of the criterion.
     kind : {"balanced", "f1", "mcc"}
     positive : int
@@ -194,7 +194,7 @@ def choose_threshold(
     """
     if not evidence.seen.all():
         return 0.0
-    rows = RankedRows(evidence.scores[:, 0], evidence.codes == 1)
+    rows = RankedScores(evidence.scores[:, 0], evidence.codes == 1)
     weights = evidence.weights[rows.order]
 
     def criterion(weights: Floats) -> Floats:
@@ -202,7 +202,7 @@ def choose_threshold(
 
     if has_enough_rows(evidence.codes):
         return rows.best(criterion(weights))
-    smoothed = kernel_threshold(evidence, kind, positive=positive, powers=powers)
+    smoothed = smoothed_threshold(evidence, kind, positive=positive, powers=powers)
     if smoothed is not None and kind == "balanced":
         return smoothed
     count = int(np.clip(_RESAMPLED_ROWS // len(weights), 10, _RESAMPLES))
@@ -226,7 +226,7 @@ class Floor(NamedTuple):
     met: bool
 
 
-def recall_threshold(
+def threshold_for_recall(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
 ) -> Floor:
     """Return the highest threshold whose recall is at least ``level`` in expectation.
@@ -250,7 +250,7 @@ def recall_threshold(
     UserWarning
         When there are too few rows for the guarantee; then all of them are found.
     """
-    rows = RankedRows(margins, member)
+    rows = RankedScores(margins, member)
     own = np.sort(margins[member])
     weight = weights[rows.order][rows.sides]
     effective = weight.sum() ** 2 / (weight**2).sum()
@@ -273,7 +273,7 @@ def recall_threshold(
     return Floor(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
 
 
-def precision_threshold(
+def threshold_for_precision(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
 ) -> Floor:
     """Return the lowest threshold, so the highest recall, with at least this precision.
@@ -284,14 +284,14 @@ def precision_threshold(
     Parameters
     ----------
     margins, member, weights, level
-        As in `recall_threshold`.
+        As in `threshold_for_recall`.
 
     Warns
     -----
     UserWarning
         When the precision is not reached, or on fewer than five rows only.
     """
-    rows = RankedRows(margins, member)
+    rows = RankedScores(margins, member)
     tp, _, fp, _ = rows.counts(weights[rows.order])
     # The last cut decides for no row: it has no precision.
     decided = len(margins) - rows.places[:-1]
@@ -349,7 +349,7 @@ class Problem(NamedTuple):
     powers: Floats
 
 
-def ascend(problem: Problem, start: Floats) -> tuple[Floats, float]:
+def coordinate_ascent(problem: Problem, start: Floats) -> tuple[Floats, float]:
     """Return the thresholds (n_classes,), with mean 0, and the criterion that they reach."""
     thresholds = start.copy()
     values = problem.scores - thresholds[:, None]
@@ -367,7 +367,7 @@ def ascend(problem: Problem, start: Floats) -> tuple[Floats, float]:
     return thresholds - thresholds.mean(), reached
 
 
-def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedRows, Floats]:
+def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedScores, Floats]:
     """Return the cuts of one class against its best rivals, and the criterion of each."""
     best = np.full(values.shape[1], -np.inf)
     rival = np.zeros(values.shape[1], dtype=np.int64)
@@ -376,7 +376,7 @@ def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedRows, Floa
             rival[values[other] > best] = other
             np.maximum(best, values[other], out=best)
     rounding = _ROUNDING * float(np.abs(best).max())
-    rows = RankedRows(problem.scores[c] - best, problem.codes == c, rounding)
+    rows = RankedScores(problem.scores[c] - best, problem.codes == c, rounding)
     order = rows.order
     flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], len(values))
     return rows, _criterion(problem, flips)[rows.places]
@@ -463,7 +463,9 @@ _RESAMPLES_offsets = 25
 _RESAMPLED_ROWS_offsets = 100_000
 
 
-def choose_offsets(evidence: Evidence, kind: Criterion, *, powers: Floats, seed: int = 0) -> Floats:
+def class_offsets(
+    evidence: OutOfFoldScores, kind: Criterion, *, powers: Floats, seed: int = 0
+) -> Floats:
     """Choose the thresholds t of "the class of the largest score - t".
 
     Each class in turn gets the threshold that is best while the others stay, over all its cuts,
@@ -475,7 +477,7 @@ def choose_offsets(evidence: Evidence, kind: Criterion, *, powers: Floats, seed:
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : OutOfFoldScores
         Its weights are those of the criterion.
     kind : {"balanced", "f1", "mcc"}
         "f1" is the mean over the classes.
@@ -497,12 +499,12 @@ def choose_offsets(evidence: Evidence, kind: Criterion, *, powers: Floats, seed:
     codes = np.searchsorted(seen, evidence.codes)
     scores = np.ascontiguousarray(evidence.scores[:, seen].T)
     problem = Problem(scores, codes, evidence.weights, kind, powers[seen] / powers[seen].sum())
-    results = [ascend(problem, start) for start in _starts(problem)]
+    results = [coordinate_ascent(problem, start) for start in _starts(problem)]
     best = max(results, key=lambda result: result[1])[0]
     if noisy:
         count = int(np.clip(_RESAMPLED_ROWS_offsets // len(codes), 5, _RESAMPLES_offsets))
         moved = [
-            ascend(problem._replace(weights=evidence.weights * drawn), best)[0]
+            coordinate_ascent(problem._replace(weights=evidence.weights * drawn), best)[0]
             for drawn in resamples(codes, count, seed)
         ]
         best = np.mean(moved, axis=0)
@@ -520,7 +522,7 @@ def _starts(problem: Problem) -> list[Floats]:
     alone, middle = np.zeros((2, len(problem.scores)))
     for c, column in enumerate(problem.scores):
         member = problem.codes == c
-        rows = RankedRows(column, member)
+        rows = RankedScores(column, member)
         counts = rows.counts(problem.weights[rows.order])
         alone[c] = rows.best(binary_criterion(problem.kind, counts, 1, np.full(2, 0.5)))
         middle[c] = (column[member].mean() + column[~member].mean()) / 2
@@ -540,7 +542,7 @@ class OperatingPoint(NamedTuple):
 
 
 def choose_operating_point(
-    evidence: Evidence | None,
+    evidence: OutOfFoldScores | None,
     objective: Objective,
     *,
     calibrator: Calibrator,
@@ -579,14 +581,14 @@ def choose_operating_point(
         return _floor(rows, objective, positive)
     powers = class_weights / class_weights.sum()
     if heads > 1:
-        return OperatingPoint(choose_offsets(rows, kind, powers=powers, seed=seed))
+        return OperatingPoint(class_offsets(rows, kind, powers=powers, seed=seed))
     cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
     if kind == "balanced":
         cut = _steadied(cut, rows, calibrator, powers)
     return OperatingPoint(np.array([cut]))
 
 
-def _steadied(cut: float, rows: Evidence, calibrator: Calibrator, powers: Floats) -> float:
+def _steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers: Floats) -> float:
     """Draw the best cut of few rows towards the one that the calibrated probabilities give.
 
     That is where both classes, weighed by their powers, are equally likely if they are equally
@@ -608,14 +610,14 @@ def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
     return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
 
 
-def _floor(rows: Evidence, objective: Objective, positive: int) -> OperatingPoint:
+def _floor(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
     target = positive if objective.target is None else objective.target
     heads = rows.scores.shape[1]
     thresholds = np.zeros(heads)
     if not rows.seen[target]:
         return OperatingPoint(thresholds, met=False)
     assert objective.level is not None
-    choose = recall_threshold if objective.kind == "recall" else precision_threshold
+    choose = threshold_for_recall if objective.kind == "recall" else threshold_for_precision
     member = rows.codes == target
     if heads > 1:
         margins = margins_of(rows.scores, target)

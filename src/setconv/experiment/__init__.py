@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from setconv.experiment.runner import Tally, run
     from setconv.experiment.statistics import (
         MINIMUM_SOURCES,
-        Evidence,
         Friedman,
         Nemenyi,
         Ranks,
+        TestResult,
         WilcoxonHolm,
         average_ranks,
         corrected_t_test,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Cell": "store",
     "DataSpec": "study",
-    "Evidence": "statistics",
+    "TestResult": "statistics",
     "Findings": "results",
     "Friedman": "statistics",
     "MINIMUM_SOURCES": "statistics",
@@ -101,7 +101,6 @@ __all__ = [
     "MINIMUM_SOURCES",
     "Cell",
     "DataSpec",
-    "Evidence",
     "Findings",
     "Friedman",
     "MethodSpec",
@@ -116,6 +115,7 @@ __all__ = [
     "StudyError",
     "Suite",
     "Tally",
+    "TestResult",
     "Unit",
     "WilcoxonHolm",
     "average_ranks",

@@ -17,7 +17,7 @@ import numpy as np
 
 from setconv.experiment.results import Findings, Unit, higher_is_better, metric_name
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
-from setconv.experiment.tables import Standing, curve_metrics, scores_by_split, standing
+from setconv.experiment.tables import Ranking, curve_metrics, scores_by_split, standing
 from setconv.io.files import write_atomically
 from setconv.messages import needed
 from setconv.report.words import readable
@@ -402,7 +402,7 @@ def _ranks(findings: Findings, looks: dict[str, Look]) -> StudyFigure:
     by_split, panels = scores_by_split(findings), []
     for metric in findings.metrics:
         found = standing(findings, metric, by_split)
-        comparison = found.all_pairs if isinstance(found, Standing) else None
+        comparison = found.all_pairs if isinstance(found, Ranking) else None
         if comparison is None or len(comparison.ranks) < _FEWEST_METHODS:
             continue
         colours = {name: look.colour if look.ours else INK for name, look in looks.items()}

@@ -64,7 +64,7 @@ MINIMUM_SOURCES = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class TestResult:
     """The ground on which a test stands.
 
     Whether a result is significant is never stored but follows from the p-values and this ground,
@@ -173,7 +173,7 @@ def rank_rows(table: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Friedman(Evidence):
+class Friedman(TestResult):
     """The outcome of Friedman's test and of its correction by Iman and Davenport.
 
     Attributes
@@ -235,7 +235,7 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class WilcoxonHolm(Evidence):
+class WilcoxonHolm(TestResult):
     """One method against each other.
 
     Attributes
@@ -326,7 +326,7 @@ def _compare(differences: np.ndarray[Any, np.dtype[np.float64]], sign: int) -> d
 
 
 @dataclass(frozen=True, eq=False)
-class Nemenyi(Evidence):
+class Nemenyi(TestResult):
     """All methods against each other.
 
     Attributes
@@ -465,10 +465,10 @@ def corrected_t_test(differences: ArrayLike, test_share: float) -> float:
 
 __all__ = [
     "MINIMUM_SOURCES",
-    "Evidence",
     "Friedman",
     "Nemenyi",
     "Ranks",
+    "TestResult",
     "WilcoxonHolm",
     "average_ranks",
     "corrected_t_test",

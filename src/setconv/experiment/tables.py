@@ -16,10 +16,10 @@ import numpy as np
 from setconv.errors import DataError
 from setconv.experiment.results import PROBED, Findings, Unit, higher_is_better, metric_name
 from setconv.experiment.statistics import (
-    Evidence,
     Friedman,
     Nemenyi,
     Ranks,
+    TestResult,
     WilcoxonHolm,
     average_ranks,
     corrected_t_test,
@@ -369,7 +369,7 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True)
-class NoStanding:
+class NoRanking:
     """Why there are no ranks for a metric, and what was left out before that was clear."""
 
     metric: str
@@ -378,7 +378,7 @@ class NoStanding:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class Ranking:
     """Methods over units, for one metric; tests are made when they are asked for.
 
     Attributes
@@ -420,7 +420,7 @@ class Standing:
         """Why nothing is claimed; empty if there are sources enough."""
         if self.n_sources < 2:
             return "All units come from one source: there is nothing to test."
-        return Evidence(self.n_sources, ALPHA).reason
+        return TestResult(self.n_sources, ALPHA).reason
 
     @cached_property
     def omnibus(self) -> Friedman | None:
@@ -445,7 +445,7 @@ class Standing:
 
 def standing(
     findings: Findings, metric: str, by_split: Mapping[tuple[str, str], pd.DataFrame]
-) -> Standing | NoStanding:
+) -> Ranking | NoRanking:
     """Rank the methods on the splits that all of them have.
 
     A method with scores on half of the units or fewer has no rank, and a unit without a split that
@@ -460,7 +460,7 @@ def standing(
 
     Returns
     -------
-    Standing or NoStanding
+    Ranking or NoRanking
     """
     tables = {
         unit.name: by_split[unit.name, metric]
@@ -468,7 +468,7 @@ def standing(
         if (unit.name, metric) in by_split
     }
     if len(tables) < 2:
-        return NoStanding(metric, "Ranks need at least two units with scores.")
+        return NoRanking(metric, "Ranks need at least two units with scores.")
     covered = {
         method: sum(method in table.columns for table in tables.values())
         for method in findings.methods
@@ -480,15 +480,15 @@ def standing(
         notes.append(f"Without a rank, for scores on half of the units or fewer: {joined(absent)}.")
     if len(methods) < 2:
         reason = "Ranks need two methods with scores on most units."
-        return NoStanding(metric, reason, tuple(notes))
+        return NoRanking(metric, reason, tuple(notes))
     means, remarks = _common_means(tables, methods)
     notes += remarks
     if len(means) < 2:
         reason = "Ranks need at least two units with a split that all methods have."
-        return NoStanding(metric, reason, tuple(notes))
+        return NoRanking(metric, reason, tuple(notes))
     sources = {unit.name: unit.source for unit in findings.units}
     control = next((name for name in findings.ours[:1] if name in methods), None)
-    return Standing(metric, means, sources, control, tuple(notes))
+    return Ranking(metric, means, sources, control, tuple(notes))
 
 
 def _common_means(
@@ -578,7 +578,7 @@ def by_metric(findings: Findings) -> list[Sheet]:
         found = standing(findings, metric, by_split)
         ranks: dict[str, str] | None = None
         remarks: tuple[str, ...] = ()
-        if isinstance(found, Standing):
+        if isinstance(found, Ranking):
             ranks = {str(name): f"{rank:.2f}" for name, rank in found.ranks.average.items()}
             remarks = found.notes
         (title,) = _heads([metric])
@@ -728,14 +728,14 @@ def _ranks(findings: Findings) -> Section:
     sheets, reasons = [], []
     for metric in findings.metrics:
         one = standing(findings, metric, by_split)
-        if isinstance(one, Standing):
+        if isinstance(one, Ranking):
             sheets.append(rank_sheet(one))
         else:
             reasons.append(" ".join([f"{metric_name(metric)}: {one.reason}", *one.notes]))
     return Section("Average ranks", " ".join(reasons), tuple(sheets))
 
 
-def rank_sheet(standing: Standing) -> Sheet:
+def rank_sheet(standing: Ranking) -> Sheet:
     """Return the average ranks of a metric, the best first."""
     pairs = standing.against_ours
     average = standing.ranks.average.sort_values(kind="stable")
@@ -769,7 +769,7 @@ def _against(pairs: WilcoxonHolm, method: str) -> list[Shown]:
     ]
 
 
-def _rank_caption(standing: Standing) -> str:
+def _rank_caption(standing: Ranking) -> str:
     level = number(ALPHA, 2)
     parts = [
         f"{counted(standing.n_units, 'unit')} of {counted(standing.n_sources, 'source')}. "
@@ -1085,12 +1085,12 @@ __all__ = [
     "Alignment",
     "Entry",
     "Key",
-    "NoStanding",
+    "NoRanking",
+    "Ranking",
     "Section",
     "Sheet",
     "SheetRow",
     "Shown",
-    "Standing",
     "aligned",
     "compare",
     "counted",

@@ -36,7 +36,7 @@ _CACHE_LINE = 16  # floats
 
 
 @dataclass(frozen=True)
-class NumberPlan:
+class NumberEncoding:
     """A column of numbers; missing ones become the median.
 
     Parameters
@@ -78,7 +78,7 @@ class NumberPlan:
 
 
 @dataclass(frozen=True)
-class CategoryPlan:
+class CategoryEncoding:
     """A column of categories: one column for each, one for all others, one for missing.
 
     Parameters
@@ -114,7 +114,7 @@ class CategoryPlan:
 
 
 @dataclass(frozen=True)
-class VectorPlan:
+class VectorEncoding:
     """A column of lists of numbers, such as embeddings: one column for each place.
 
     Parameters
@@ -160,7 +160,7 @@ class VectorPlan:
         return numbers
 
 
-Plan = NumberPlan | CategoryPlan | VectorPlan
+Encoding = NumberEncoding | CategoryEncoding | VectorEncoding
 
 
 def as_categories(column: Any) -> Any:
@@ -170,21 +170,21 @@ def as_categories(column: Any) -> Any:
     return without_missing(texts)
 
 
-def described(plan: Plan) -> dict[str, Any]:
+def described(plan: Encoding) -> dict[str, Any]:
     """Return a plan as JSON-able data, but for its median."""
     config = {"kind": plan.kind, **asdict(plan)}
     config.pop("median", None)
     return config
 
 
-def restored(config: dict[str, Any], median: float) -> Plan:
+def restored(config: dict[str, Any], median: float) -> Encoding:
     """Return the plan that was `described`."""
     kind, fields = config["kind"], {key: one for key, one in config.items() if key != "kind"}
-    if kind == CategoryPlan.kind:
-        return CategoryPlan(**fields)
-    if kind == VectorPlan.kind:
-        return VectorPlan(**fields)
-    return NumberPlan(kind=kind, median=median, **fields)
+    if kind == CategoryEncoding.kind:
+        return CategoryEncoding(**fields)
+    if kind == VectorEncoding.kind:
+        return VectorEncoding(**fields)
+    return NumberEncoding(kind=kind, median=median, **fields)
 
 
 def write_columns(columns: list[NDArray[Any]], out: Floats) -> None:
@@ -200,7 +200,9 @@ _NEARLY = 0.9
 _ENOUGH = 20
 
 
-def plan_column(name: str, column: Any, max_categories: int) -> tuple[Plan | None, list[str]]:
+def choose_encoding(
+    name: str, column: Any, max_categories: int
+) -> tuple[Encoding | None, list[str]]:
     """Return what becomes of a column, None if it is left out, and notes on it."""
     column = plain(column)
     kind = column.type
@@ -219,7 +221,7 @@ def plan_column(name: str, column: Any, max_categories: int) -> tuple[Plan | Non
     return None, [f"{name}: left out, because values of type {kind} cannot be features."]
 
 
-def _plan_texts(name: str, column: Any, max_categories: int) -> tuple[Plan | None, list[str]]:
+def _plan_texts(name: str, column: Any, max_categories: int) -> tuple[Encoding | None, list[str]]:
     known = without_missing(column).drop_null()
     if len(known) == 0:
         return None, [f"{name}: left out, because all its values are missing."]
@@ -242,7 +244,7 @@ def _plan_texts(name: str, column: Any, max_categories: int) -> tuple[Plan | Non
     return plan, notes
 
 
-def _plan_numbers(name: str, column: Any, kind: str) -> tuple[Plan | None, list[str]]:
+def _plan_numbers(name: str, column: Any, kind: str) -> tuple[Encoding | None, list[str]]:
     numbers = as_numbers(column, kind, name, 1)
     missing = np.isnan(numbers)
     n_missing = int(missing.sum())
@@ -260,10 +262,12 @@ def _plan_numbers(name: str, column: Any, kind: str) -> tuple[Plan | None, list[
             f"{name}: {count_of(n_missing, 'missing value was', 'missing values were')} filled "
             f"with the median {median:g}, and a second column says where."
         )
-    return NumberPlan(name, kind, median, n_missing > 0), notes
+    return NumberEncoding(name, kind, median, n_missing > 0), notes
 
 
-def _plan_categories(name: str, column: Any, max_categories: int) -> tuple[Plan | None, list[str]]:
+def _plan_categories(
+    name: str, column: Any, max_categories: int
+) -> tuple[Encoding | None, list[str]]:
     texts = as_categories(column)
     n_missing = texts.null_count
     counts = pc.value_counts(texts.drop_null())
@@ -283,7 +287,7 @@ def _plan_categories(name: str, column: Any, max_categories: int) -> tuple[Plan 
     if len(found) == 1 and not n_missing:
         return None, [f"{name}: left out, because it is {excerpt(found[0][1])} in every row."]
     kept = [value for _, value in found[:max_categories]]
-    plan = CategoryPlan(name, kept, n_missing > 0)
+    plan = CategoryEncoding(name, kept, n_missing > 0)
     if len(found) > len(kept):
         notes = [
             f"{name}: the {len(kept)} most frequent of {len(found)} categories became a column "
@@ -299,12 +303,12 @@ def _plan_categories(name: str, column: Any, max_categories: int) -> tuple[Plan 
     return plan, notes
 
 
-def _plan_vector(name: str, column: Any) -> tuple[Plan | None, list[str]]:
+def _plan_vector(name: str, column: Any) -> tuple[Encoding | None, list[str]]:
     lengths = pc.list_value_length(column)
     width = pc.max(lengths).as_py()
     if not width:
         raise DataError(f"The column {name!r} has only empty lists. Leave it out.")
-    return VectorPlan(name, width), []
+    return VectorEncoding(name, width), []
 
 
 # ---------- records.features
@@ -357,10 +361,10 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if table.num_rows == 0:
             raise DataError("The table has no rows. Give at least two.")
-        plans: list[Plan] = []
+        plans: list[Encoding] = []
         notes: list[str] = []
         for name in table.column_names:
-            plan, said = plan_column(name, table[name], self.max_categories)
+            plan, said = choose_encoding(name, table[name], self.max_categories)
             notes += said
             if plan is not None:
                 plans.append(plan)
@@ -438,7 +442,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         encoder._set(plans, list(config["notes"]), config["columns_in"])
         return encoder
 
-    def _set(self, plans: list[Plan], notes: list[str], names: list[str]) -> None:
+    def _set(self, plans: list[Encoding], notes: list[str], names: list[str]) -> None:
         self._plans = plans
         self.notes_ = notes
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -448,7 +452,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         place = 0
         waiting: list[NDArray[Any]] = []
         for plan, column in zip(self._plans, batch.columns, strict=True):
-            if isinstance(plan, VectorPlan):
+            if isinstance(plan, VectorEncoding):
                 write_columns(waiting, out[:, place - len(waiting) : place])
                 waiting = []
                 out[:, place : place + plan.width] = plan.matrix(column, first_row)
@@ -462,7 +466,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
     def _names(self) -> list[str]:
         return [name for plan in self._fitted_plans() for name in plan.names]
 
-    def _fitted_plans(self) -> list[Plan]:
+    def _fitted_plans(self) -> list[Encoding]:
         if not hasattr(self, "_plans"):
             raise NotFittedError("This FeatureEncoder is not fitted yet. Call fit first.")
         return self._plans

@@ -456,7 +456,7 @@ _VALUES = 4  # features of a row
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ClassPortrait:
     """What a representative stands for.
 
     Attributes
@@ -481,7 +481,7 @@ class Meaning:
 
 def explain_representatives(
     model: Any, evaluation: Evaluation, sources: Sources, compared: Compared
-) -> list[Meaning]:
+) -> list[ClassPortrait]:
     """Return what the representatives of the rarest classes stand for."""
     classes = evaluation.minority[:_CLASSES]
     n_texts = max(4, _TEXTS // len(classes))
@@ -493,7 +493,7 @@ def explain_representatives(
             model, evaluation, c, of_class, sources, compared, n_texts
         )
         meanings.append(
-            Meaning(
+            ClassPortrait(
                 class_number=c,
                 nearest=[
                     _show(evaluation, sources, compared, i, c, weights)
@@ -805,7 +805,7 @@ class Findings:
     explorers: Sequence[Explorer]
     bins: Sequence[Bin]
     map: LearnedMap
-    meanings: Sequence[Meaning]
+    meanings: Sequence[ClassPortrait]
     compared: Compared
     mistakes: Sequence[Mistake]
     sources: Sources

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from setconv.episodes import HeadEpisodes, Layout
+from setconv.episodes import EpisodeBatches, Layout
 from setconv.errors import CheckpointError, DivergedError
 from setconv.nn.network import SetConvNetwork
 from setconv.training.batches import Drawn, Feed
@@ -154,7 +154,7 @@ class Trainer:
     feed : Feed
         Gives the drawn rows, on the network's device.
     anchors : Tensor of shape (heads, n_anchors, n_features)
-    episodes : HeadEpisodes
+    episodes : EpisodeBatches
     loss : EpisodeLoss
     settings : TrainingSettings
     seed : int
@@ -173,7 +173,7 @@ class Trainer:
         network: SetConvNetwork,
         feed: Feed,
         anchors: Tensor,
-        episodes: HeadEpisodes,
+        episodes: EpisodeBatches,
         loss: EpisodeLoss,
         settings: TrainingSettings,
         *,
