@@ -62,10 +62,11 @@ demo: $(VENV)/.demo-stamp  ## Find the complaints among reviews: models, figures
 test: lint unit wheel-check  ## Run every check: lint, unit, wheel-check
 
 .PHONY: lint
-lint: $(VENV)/.dev-stamp  ## Check style, format and types
+lint: $(VENV)/.dev-stamp  ## Check style, format, types and dead code
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/vulture
 
 # One thread a worker: more than one fights over the cores.
 .PHONY: unit
