@@ -153,7 +153,7 @@ def _from_path(path: Path) -> Tables:
 
 
 def _from_reader(reader: ParquetReader) -> Tables:
-    files = [file for file in reader._files if isinstance(file, Path)]
+    files = [file for file in reader.files if isinstance(file, Path)]
     assert reader.n_rows is not None
     return ParquetTables(reader.name, files, reader.schema, reader.n_rows)
 
