@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError
 from setconv.io.columns import is_list, is_number, is_text
-from setconv.io.disk import Batch, refuse_not_finite
+from setconv.io.disk import BLOCK, Batch, refuse_not_finite
 from setconv.messages import check_header, listed, require_column
 
 logger = logging.getLogger("setconv")
 
-BLOCK = 1 << 26  # bytes
 _PART = 32  # columns that are turned into rows at once
 _PADDING = 16  # keeps columns of 2^k rows from falling on the same lines of the cache
 _EXACT_IN_FLOAT32 = 16  # bits of an integer

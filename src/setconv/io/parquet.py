@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from setconv.errors import DataError
-from setconv.io.disk import Batch
-from setconv.io.matrix import BLOCK, FeaturePlan, Piece, Tables, block_of, fill
+from setconv.io.disk import BLOCK, Batch
+from setconv.io.matrix import FeaturePlan, Piece, Tables, block_of, fill
 from setconv.io.sources import RecordReader
 from setconv.messages import check_header, count_of
 
