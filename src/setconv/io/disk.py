@@ -1,4 +1,4 @@
-"""Rows that lie on disk and are read where they are needed, never through a mapping.
+"""Rows that lie on disk, read from there when they are needed.
 
 `DiskRows` reads any rows of a file of plain numbers, `RowSubset` is a choice of them, and `Scratch`
 writes such a file. The file of a numpy memmap is one already. A `Prefetcher` reads ahead while the

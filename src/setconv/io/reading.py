@@ -1,4 +1,4 @@
-"""From what the user gives to tables that can be streamed."""
+"""Open what the user gives: as records of any format, or as tables that can be streamed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from setconv.io.sources import (
     RecordReader,
     checked_format,
     format_of_name,
-    open_source,
+    open_bytes,
     sniffed_format,
 )
 
-# ---------- records.opening
+_ROWS = 4096
+_BUFFER = 1 << 16
 
 
 def open_records(
@@ -58,7 +59,7 @@ def open_records(
     path = Path(source)
     if str(source) != STANDARD and path.is_dir():
         return ParquetReader(str(path), _parquet_files(path, wanted))
-    opened = open_source(source)
+    opened = open_bytes(source)
     try:
         return _reader(opened, wanted or _found_format(opened, path), path, encoding)
     except BaseException:
@@ -113,13 +114,6 @@ def _parquet_files(folder: Path, wanted: str | None) -> list[Path | IO[bytes]]:
     return list(found)
 
 
-# ---------- storage.sources
-
-_MAGIC = b"PAR1"
-_ROWS = 4096
-_BUFFER = 1 << 16
-
-
 def open_tables(X: Any) -> Tables:
     """Return the tables of a path, or of a dataset or table of pyarrow."""
     if isinstance(X, ds.Dataset):
@@ -141,7 +135,7 @@ def open_tables(X: Any) -> Tables:
 def _from_path(path: Path) -> Tables:
     if path.is_file():
         with path.open("rb") as file:
-            if file.read(len(_MAGIC)) != _MAGIC:
+            if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
                 raise DataError(
                     f"{path} is not a Parquet file. Give a Parquet file or a folder of them; read "
                     "other formats into an array or a data frame first."
