@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-SMALL = 64 * 2**20
+SMALL = 64 * 2**20  # bytes of a memmap that is rather held
 _ARROW = frozenset({"Table", "RecordBatch", "RecordBatchReader", "Dataset"})
 
 
@@ -132,12 +132,6 @@ def open_source(
                     progress(done, tables.n_rows)
         values = None if labels is None else labels.values()
         return Source(file.rows(), plan.names, values)
-
-
-def _label_column(schema: pa.Schema, name: str) -> LabelColumn:
-    from setconv.io.matrix import LabelColumn
-
-    return LabelColumn(schema, name)
 
 
 def _open_memmap(
@@ -257,11 +251,6 @@ def _told(batches: Iterator[Batch], progress: Progress, total: int) -> Iterator[
         progress(done, total)
 
 
-def column_names(X: Any) -> list[str] | None:
-    """Return the names of all columns of a source, in order; None for a memmap."""
-    return None if _is_memmap(X) else list(_tables_of(X).schema.names)
-
-
 def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
     """Write tables to one Parquet file, as they come.
 
@@ -295,6 +284,12 @@ def _tables_of(X: Any) -> Tables:
     with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
         from setconv.io.reading import open_tables
     return open_tables(X)
+
+
+def _label_column(schema: pa.Schema, name: str) -> LabelColumn:
+    from setconv.io.matrix import LabelColumn
+
+    return LabelColumn(schema, name)
 
 
 def _names_of_memmap(X: np.memmap[Any, Any], columns: Sequence[str] | None) -> list[str] | None:
