@@ -28,9 +28,6 @@ from setconv.io.sources import (
     sniffed_format,
 )
 
-_ROWS = 4096
-_BUFFER = 1 << 16
-
 
 def open_records(
     source: str | Path, *, format: str | None = None, encoding: str | None = None
@@ -61,15 +58,14 @@ def open_records(
         return ParquetReader(str(path), _parquet_files(path, wanted))
     opened = open_bytes(source)
     try:
-        return _reader(opened, wanted or _found_format(opened, path), path, encoding)
+        if wanted is None:
+            # A pipe has no telling name: standard input, or <(command) of a shell.
+            piped = opened.size is None
+            wanted = sniffed_format(opened.head()) if piped else format_of_name(path)
+        return _reader(opened, wanted, path, encoding)
     except BaseException:
         opened.close()
         raise
-
-
-def _found_format(source: ByteSource, path: Path) -> str:
-    # A pipe has no telling name: standard input, or <(command) of a shell.
-    return sniffed_format(source.head()) if source.size is None else format_of_name(path)
 
 
 def _reader(source: ByteSource, format: str, path: Path, encoding: str | None) -> RecordReader:
@@ -186,12 +182,12 @@ def _scan(dataset: ds.Dataset, names: list[str]) -> Iterable[pa.RecordBatch]:
     options: dict[str, Any] = {}
     if isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
         options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+            use_buffered_stream=True, buffer_size=1 << 16, pre_buffer=False
         )
     # The defaults read a gigabyte ahead.
     scanner = dataset.scanner(
         {name: ds.field(name) for name in names},
-        batch_size=_ROWS,
+        batch_size=4096,
         batch_readahead=1,
         fragment_readahead=1,
         **options,
