@@ -16,7 +16,7 @@ import setconv.training.batches
 import setconv.validation
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
-from setconv.io import opening as kinds
+from setconv.io import opening
 from setconv.io.disk import DiskRows
 from setconv.pipelines import load
 from setconv.training.callbacks import Callback
@@ -71,7 +71,7 @@ def on_disk(monkeypatch):
     """Let small files be large ones: nothing is read into memory, and batches are small."""
     monkeypatch.setattr(setconv.validation, "IN_MEMORY", 0)
     monkeypatch.setattr(setconv.validation, "_BATCH", 60)
-    monkeypatch.setattr(kinds, "SMALL", 0)
+    monkeypatch.setattr(opening, "SMALL", 0)
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk)
 
 
 def test_a_small_memmap_is_an_array(tmp_path, monkeypatch, feeds_from_disk, in_memory):
-    monkeypatch.setattr(kinds, "SMALL", 10**6)
+    monkeypatch.setattr(opening, "SMALL", 10**6)
     mapped = map_rows(tmp_path / "rows.bin", ROWS)
     assert_same_model(small().fit(mapped, LABELS), in_memory)
     assert not feeds_from_disk

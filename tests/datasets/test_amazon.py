@@ -11,7 +11,7 @@ import pytest
 from setconv.datasets import amazon
 from setconv.datasets.amazon import load_amazon, numbered_lines
 from setconv.errors import DataError, ParameterError
-from setconv.io.sources import open_source
+from setconv.io.sources import open_bytes
 
 
 def review(number, stars, **changes):
@@ -188,7 +188,7 @@ def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(make, mo
     monkeypatch.setattr("setconv.datasets.amazon.LONGEST", 100)
     monkeypatch.setattr("setconv.datasets.amazon.BLOCK", 64)
     with pytest.raises(DataError, match="no line end"):
-        list(numbered_lines(open_source(make("x" * 500))))
+        list(numbered_lines(open_bytes(make("x" * 500))))
 
 
 def test_a_file_that_is_cut_off_is_refused(make):

@@ -9,7 +9,7 @@ import pytest
 from setconv.errors import DataError, ParameterError
 from setconv.io import parquet
 from setconv.io.disk import Scratch
-from setconv.io.opening import column_names, is_stored, read_batches, write_predictions
+from setconv.io.opening import is_stored, read_batches, write_predictions
 
 N_ROWS = 103
 ROWS = np.random.default_rng(0).standard_normal((N_ROWS, 40)).astype(np.float32)
@@ -100,11 +100,6 @@ def test_files_are_closed_when_a_reader_stops_early(folder):
     next(batches)
     batches.close()
     assert list(batches) == []
-
-
-def test_column_names_of_all_kinds(folder, tmp_path):
-    assert column_names(folder) == column_names(TABLE) == TABLE.column_names
-    assert column_names(np.memmap(tmp_path / "x", np.float32, "w+", shape=(3, 2))) is None
 
 
 def test_paths_and_arrow_data_are_stored(folder):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from setconv.errors import DataError
 from setconv.io import disk
-from setconv.io import disk as reading
 from setconv.io.disk import DiskRows
 
 N_ROWS = 50
@@ -97,8 +96,8 @@ def test_short_reads_are_completed(rows, monkeypatch):
 
 
 def test_systems_without_positioned_reads_seek(rows, monkeypatch):
-    monkeypatch.delattr(reading.os, "preadv")
-    monkeypatch.delattr(reading.os, "posix_fadvise", raising=False)
+    monkeypatch.delattr(disk.os, "preadv")
+    monkeypatch.delattr(disk.os, "posix_fadvise", raising=False)
     np.testing.assert_array_equal(rows[3:9], TABLE[3:9])
     numbers = np.arange(N_ROWS)[::-2].repeat(3)
     np.testing.assert_array_equal(rows[numbers], TABLE[numbers])

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from setconv.errors import DataError, DataTypeError, ParameterError
-from setconv.io import disk as memmaps
-from setconv.io import opening as kinds
+from setconv.io import disk, opening
 from setconv.io.disk import Scratch
 from setconv.io.opening import is_stored, open_source, read_batches
 
@@ -74,8 +73,8 @@ def test_what_load_gives_is_read_where_it_lies(tmp_path, copied):
 
 
 def test_no_more_than_a_block_is_read_at_once(mapped, monkeypatch):
-    monkeypatch.setattr(memmaps, "BLOCK", 5 * 4 * 8)
-    monkeypatch.setattr(memmaps, "_LOOK", 5)
+    monkeypatch.setattr(disk, "BLOCK", 5 * 4 * 8)
+    monkeypatch.setattr(disk, "_LOOK", 5)
     sizes = []
 
     def counted(number, buffers, offset, real=os.preadv):
@@ -141,7 +140,7 @@ def test_a_file_that_is_no_longer_the_mapped_one_is_not_read(mapped, copied, rep
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_is_refused_with_column_and_row(mapped, monkeypatch, value):
-    monkeypatch.setattr(memmaps, "BLOCK", 5 * 4 * 8)
+    monkeypatch.setattr(disk, "BLOCK", 5 * 4 * 8)
     X = mapped(mode="r+")
     X[33, 2] = value
     for read in (open_source, lambda X: list(read_batches(X, size=9))):
@@ -172,7 +171,7 @@ def test_what_a_memmap_cannot_give_is_refused(mapped, tmp_path):
 
 
 def test_progress_is_told_to_the_end(mapped, monkeypatch):
-    monkeypatch.setattr(memmaps, "BLOCK", 5 * 4 * 25)
+    monkeypatch.setattr(disk, "BLOCK", 5 * 4 * 25)
     told = []
     open_source(mapped(), progress=lambda *a: told.append(a))
     assert told == [(25, 60), (50, 60), (60, 60)]
@@ -181,7 +180,7 @@ def test_progress_is_told_to_the_end(mapped, monkeypatch):
 def test_only_large_memmaps_of_numbers_are_stored(mapped, monkeypatch):
     X = mapped()
     assert not is_stored(X)
-    monkeypatch.setattr(kinds, "SMALL", 100)
+    monkeypatch.setattr(opening, "SMALL", 100)
     assert is_stored(X)
     assert is_stored(X[:10])
     assert not is_stored(X[:1])

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from setconv.errors import DataError, DataTypeError, LabelError
-from setconv.io import matrix as tables
-from setconv.io import parquet
+from setconv.io import matrix, parquet
 from setconv.io.matrix import Piece, fill
 from setconv.io.opening import open_source
 from setconv.io.reading import open_tables
@@ -69,7 +68,7 @@ def test_rows_do_not_depend_on_how_they_are_cut_into_blocks(
 ):
     monkeypatch.setattr(parquet, "BLOCK", block)
     monkeypatch.setattr(parquet, "TALL", 2 * block)
-    monkeypatch.setattr(tables, "BLOCK", block)
+    monkeypatch.setattr(matrix, "BLOCK", block)
     rows, labels, table = make_table(n_columns)
     write_folder(table, tmp_path)
     assert_source(open_source(tmp_path, label="label"), rows, labels)

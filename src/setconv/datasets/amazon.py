@@ -17,7 +17,7 @@ import numpy as np
 
 from setconv.datasets.dataset import Dataset, ProblemLog, Problems, proportional_quotas
 from setconv.errors import DataError
-from setconv.io.sources import ByteSource, open_source
+from setconv.io.sources import ByteSource, open_bytes
 from setconv.messages import check_choice, check_integer
 
 # ---------- datasets.lines
@@ -220,7 +220,7 @@ def load_amazon(
     check_integer("seed", seed, least=0)
     if group is not None:
         check_choice("group", group, ["asin", "reviewer"])
-    with closing(open_source(path)) as source:
+    with closing(open_bytes(path)) as source:
         file = _File(source, summary)
         reviews = dict(file.usable()) if size is None else file.sampled(size, seed)
     groups = [one.product if group == "asin" else one.reviewer for one in reviews.values()]

@@ -15,7 +15,7 @@ import numpy as np
 from setconv.datasets.amazon import numbered_lines
 from setconv.datasets.dataset import Dataset, ProblemLog
 from setconv.errors import DataError, ParameterError
-from setconv.io.sources import open_source
+from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
 
 # ---------- datasets.escapes
@@ -201,7 +201,7 @@ def load_semeval(
 def _tweets(files: list[Path], problems: ProblemLog) -> Iterator[_Tweet]:
     labels: dict[str, str] = {}
     for file in files:
-        with closing(open_source(file)) as source:
+        with closing(open_bytes(file)) as source:
             for number, line in numbered_lines(source):
                 tweet = _parsed(_decoded(line, file.name, number, problems))
                 if isinstance(tweet, str):

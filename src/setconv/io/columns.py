@@ -1,4 +1,8 @@
-"""A column of a file as labels."""
+"""What the columns of a table hold, and which of them are texts, labels and features.
+
+First what a column's type and values are, then `as_table` for what users call a table, then the
+finders of columns, and last `labels_of`, which makes classes of one.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,33 @@ from numpy.typing import NDArray
 from setconv.errors import DataError, DataTypeError, LabelError
 from setconv.messages import count_of, excerpt, listed, require_column
 
-# ---------- records.values
+logger = logging.getLogger("setconv")
 
-MISSING = ("", "na", "n/a", "nan", "null", "?")
+Array = NDArray[Any]
+
+_MISSING = ("", "na", "n/a", "nan", "null", "?")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_DAY = 86_400_000_000
+_DAY = 86_400_000_000  # microseconds
+
+_TEXT_NAMES = {
+    "text", "texts", "review", "reviews", "tweet", "sentence", "content", "message", "body",
+    "comment", "document", "utterance", "question", "post", "description", "headline", "abstract",
+    "verbatim",
+}  # fmt: skip
+_LABEL_NAMES = {
+    "label", "labels", "class", "classes", "target", "sentiment", "y", "category", "outcome",
+    "polarity", "intent", "topic",
+}  # fmt: skip
+_SAMPLE = 1000  # rows that are looked at to find a column
+_LONG = 20  # characters of a text, on average
+_FEW = 20  # distinct values that may be classes
+
+_ID_NAME = re.compile(r"(^|_|\b)(id|ids|uuid|guid|key|index|idx|rownum|unnamed: 0)$", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"[a-z]I[dD]$")
+_ENOUGH = 20  # rows that tell an id without a telling name
+
+_WHOLE = r"^(0|-?[1-9]\d{0,17})(\.0+)?$"
+_SUSPECT = frozenset({"na", "n/a", "null", "none", "?", "-"})
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -35,11 +61,15 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists, of one length or not."""
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
 def is_vector(kind: pa.DataType) -> bool:
     """Whether a column of this type holds lists of numbers."""
-    types = pa.types
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(lists and is_number(kind.value_type))
+    return is_list(kind) and is_number(kind.value_type)
 
 
 def is_date(kind: pa.DataType) -> bool:
@@ -59,8 +89,13 @@ def plain(column: Any) -> Any:
 def without_missing(texts: Any) -> Any:
     """Return strings with null for what stands for a missing value ("", NA, nan, null, ?)."""
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    missing = pc.is_in(bare, pa.array(MISSING, bare.type))
+    missing = pc.is_in(bare, pa.array(_MISSING, bare.type))
     return pc.if_else(missing, pa.scalar(None, texts.type), texts)
+
+
+def known_texts(texts: Any) -> Any:
+    """Return the strings that do not stand for a missing value."""
+    return without_missing(texts).drop_null()
 
 
 def are_numbers(texts: Any) -> Any:
@@ -92,7 +127,7 @@ def as_numbers(column: Any, kind: str, name: str, first_row: int) -> NDArray[Any
         Number of the first row, for messages.
     """
     if is_text(column.type):
-        column = _parsed(column, kind, name, first_row)
+        column = _parse(column, kind, name, first_row)
     if is_date(column.type) and kind == "date":
         stamps = pc.cast(column, pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
         return _floats(pc.cast(stamps, pa.int64())) / _DAY
@@ -108,14 +143,16 @@ def as_numbers(column: Any, kind: str, name: str, first_row: int) -> NDArray[Any
     return _floats(column)
 
 
-def _parsed(texts: Any, kind: str, name: str, first_row: int) -> Any:
+def _parse(texts: Any, kind: str, name: str, first_row: int) -> Any:
     known = without_missing(texts)
     bare = pc.utf8_trim_whitespace(known)
     if kind == "boolean":
         lower = pc.utf8_lower(bare)
         good = pc.is_in(lower, pa.array(["true", "false", "1", "0"], lower.type))
         _refuse_others(texts, pc.or_(good, pc.is_null(known)), name, "true or false", first_row)
-        return pc.if_else(pc.is_null(known), None, pc.is_in(lower, _TRUE))
+        return pc.if_else(
+            pc.is_null(known), None, pc.is_in(lower, pa.array(["true", "1"], lower.type))
+        )
     if kind == "date":
         if not are_dates(known):
             good = [one is None or are_dates(pa.array([one])) for one in known.to_pylist()]
@@ -123,9 +160,6 @@ def _parsed(texts: Any, kind: str, name: str, first_row: int) -> Any:
         return pc.cast(bare, pa.timestamp("us"))
     _refuse_others(texts, pc.fill_null(are_numbers(known), True), name, "a number", first_row)
     return pc.cast(bare, pa.float64())
-
-
-_TRUE = pa.array(["true", "1"], pa.large_string())
 
 
 def _refuse_others(texts: Any, good: Any, name: str, wanted: str, first_row: int) -> None:
@@ -148,9 +182,6 @@ def _floats(column: Any) -> NDArray[Any]:
     return numbers
 
 
-# ---------- records.frames
-
-
 def as_table(X: Any) -> pa.Table:
     """Return a pyarrow table, a pandas or polars frame, or a dict of columns as a pyarrow table."""
     if isinstance(X, pa.Table):
@@ -159,7 +190,7 @@ def as_table(X: Any) -> pa.Table:
         if isinstance(X, pa.RecordBatch):
             return pa.Table.from_batches([X])
         if isinstance(X, Mapping):
-            return pa.table({str(name): _column(values) for name, values in X.items()})
+            return pa.table({str(name): _as_column(values) for name, values in X.items()})
         if hasattr(X, "iloc"):
             return pa.Table.from_pandas(X, preserve_index=False).replace_schema_metadata(None)
         if hasattr(X, "__arrow_c_stream__"):
@@ -175,28 +206,10 @@ def as_table(X: Any) -> pa.Table:
     )
 
 
-def _column(values: Any) -> Any:
+def _as_column(values: Any) -> Any:
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
         return values
     return pa.array(values)
-
-
-# ---------- records.columns
-
-logger = logging.getLogger("setconv")
-
-_TEXT_NAMES = {
-    "text", "texts", "review", "reviews", "tweet", "sentence", "content", "message", "body",
-    "comment", "document", "utterance", "question", "post", "description", "headline", "abstract",
-    "verbatim",
-}  # fmt: skip
-_LABEL_NAMES = {
-    "label", "labels", "class", "classes", "target", "sentiment", "y", "category", "outcome",
-    "polarity", "intent", "topic",
-}  # fmt: skip
-_ROWS = 1000
-_LONG = 20
-_FEW_CLASSES = 20
 
 
 def find_text_column(sample: pa.Table, given: str | None = None) -> str | None:
@@ -254,9 +267,9 @@ def find_label_column(
         return require_column(given, sample.column_names, "--label")
     names = [name for name in sample.column_names if name not in set(exclude)]
     table = _first_rows(sample.select(names))
-    found = _by_name(table.column_names, _LABEL_NAMES, lambda name: _few_values(table[name]))
+    found = _by_name(table.column_names, _LABEL_NAMES, lambda name: _has_few_values(table[name]))
     if not found:
-        found = [name for name in table.column_names if _few_values(table[name])]
+        found = [name for name in table.column_names if _has_few_values(table[name])]
         _say_guess("labels", found, "few distinct values")
     if len(found) == 1:
         return found[0]
@@ -277,7 +290,7 @@ def _words(name: str) -> list[str]:
 
 
 def _first_rows(sample: pa.Table) -> pa.Table:
-    table = sample.slice(0, _ROWS)
+    table = sample.slice(0, _SAMPLE)
     return pa.table({name: plain(table[name]) for name in table.column_names})
 
 
@@ -285,26 +298,26 @@ def _holds_words(column: pa.ChunkedArray) -> bool:
     """Whether these are strings, and not all of them numbers."""
     if not is_text(column.type):
         return False
-    known = without_missing(column).drop_null()
+    known = known_texts(column)
     return len(known) == 0 or not pc.all(are_numbers(known)).as_py()
 
 
 def _looks_like_text(column: pa.ChunkedArray) -> bool:
-    known = without_missing(column).drop_null()
+    known = known_texts(column)
     if len(known) == 0:
         return False
     long = pc.mean(pc.utf8_length(known)).as_py() >= _LONG
     spaced = pc.mean(pc.cast(pc.match_substring(known, " "), pa.uint8())).as_py() >= 0.5
-    varied = pc.count_distinct(known).as_py() > min(_FEW_CLASSES, len(known) // 2)
+    varied = pc.count_distinct(known).as_py() > min(_FEW, len(known) // 2)
     return bool(long and spaced and varied)
 
 
-def _few_values(column: pa.ChunkedArray) -> bool:
+def _has_few_values(column: pa.ChunkedArray) -> bool:
     if not (is_text(column.type) or is_number(column.type) or pa.types.is_boolean(column.type)):
         return False
-    known = (without_missing(column) if is_text(column.type) else column).drop_null()
+    known = known_texts(column) if is_text(column.type) else column.drop_null()
     distinct = pc.count_distinct(known).as_py()
-    return bool(2 <= distinct <= min(_FEW_CLASSES, max(len(known) // 2, 2)))
+    return bool(2 <= distinct <= min(_FEW, max(len(known) // 2, 2)))
 
 
 def _say_guess(what: str, found: list[str], reason: str) -> None:
@@ -328,13 +341,6 @@ def _unsure(what: str, option: str, found: list[str], table: pa.Table) -> DataEr
 def _example(column: pa.ChunkedArray) -> str:
     known = column.drop_null()
     return excerpt(known[0].as_py(), 30) if len(known) else "nothing"
-
-
-# ---------- records.identifiers
-
-_ID_NAME = re.compile(r"(^|_|\b)(id|ids|uuid|guid|key|index|idx|rownum|unnamed: 0)$", re.IGNORECASE)
-_CAMEL_ID = re.compile(r"[a-z]I[dD]$")
-_ENOUGH = 20
 
 
 def feature_columns(table: pa.Table, exclude: Iterable[str] = ()) -> tuple[list[str], list[str]]:
@@ -396,21 +402,10 @@ def _integers(column: pa.ChunkedArray) -> Any:
 
 
 def _distinct_words(column: pa.ChunkedArray) -> bool:
-    known = without_missing(column).drop_null()
+    known = known_texts(column)
     if len(known) < 2 or pc.count_distinct(known).as_py() < len(known):
         return False
     return not pc.all(are_numbers(known)).as_py() and not are_dates(known)
-
-
-# ---------- records.labels
-
-logger = logging.getLogger("setconv")
-
-Array = NDArray[Any]
-
-_WHOLE = r"^(0|-?[1-9]\d{0,17})(\.0+)?$"
-_MANY = 20
-_SUSPECT = frozenset({"na", "n/a", "null", "none", "?", "-"})
 
 
 @overload
@@ -440,16 +435,16 @@ def labels_of(column: Any, *, drop: bool = False) -> Array | tuple[Array, NDArra
     mask : ndarray of bool
         With ``drop``: which rows have a label. ``labels`` has only those.
     """
-    values = plain(column if isinstance(column, pa.Array | pa.ChunkedArray) else _array(column))
+    values = plain(column if isinstance(column, pa.Array | pa.ChunkedArray) else _as_array(column))
     present = _present(values)
     missing = np.flatnonzero(~present)
     if len(missing) and not drop:
-        raise _missing(missing, len(present))
+        raise _unlabelled(missing, len(present))
     labels = _converted(values.filter(pa.array(present)))
     return (labels, present) if drop else labels
 
 
-def _array(values: Any) -> Any:
+def _as_array(values: Any) -> Any:
     try:
         return pa.array(values, from_pandas=True)
     except pa.ArrowException:
@@ -468,7 +463,7 @@ def _present(values: Any) -> NDArray[np.bool_]:
     return present
 
 
-def _missing(rows: NDArray[np.int64], n_rows: int) -> LabelError:
+def _unlabelled(rows: NDArray[np.int64], n_rows: int) -> LabelError:
     shown = ", ".join(str(row + 1) for row in rows[:5])
     more = " ..." if len(rows) > 5 else ""
     return LabelError(
@@ -508,13 +503,13 @@ def _from_texts(texts: Any) -> Array:
     if numeric.all() and pc.any(pc.match_substring(texts, ".")).as_py():
         _refuse_measurements(np.asarray(pc.cast(pc.utf8_trim_whitespace(texts), pa.float64())))
     found: list[str] = texts.to_pylist()
-    _say_look_alikes(Counter(found))
+    _warn_of_odd_labels(Counter(found))
     return np.array(found, dtype=str)
 
 
 def _refuse_measurements(numbers: NDArray[np.float64]) -> None:
     distinct = np.unique(numbers)
-    if len(distinct) > _MANY:
+    if len(distinct) > _FEW:
         raise LabelError(
             f"The labels are measurements, not classes: {len(distinct)} different numbers such as "
             f"{distinct[0]:g} and {distinct[1]:g}. Choose another column with --label, or make "
@@ -522,7 +517,7 @@ def _refuse_measurements(numbers: NDArray[np.float64]) -> None:
         )
 
 
-def _say_look_alikes(counts: Counter[str]) -> None:
+def _warn_of_odd_labels(counts: Counter[str]) -> None:
     alike: dict[str, list[str]] = defaultdict(list)
     for label in counts:
         alike[label.strip().casefold()].append(label)
@@ -534,9 +529,9 @@ def _say_look_alikes(counts: Counter[str]) -> None:
                 "make them equal if they are one.",
                 shown,
             )
-    numbers = [one for one in counts if _is_number(one)]
+    numbers = [one for one in counts if _reads_as_float(one)]
     if numbers and len(numbers) < len(counts):
-        words = [one for one in counts if not _is_number(one)]
+        words = [one for one in counts if not _reads_as_float(one)]
         logger.warning(
             "The labels mix numbers (%s) and words (%s). All are taken as words.",
             listed(numbers[:5]),
@@ -551,7 +546,7 @@ def _say_look_alikes(counts: Counter[str]) -> None:
         )
 
 
-def _is_number(label: str) -> bool:
+def _reads_as_float(label: str) -> bool:
     try:
         float(label)
     except ValueError:

@@ -1,7 +1,7 @@
 """CSV and TSV: every column as strings, in blocks that end with a record.
 
-Types never depend on a block: what is a number is decided later, over all values. pyarrow parses
-the blocks; where it refuses one, the line is looked up with the grammar.
+Types never depend on a block: what is a number is decided later, over all values. The grammar says
+where records end and pyarrow parses the blocks; where it refuses one, the grammar finds the line.
 """
 
 from __future__ import annotations
@@ -18,98 +18,13 @@ from setconv.errors import DataError
 from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, count_lines
 from setconv.messages import check_header, count_of, excerpt
 
-# ---------- records.grammar
-
-_LINE_END = rb"(?:\n|\r\n|\r(?=[^\n]))"
-_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with a record.
-
-    Parameters
-    ----------
-    line : int
-        Line ends between the start of the bytes and the fault.
-    closed : bool
-        Whether the quoted field has a closing quote.
-    text : bytes
-        The field from its quote on.
-    """
-
-    line: int
-    closed: bool
-    text: bytes
-
-
-class Grammar:
-    """Records of fields that are separated by one delimiter.
-
-    Parameters
-    ----------
-    delimiter : str
-        One ASCII character.
-    """
-
-    def __init__(self, delimiter: str) -> None:
-        self.delimiter = delimiter
-        mark = re.escape(delimiter.encode("ascii"))
-        plain = rb'(?!")[^' + mark + rb"\r\n]*+"
-        field = rb"(?:" + _QUOTED + rb"(?=[" + mark + rb"\r\n])|" + plain + rb")"
-        record = rb"(?:" + field + mark + rb")*+" + field + _LINE_END
-        unquoted_line = rb'[^"\r\n]*+' + _LINE_END
-        self._records = re.compile(rb"(?:" + unquoted_line + rb"|" + record + rb")*+")
-        self._record = re.compile(record)
-        self._leading_fields = re.compile(rb"(?:" + field + mark + rb")*+")
-        self._field = re.compile(rb"(" + _QUOTED + rb"|" + plain + rb")(?:" + mark + rb"|[\r\n])")
-        self._closed = re.compile(_QUOTED + rb'[^"]')
-
-    def complete(self, data: bytes) -> int:
-        """Return where the last complete record ends; a CR at the very end may be half a CR LF."""
-        if b'"' not in data:
-            last_return = data.rfind(b"\r", 0, max(len(data) - 1, 0))
-            return max(data.rfind(b"\n"), last_return) + 1
-        matched = self._records.match(data)
-        assert matched is not None
-        return matched.end()
-
-    def records(self, data: bytes) -> Iterator[bytes]:
-        """Iterate over complete records."""
-        for matched in self._record.finditer(data):
-            yield matched[0]
-
-    def fields(self, record: bytes) -> list[bytes]:
-        """Return the fields of a complete record, unquoted."""
-        # Of CR LF only one may end a field.
-        record = record[:-2] + b"\n" if record.endswith(b"\r\n") else record
-        return [
-            text[1:-1].replace(b'""', b'"') if text.startswith(b'"') else text
-            for text in self._field.findall(record)
-        ]
-
-    def fault(self, data: bytes, *, at_end: bool) -> Fault | None:
-        """Return what is wrong with bytes that start with an incomplete record, if anything is.
-
-        Before the end of the file a quote that is still open may be closed later.
-        """
-        leading = self._leading_fields.match(data)
-        start = leading.end() if leading else 0
-        if not data.startswith(b'"', start):
-            return None
-        closed = self._closed.match(data, start) is not None
-        if not closed and not at_end:
-            return None
-        return Fault(count_lines(data[:start]), closed, data[start : start + 400])
-
-
-# ---------- records.delimited
-
 logger = logging.getLogger("setconv")
 
-BLOCK = 1 << 22
+BLOCK = 1 << 22  # bytes
 LONGEST_RECORD = 1 << 26
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_LINE_END = rb"(?:\n|\r\n|\r(?=[^\n]))"
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
 
 
 class DelimitedReader(RecordReader):
@@ -132,7 +47,7 @@ class DelimitedReader(RecordReader):
         self._data = b""
         self._at_end = False
         self._nulls_said = False
-        self._grammar = Grammar(self._find_delimiter() if format == "csv" else "\t")
+        self._grammar = _Grammar(self._find_delimiter() if format == "csv" else "\t")
         names = self._take_header()
         self.schema = pa.schema([(name, pa.string()) for name in names])
         self._refuse_header_only()
@@ -144,8 +59,6 @@ class DelimitedReader(RecordReader):
     def close(self) -> None:
         """Close the file."""
         self._source.close()
-
-    # ------------------------------------------------------------------------------- header
 
     def _find_delimiter(self) -> str:
         self._skip_blank_lines()
@@ -191,8 +104,6 @@ class DelimitedReader(RecordReader):
                 "but no rows. (Is it a file without column names? Then add them as first line.)"
             )
 
-    # --------------------------------------------------------------------------------- rows
-
     def _read_tables(self) -> Iterator[pa.Table]:
         while self._data or not self._at_end:
             end = self._complete_end()
@@ -230,7 +141,7 @@ class DelimitedReader(RecordReader):
                 )
         return end
 
-    def _faulty(self, fault: Fault, line: int) -> DataError:
+    def _faulty(self, fault: _Fault, line: int) -> DataError:
         where = f"{self.name}, line {line + fault.line}"
         text = excerpt(fault.text.decode("utf-8", errors="replace"))
         backslash = (
@@ -291,3 +202,82 @@ def _advice(record: bytes, found: int) -> str:
         "Put a field that holds the delimiter in double quotes, add what is missing, or remove the "
         f"line.{hint}"
     )
+
+
+class _Grammar:
+    """Records of fields that are separated by one delimiter.
+
+    Parameters
+    ----------
+    delimiter : str
+        One ASCII character.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self.delimiter = delimiter
+        mark = re.escape(delimiter.encode("ascii"))
+        plain = rb'(?!")[^' + mark + rb"\r\n]*+"
+        field = rb"(?:" + _QUOTED + rb"(?=[" + mark + rb"\r\n])|" + plain + rb")"
+        record = rb"(?:" + field + mark + rb")*+" + field + _LINE_END
+        unquoted_line = rb'[^"\r\n]*+' + _LINE_END
+        self._records = re.compile(rb"(?:" + unquoted_line + rb"|" + record + rb")*+")
+        self._record = re.compile(record)
+        self._leading_fields = re.compile(rb"(?:" + field + mark + rb")*+")
+        self._field = re.compile(rb"(" + _QUOTED + rb"|" + plain + rb")(?:" + mark + rb"|[\r\n])")
+        self._closed = re.compile(_QUOTED + rb'[^"]')
+
+    def complete(self, data: bytes) -> int:
+        """Return where the last complete record ends; a CR at the very end may be half a CR LF."""
+        if b'"' not in data:
+            last_return = data.rfind(b"\r", 0, max(len(data) - 1, 0))
+            return max(data.rfind(b"\n"), last_return) + 1
+        matched = self._records.match(data)
+        assert matched is not None
+        return matched.end()
+
+    def records(self, data: bytes) -> Iterator[bytes]:
+        """Iterate over complete records."""
+        for matched in self._record.finditer(data):
+            yield matched[0]
+
+    def fields(self, record: bytes) -> list[bytes]:
+        """Return the fields of a complete record, unquoted."""
+        # Of CR LF only one may end a field.
+        record = record[:-2] + b"\n" if record.endswith(b"\r\n") else record
+        return [
+            text[1:-1].replace(b'""', b'"') if text.startswith(b'"') else text
+            for text in self._field.findall(record)
+        ]
+
+    def fault(self, data: bytes, *, at_end: bool) -> _Fault | None:
+        """Return what is wrong with bytes that start with an incomplete record, if anything is.
+
+        Before the end of the file a quote that is still open may be closed later.
+        """
+        leading = self._leading_fields.match(data)
+        start = leading.end() if leading else 0
+        if not data.startswith(b'"', start):
+            return None
+        closed = self._closed.match(data, start) is not None
+        if not closed and not at_end:
+            return None
+        return _Fault(count_lines(data[:start]), closed, data[start : start + 400])
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a record.
+
+    Parameters
+    ----------
+    line : int
+        Line ends between the start of the bytes and the fault.
+    closed : bool
+        Whether the quoted field has a closing quote.
+    text : bytes
+        The field from its quote on.
+    """
+
+    line: int
+    closed: bool
+    text: bytes

@@ -1,4 +1,9 @@
-"""Rows of a numpy memmap, read from its file instead of through the mapping."""
+"""Rows that lie on disk, read from there when they are needed.
+
+`DiskRows` reads any rows of a file of plain numbers, `RowSubset` is a choice of them, and `Scratch`
+writes such a file. The file of a numpy memmap is one already. A `Prefetcher` reads ahead while the
+caller computes. Nothing here needs pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,18 @@ from setconv.errors import DataError, DataTypeError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# ---------- storage.batch
+BLOCK = 1 << 26  # bytes that are read at once
+_BUFFERS = 512  # of one call; systems allow 1024
+_ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
+_LOCK = threading.Lock()
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_LOOK = 4096  # bytes at each end by which a memmap's file is known again
+_PRIVATE = "c"  # the mode of a memmap whose changes stay in memory and never reach the file
+_AHEAD = 2  # items that are prepared or waiting while the caller works
+
+_Memmap = np.memmap[Any, Any]
+_Drawn = TypeVar("_Drawn")
+_Prepared = TypeVar("_Prepared")
 
 
 @dataclass(frozen=True)
@@ -44,90 +60,6 @@ class Batch:
 
     rows: Any
     extra: pa.Table | None = None
-
-
-# ---------- storage.reading
-
-_LOCK = threading.Lock()
-
-
-def bytes_of(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of a contiguous array, to be read or written."""
-    return array.reshape(-1).view(np.uint8).data
-
-
-def read_into(file: io.FileIO, buffer: memoryview, offset: int) -> None:
-    """Fill a buffer with the bytes of an unbuffered file that start at ``offset``."""
-    while len(buffer):
-        count = _read_once(file, buffer, offset)
-        if count == 0:
-            raise DataError(
-                f"{file.name} ends at byte {offset}, where {len(buffer)} more were to be read: it "
-                "was cut off while it was in use. Write it again, and leave it alone until the end."
-            )
-        buffer, offset = buffer[count:], offset + count
-
-
-def read_runs(file: io.FileIO, runs: Iterable[tuple[int, Sequence[memoryview]]], size: int) -> None:
-    """Fill buffers of ``size`` bytes each.
-
-    Parameters
-    ----------
-    file : unbuffered binary file
-    runs : iterable of (int, sequence of memoryview)
-        Where in the file a run starts, and the buffers that its bytes fill one after the other.
-    size : int
-    """
-    number, at_once = file.fileno(), getattr(os, "preadv", None)
-    for offset, buffers in runs:
-        if at_once is None or at_once(number, buffers, offset) != size * len(buffers):
-            for place, buffer in enumerate(buffers):
-                read_into(file, buffer, offset + place * size)
-
-
-def _read_once(file: io.FileIO, buffer: memoryview, offset: int) -> int:
-    if hasattr(os, "preadv"):
-        return os.preadv(file.fileno(), [buffer], offset)
-    with _LOCK:  # such as Windows, where a read has to seek first
-        file.seek(offset)
-        return file.readinto(buffer) or 0
-
-
-# ---------- storage.finite
-
-
-def refuse_not_finite(
-    rows: NDArray[Any], first_row: int, names: Sequence[str] | None = None
-) -> None:
-    """Refuse rows with NaN or infinity.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-    first_row : int
-        Number of the first row, for the message.
-    names : sequence of str or None, default=None
-        Of the columns; None if they only have numbers.
-    """
-    # A sum is finite if all its terms are (but for overflow): a cheap first look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum()):
-            return
-    places = np.argwhere(~np.isfinite(rows))
-    if not len(places):
-        return
-    row, column = (int(place) for place in places[0])
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
-    raise DataError(
-        f"Column {column if names is None else repr(names[column])} has {kind} in row "
-        f"{first_row + row} (counted from 0). Remove or impute such values first."
-    )
-
-
-# ---------- storage.disk
-
-_BUFFERS = 512  # of one call; systems allow 1024
-_ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
 
 
 class DiskRows:
@@ -230,7 +162,7 @@ class DiskRows:
 
     def _span(self, start: int, stop: int) -> NDArray[Any]:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
-        read_into(self._file, bytes_of(rows), self._offset + start * self._row_bytes)
+        _read_into(self._file, _bytes_of(rows), self._offset + start * self._row_bytes)
         return rows
 
     def _gather(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -252,21 +184,19 @@ class DiskRows:
         self, rows: NDArray[Any], in_file: NDArray[np.int64], places: NDArray[np.int64]
     ) -> None:
         """Read ascending row numbers into their places, one call a run of neighbours."""
+        size, target = self._row_bytes, _bytes_of(rows)
+        buffers = [target[start : start + size] for start in (places * size).tolist()]
         starts = np.flatnonzero(np.diff(in_file, prepend=-2) != 1)
         ends = np.append(starts[1:], len(in_file))
-        offsets = (self._offset + in_file[starts] * self._row_bytes).tolist()
-        self._advise(offsets, ((ends - starts) * self._row_bytes).tolist())
-        buffers = self._buffers(rows, places)
-        runs = (
-            (offset + (at - start) * self._row_bytes, buffers[at : min(at + _BUFFERS, end)])
-            for start, end, offset in zip(starts.tolist(), ends.tolist(), offsets, strict=True)
-            for at in range(start, end, _BUFFERS)
-        )
-        read_runs(self._file, runs, self._row_bytes)
-
-    def _buffers(self, rows: NDArray[Any], places: NDArray[np.int64]) -> list[memoryview]:
-        size, target = self._row_bytes, bytes_of(rows)
-        return [target[start : start + size] for start in (places * size).tolist()]
+        offsets = (self._offset + in_file[starts] * size).tolist()
+        self._advise(offsets, ((ends - starts) * size).tolist())
+        number, at_once = self._file.fileno(), getattr(os, "preadv", None)
+        for start, end, offset in zip(starts.tolist(), ends.tolist(), offsets, strict=True):
+            for at in range(start, end, _BUFFERS):
+                run, place = buffers[at : min(at + _BUFFERS, end)], offset + (at - start) * size
+                if at_once is None or at_once(number, run, place) != size * len(run):
+                    for before, buffer in enumerate(run):
+                        _read_into(self._file, buffer, place + before * size)
 
     def _advise(self, offsets: list[int], sizes: list[int]) -> None:
         """Let the disk work on all reads at once; without it, each waits for the one before."""
@@ -277,7 +207,29 @@ class DiskRows:
             os.posix_fadvise(number, offset, size, os.POSIX_FADV_WILLNEED)
 
 
-# ---------- storage.subset
+def _read_into(file: io.FileIO, buffer: memoryview, offset: int) -> None:
+    """Fill a buffer with the bytes of an unbuffered file that start at ``offset``."""
+    while len(buffer):
+        count = _read_once(file, buffer, offset)
+        if count == 0:
+            raise DataError(
+                f"{file.name} ends at byte {offset}, where {len(buffer)} more were to be read: it "
+                "was cut off while it was in use. Write it again, and leave it alone until the end."
+            )
+        buffer, offset = buffer[count:], offset + count
+
+
+def _read_once(file: io.FileIO, buffer: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), [buffer], offset)
+    with _LOCK:  # such as Windows, where a read has to seek first
+        file.seek(offset)
+        return file.readinto(buffer) or 0
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array, to be read or written."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 class RowSubset:
@@ -306,11 +258,6 @@ class RowSubset:
 
     def __getitem__(self, key: slice | NDArray[Any]) -> NDArray[Any]:
         return self._rows[self._chosen[key]]
-
-
-# ---------- storage.scratch
-
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Scratch:
@@ -349,7 +296,7 @@ class Scratch:
 
     def append(self, rows: NDArray[Any]) -> None:
         """Write rows behind the others."""
-        data = bytes_of(np.ascontiguousarray(rows, self._dtype))
+        data = _bytes_of(np.ascontiguousarray(rows, self._dtype))
         with self._explained():
             while len(data):
                 data = data[self._file.write(data) :]
@@ -398,14 +345,113 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-# ---------- storage.prefetch
+def check_memmap(X: _Memmap) -> None:
+    """Refuse a memmap that is no matrix of numbers."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise DataTypeError(
+            f"The memmap has shape {X.shape} and holds {X.dtype}: give rows and columns of numbers."
+        )
+    if 0 in X.shape:
+        raise DataError(f"The memmap has shape {X.shape}: it has no rows, or no columns.")
 
-Drawn = TypeVar("Drawn")
-Prepared = TypeVar("Prepared")
-_AHEAD = 2  # items that are prepared or waiting while the caller works
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 if it holds every number of this type exactly, else float64."""
+    exact = dtype.itemsize <= 2 or (dtype.kind == "f" and dtype.itemsize == 4)
+    return np.dtype(np.float32 if exact else np.float64)
 
 
-class Prefetcher(Generic[Drawn, Prepared]):
+def rows_in_place(X: _Memmap) -> DiskRows | None:
+    """Return the rows as they lie in the user's file; None if they need another form."""
+    rows = _reader(X) if X.dtype == float_type(X.dtype) else None
+    return rows if isinstance(rows, DiskRows) else None
+
+
+def memmap_blocks(X: _Memmap, size: int | None = None) -> Iterator[NDArray[Any]]:
+    """Iterate over the rows as float32 or float64, checked.
+
+    Parameters
+    ----------
+    X : memmap of shape (n_rows, n_columns)
+    size : int or None, default=None
+        Rows at a time; None for about 64 MB.
+    """
+    dtype = float_type(X.dtype)
+    height = size or max(BLOCK // (X.shape[1] * dtype.itemsize), 1)
+    rows = _reader(X)
+    for start in range(0, len(X), height):
+        block = np.asarray(rows[start : start + height]).astype(dtype, copy=False)
+        refuse_not_finite(block, start)
+        yield block
+
+
+def _reader(X: _Memmap) -> DiskRows | _Memmap:
+    """Return what reads the rows of a memmap: its file, or itself where these may differ."""
+    if not X.flags.c_contiguous or X.filename is None or X.mode == _PRIVATE:
+        return X
+    try:
+        file = io.FileIO(X.filename)
+    except OSError:  # it was moved or removed; the mapping still works
+        return X
+    if _same_ends(X, file):
+        return DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
+    file.close()
+    return X
+
+
+def _same_ends(X: _Memmap, file: io.FileIO) -> bool:
+    """Whether the first and the last bytes agree: another file may lie there by now."""
+    mapped = _bytes_of(X)
+    ends = mapped[:_LOOK], mapped[-_LOOK:]
+    offset = _file_offset(X)
+    try:
+        for end, place in zip(ends, (offset, offset + len(mapped) - len(ends[1])), strict=True):
+            found = np.empty(len(end), np.uint8)
+            _read_into(file, _bytes_of(found), place)
+            if found.tobytes() != end.tobytes():
+                return False
+    except DataError:
+        return False
+    return True
+
+
+def _file_offset(X: _Memmap) -> int:
+    """Return the byte of the file at which a memmap, or a view of some of its rows, starts."""
+    # numpy keeps the offset that it was given, also for views, and maps from the page before it.
+    page = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
+    mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
+    return int(page + X.ctypes.data - mapping.ctypes.data)
+
+
+def refuse_not_finite(
+    rows: NDArray[Any], first_row: int, names: Sequence[str] | None = None
+) -> None:
+    """Refuse rows with NaN or infinity.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+    first_row : int
+        Number of the first row, for the message.
+    names : sequence of str or None, default=None
+        Of the columns; None if they only have numbers.
+    """
+    # A sum is finite if all its terms are (but for overflow): a cheap first look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+    places = np.argwhere(~np.isfinite(rows))
+    if not len(places):
+        return
+    row, column = (int(place) for place in places[0])
+    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    raise DataError(
+        f"Column {column if names is None else repr(names[column])} has {kind} in row "
+        f"{first_row + row} (counted from 0). Remove or impute such values first."
+    )
+
+
+class Prefetcher(Generic[_Drawn, _Prepared]):
     """Iterate over ``prepare(one) for one in drawn``, a little ahead, in one background thread.
 
     The order is that of ``drawn``, which is advanced only in the caller's thread, so that draws
@@ -420,17 +466,17 @@ class Prefetcher(Generic[Drawn, Prepared]):
         Runs in the background thread.
     """
 
-    def __init__(self, drawn: Iterable[Drawn], prepare: Callable[[Drawn], Prepared]) -> None:
+    def __init__(self, drawn: Iterable[_Drawn], prepare: Callable[[_Drawn], _Prepared]) -> None:
         self._drawn = iter(drawn)
         self._prepare = prepare
-        self._waiting: deque[Future[Prepared]] = deque()
+        self._waiting: deque[Future[_Prepared]] = deque()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="setconv-prefetch")
         self._exhausted = False
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Prepared:
+    def __next__(self) -> _Prepared:
         self._draw()
         if not self._waiting:
             self.close()
@@ -459,95 +505,8 @@ class Prefetcher(Generic[Drawn, Prepared]):
                 self._exhausted = True
             except Exception as error:  # it is told when its turn comes
                 self._exhausted = True
-                failed: Future[Prepared] = Future()
+                failed: Future[_Prepared] = Future()
                 failed.set_exception(error)
                 self._waiting.append(failed)
             else:
                 self._waiting.append(self._worker.submit(self._prepare, one))
-
-
-# ---------- storage.memmaps
-
-BLOCK = 1 << 26
-_LOOK = 4096
-_PRIVATE = "c"  # the mode in which changes stay in memory and never reach the file
-
-Mapped = np.memmap[Any, Any]
-
-
-def check_memmap(X: Mapped) -> None:
-    """Refuse a memmap that is no matrix of numbers."""
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise DataTypeError(
-            f"The memmap has shape {X.shape} and holds {X.dtype}: give rows and columns of numbers."
-        )
-    if 0 in X.shape:
-        raise DataError(f"The memmap has shape {X.shape}: it has no rows, or no columns.")
-
-
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return float32 if it holds every number of this type exactly, else float64."""
-    exact = dtype.itemsize <= 2 or (dtype.kind == "f" and dtype.itemsize == 4)
-    return np.dtype(np.float32 if exact else np.float64)
-
-
-def rows_in_place(X: Mapped) -> DiskRows | None:
-    """Return the rows as they lie in the user's file; None if they need another form."""
-    rows = _reader(X) if X.dtype == float_type(X.dtype) else None
-    return rows if isinstance(rows, DiskRows) else None
-
-
-def memmap_blocks(X: Mapped, size: int | None = None) -> Iterator[NDArray[Any]]:
-    """Iterate over the rows as float32 or float64, checked.
-
-    Parameters
-    ----------
-    X : memmap of shape (n_rows, n_columns)
-    size : int or None, default=None
-        Rows at a time; None for about 64 MB.
-    """
-    dtype = float_type(X.dtype)
-    height = size or max(BLOCK // (X.shape[1] * dtype.itemsize), 1)
-    rows = _reader(X)
-    for start in range(0, len(X), height):
-        block = np.asarray(rows[start : start + height]).astype(dtype, copy=False)
-        refuse_not_finite(block, start)
-        yield block
-
-
-def _reader(X: Mapped) -> DiskRows | Mapped:
-    """Return what reads the rows of a memmap: its file, or itself where these may differ."""
-    if not X.flags.c_contiguous or X.filename is None or X.mode == _PRIVATE:
-        return X
-    try:
-        file = io.FileIO(X.filename)
-    except OSError:  # it was moved or removed; the mapping still works
-        return X
-    if _same_ends(X, file):
-        return DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
-    file.close()
-    return X
-
-
-def _same_ends(X: Mapped, file: io.FileIO) -> bool:
-    """Whether the first and the last bytes agree: another file may lie there by now."""
-    mapped = bytes_of(X)
-    ends = mapped[:_LOOK], mapped[-_LOOK:]
-    offset = _file_offset(X)
-    try:
-        for end, place in zip(ends, (offset, offset + len(mapped) - len(ends[1])), strict=True):
-            found = np.empty(len(end), np.uint8)
-            read_into(file, bytes_of(found), place)
-            if found.tobytes() != end.tobytes():
-                return False
-    except DataError:
-        return False
-    return True
-
-
-def _file_offset(X: Mapped) -> int:
-    """Return the byte of the file at which a memmap, or a view of some of its rows, starts."""
-    # numpy keeps the offset that it was given, also for views, and maps from the page before it.
-    page = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
-    mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
-    return int(page + X.ctypes.data - mapping.ctypes.data)

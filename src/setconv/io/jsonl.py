@@ -19,10 +19,12 @@ from setconv.errors import DataError
 from setconv.io.sources import ByteSource, RecordReader, Utf8Stream
 from setconv.messages import check_header, excerpt, listed
 
-# ---------- records.json_types
+logger = logging.getLogger("setconv")
 
+BLOCK = 1 << 20  # bytes
+_ROWS = 4096
 _INT64 = 1 << 63
-_SIMPLE = {bool: "bool", float: "float", str: "str"}
+_KINDS = {bool: "bool", float: "float", str: "str"}
 _TYPES = {
     frozenset({"bool"}): pa.bool_(),
     frozenset({"int"}): pa.int64(),
@@ -30,52 +32,8 @@ _TYPES = {
     frozenset({"int", "float"}): pa.float64(),
     frozenset({"str"}): pa.string(),
     frozenset({"numbers"}): pa.list_(pa.float64()),
-}
-
-
-def kind_of(value: Any) -> str | None:
-    """Return the kind of a JSON value; None for null."""
-    if value is None:
-        return None
-    kind = type(value)
-    if kind is int:
-        return "int" if -_INT64 <= value < _INT64 else "large"
-    if kind is list:
-        return "numbers" if all(type(one) in (int, float) for one in value) else "nested"
-    return _SIMPLE.get(kind, "nested")
-
-
-def column_type(kinds: set[str]) -> pa.DataType:
-    """Return the type of a column with values of these kinds."""
-    return _TYPES.get(frozenset(kinds), pa.string())
-
-
-def as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return JSON values as an array of the type that `column_type` gave."""
-    if not pa.types.is_string(kind):
-        return pa.array(values, kind)
-    texts = [one if one is None or type(one) is str else _json_text(one) for one in values]
-    try:
-        return pa.array(texts, kind)
-    except UnicodeEncodeError:  # half of a surrogate pair, as where an emoji was cut in two
-        return pa.array([None if one is None else _whole(one) for one in texts], kind)
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-# ---------- records.jsonl
-
-logger = logging.getLogger("setconv")
-
-BLOCK = 1 << 20
-ROWS = 4096
-_KINDS = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+}  # strings for all others
+_SHOWN = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
 
 
 class JsonlReader(RecordReader):
@@ -105,9 +63,9 @@ class JsonlReader(RecordReader):
 
     def _read_tables(self) -> Iterator[pa.Table]:
         rows = (row for _, row in self._objects())
-        while batch := list(islice(rows, ROWS)):
+        while batch := list(islice(rows, _ROWS)):
             yield pa.table(
-                [as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
+                [_as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
                 schema=self.schema,
             )
 
@@ -119,7 +77,7 @@ class JsonlReader(RecordReader):
             for key, value in row.items():
                 if key not in kinds:
                     kinds[key], last_new = set(), line
-                kind = kind_of(value)
+                kind = _kind_of(value)
                 if kind is not None:
                     kinds[key].add(kind)
         if not kinds:
@@ -134,7 +92,8 @@ class JsonlReader(RecordReader):
                 last_new,
             )
         self._say_mixed(kinds)
-        return pa.schema([(key, column_type(found)) for key, found in kinds.items()]), n_rows
+        types = {key: _TYPES.get(frozenset(found), pa.string()) for key, found in kinds.items()}
+        return pa.schema(list(types.items())), n_rows
 
     def _say_mixed(self, kinds: dict[str, set[str]]) -> None:
         mixed = [
@@ -180,7 +139,7 @@ class JsonlReader(RecordReader):
         )
 
     def _not_an_object(self, number: int, value: Any) -> DataError:
-        kind = _KINDS.get(type(value), "a number")
+        kind = _SHOWN.get(type(value), "a number")
         hint = " (A list of objects: write each of them on a line of its own.)"
         return DataError(
             f'{self.name}, line {number}: {kind} where an object like {{"text": ...}} is '
@@ -198,3 +157,33 @@ def _lines(stream: Utf8Stream) -> Iterator[bytes]:
             yield from others[:-1]
             carry = [others[-1]]
     yield b"".join(carry)
+
+
+def _kind_of(value: Any) -> str | None:
+    """Return the kind of a JSON value; None for null."""
+    if value is None:
+        return None
+    kind = type(value)
+    if kind is int:
+        return "int" if -_INT64 <= value < _INT64 else "large"
+    if kind is list:
+        return "numbers" if all(type(one) in (int, float) for one in value) else "nested"
+    return _KINDS.get(kind, "nested")
+
+
+def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return JSON values as an array of the type of their column."""
+    if not pa.types.is_string(kind):
+        return pa.array(values, kind)
+    texts = [
+        one if one is None or type(one) is str else json.dumps(one, ensure_ascii=False)
+        for one in values
+    ]
+    try:
+        return pa.array(texts, kind)
+    except UnicodeEncodeError:  # half of a surrogate pair, as where an emoji was cut in two
+        return pa.array([None if one is None else _whole(one) for one in texts], kind)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

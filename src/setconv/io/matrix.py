@@ -1,4 +1,8 @@
-"""Sources that have columns: what they are called, and their rows as blocks."""
+"""Tables of columns as matrices of numbers, in blocks of bounded size.
+
+`Tables` are rows with named columns. They plan which columns are the features (`FeaturePlan`), read
+them in blocks and `fill` matrices with them; `LabelColumn` gathers the labels on the way.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError
-from setconv.io.disk import Batch, refuse_not_finite
+from setconv.io.columns import is_list, is_number, is_text
+from setconv.io.disk import BLOCK, Batch, refuse_not_finite
 from setconv.messages import check_header, listed, require_column
-
-# ---------- storage.features
 
 logger = logging.getLogger("setconv")
 
-PART = 32
+_PART = 32  # columns that are turned into rows at once
+_PADDING = 16  # keeps columns of 2^k rows from falling on the same lines of the cache
 _EXACT_IN_FLOAT32 = 16  # bits of an integer
 
 
@@ -48,6 +52,13 @@ class Piece:
     width: int = 1
     first: int = 0
     length: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        if self.length is None:
+            return [self.column]
+        return [f"{self.column}_{self.first + number}" for number in range(self.width)]
 
 
 @dataclass(frozen=True)
@@ -78,68 +89,77 @@ class FeaturePlan:
         return list(dict.fromkeys(piece.column for part in self.parts for piece in part))
 
 
-def plan_features(
-    schema: pa.Schema,
-    columns: Sequence[str] | None,
-    *,
-    without: Collection[str],
-    list_length: Callable[[str], int],
-) -> FeaturePlan:
-    """Return which columns are features.
+class Tables(ABC):
+    """Rows with named columns, too many to hold.
 
-    Parameters
+    Attributes
     ----------
+    name : str
+        For messages.
     schema : pyarrow.Schema
-    columns : sequence of str or None
-        Columns, in this order; ``"name_3"`` is an element of a column ``"name"`` of lists. None for
-        all columns of numbers, truth values, and lists of numbers.
-    without : collection of str
-        Columns that are no features, such as the labels.
-    list_length : callable
-        The length of the first list of a column.
+    n_rows : int
     """
-    chosen = _by_type(schema, without) if columns is None else list(map(str, columns))
-    known = _Columns(schema, list_length)
-    names: list[str] = []
-    pieces: list[Piece] = []
-    for name in chosen:
-        piece = known.piece(name, place=len(names))
-        names += feature_names(piece)
-        if pieces and _follows(pieces[-1], piece):
-            pieces[-1] = replace(pieces[-1], width=pieces[-1].width + piece.width)
-        else:
-            pieces.append(piece)
-    _refuse_labels(pieces, without)
-    _refuse_twins(names)
-    wide = not all(_fits_float32(number_type(known.types[piece.column])) for piece in pieces)
-    return FeaturePlan(names, np.dtype(np.float64 if wide else np.float32), _parts(pieces))
 
+    def __init__(self, name: str, schema: pa.Schema, n_rows: int) -> None:
+        check_header(schema.names, name)
+        if n_rows == 0:
+            raise DataError(f"{name} has no rows.")
+        self.name, self.schema, self.n_rows = name, schema, n_rows
 
-def number_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type of the numbers in a column, or in its lists; None if it has none."""
-    types = pa.types
-    if is_list(kind) or types.is_dictionary(kind):
-        kind = kind.value_type
-    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return kind if numeric or types.is_boolean(kind) else None
+    def plan(self, columns: Sequence[str] | None, without: Collection[str]) -> FeaturePlan:
+        """Return which columns are features.
 
+        Parameters
+        ----------
+        columns : sequence of str or None
+            Columns, in this order; ``"name_3"`` is an element of a column ``"name"`` of lists. None
+            for all columns of numbers, truth values, and lists of numbers.
+        without : collection of str
+            Columns that are no features, such as the labels.
+        """
+        chosen = _by_type(self.schema, without) if columns is None else list(map(str, columns))
+        known = _Columns(self.schema, self._first_list_length)
+        names: list[str] = []
+        pieces: list[Piece] = []
+        for name in chosen:
+            piece = known.piece(name, place=len(names))
+            names += piece.names
+            if pieces and _follows(pieces[-1], piece):
+                pieces[-1] = replace(pieces[-1], width=pieces[-1].width + piece.width)
+            else:
+                pieces.append(piece)
+        _refuse_labels(pieces, without)
+        _refuse_twins(names)
+        wide = not all(_fits_float32(_number_type(known.types[piece.column])) for piece in pieces)
+        return FeaturePlan(names, np.dtype(np.float64 if wide else np.float32), _parts(pieces))
 
-def is_list(kind: pa.DataType) -> bool:
-    """Return whether a column holds lists, of one length or not."""
-    types = pa.types
-    return bool(types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind))
+    def require(self, names: Iterable[str], option: str) -> None:
+        """Refuse names that are no columns."""
+        for name in names:
+            require_column(name, self.schema.names, option)
 
+    @abstractmethod
+    def blocks(self, plan: FeaturePlan, extra: Sequence[str]) -> Generator[Batch]:
+        """Iterate over all rows, in blocks of bounded size."""
 
-def feature_names(piece: Piece) -> list[str]:
-    """Return the names of the features that a piece gives."""
-    if piece.length is None:
-        return [piece.column]
-    return [f"{piece.column}_{piece.first + number}" for number in range(piece.width)]
+    @abstractmethod
+    def _first(self, column: str) -> pa.ChunkedArray:
+        """Return a column of the first rows."""
+
+    def _first_list_length(self, column: str) -> int:
+        first = self._first(column)
+        if not len(first):
+            raise DataError(f"{self.name} has no rows.")
+        if not first[0].is_valid:
+            raise DataError(
+                f"Column {column!r} has no list (null) in row 0. Fill it, or remove such rows."
+            )
+        return len(first[0])
 
 
 def _by_type(schema: pa.Schema, without: Collection[str]) -> list[str]:
     candidates = [field for field in schema if field.name not in without]
-    numeric = [number_type(field.type) is not None for field in candidates]
+    numeric = [_number_type(field.type) is not None for field in candidates]
     chosen = [field.name for field, good in zip(candidates, numeric, strict=True) if good]
     others = [field.name for field, good in zip(candidates, numeric, strict=True) if not good]
     if not chosen:
@@ -166,7 +186,7 @@ class _Columns:
         if name not in self.types:
             require_column(name, list(self.types), "columns")
         kind = self.types[name]
-        if number_type(kind) is None:
+        if _number_type(kind) is None:
             raise DataError(
                 f"Column {name!r} is {kind}, which is not numbers (from row 0 on). Encode it "
                 "first, or leave it out of columns."
@@ -179,7 +199,7 @@ class _Columns:
     def _names_element(self, name: str) -> bool:
         base, _, number = name.rpartition("_")
         kind = self.types.get(base)
-        lists = kind is not None and is_list(kind) and number_type(kind) is not None
+        lists = kind is not None and is_list(kind) and _number_type(kind) is not None
         return lists and number.isdecimal() and number == str(int(number))
 
     def _element(self, name: str, place: int) -> Piece:
@@ -233,221 +253,18 @@ def _parts(pieces: list[Piece]) -> list[list[Piece]]:
     parts: list[list[Piece]] = []
     for piece in pieces:
         plain = piece.length is None
-        if plain and parts and parts[-1][0].length is None and len(parts[-1]) < PART:
+        if plain and parts and parts[-1][0].length is None and len(parts[-1]) < _PART:
             parts[-1].append(piece)
         else:
             parts.append([piece])
     return parts
 
 
-# ---------- storage.filling
-
-_PADDING = 16  # keeps columns of 2^k rows from falling on the same lines of the cache
-
-
-def fill(block: NDArray[Any], table: pa.Table, part: list[Piece], first_row: int) -> None:
-    """Write the columns of a part into their places of a block of rows.
-
-    Parameters
-    ----------
-    block : ndarray of shape (n_rows, n_features)
-    table : pyarrow.Table
-        With the columns of the part.
-    part : list of Piece
-        Columns of numbers whose places follow each other, or one column of lists.
-    first_row : int
-        Number of the first row, for messages.
-    """
-    if len(table) != len(block):
-        raise DataError(
-            f"Column {part[0].column!r} has {len(table)} values from row {first_row} on where "
-            f"{len(block)} were promised: the data is damaged. Write it again."
-        )
-    start = part[0].place
-    if part[0].length is not None:
-        _fill_lists(block[:, start : start + part[0].width], table, part[0], first_row)
-        return
-    columns = np.empty((len(part), len(block) + _PADDING), block.dtype)[:, : len(block)]
-    for target, piece in zip(columns, part, strict=True):
-        _copy_numbers(target, table.column(piece.column), piece.column, first_row)
-    refuse_not_finite(columns.T, first_row, [piece.column for piece in part])
-    block[:, start : start + len(part)] = columns.T
-
-
-def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """Return an Arrow array of numbers or truth values, without nulls, as numpy sees it."""
-    if pa.types.is_boolean(array.type):
-        array = pc.cast(array, pa.uint8())
-    if pa.types.is_decimal(array.type):
-        array = pc.cast(array, pa.float64())
-    kind = "f" if pa.types.is_floating(array.type) else "i"
-    if pa.types.is_unsigned_integer(array.type):
-        kind = "u"
-    dtype = np.dtype(f"{kind}{array.type.bit_width // 8}")
-    if not len(array):
-        return np.empty(0, dtype)
-    # Array.to_numpy would import pandas: half a second, and its memory.
-    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
-
-
-def refuse_nulls(array: pa.Array, column: str, first_row: int, per_row: int = 1) -> None:
-    """Refuse an array with a value that is missing."""
-    if array.null_count:
-        row = first_row + pc.index(array.is_null(), True).as_py() // per_row
-        raise DataError(
-            f"Column {column!r} has no value (null) in row {row} (counted from 0). Fill it, or "
-            "remove such rows, first."
-        )
-
-
-def _copy_numbers(target: NDArray[Any], column: pa.ChunkedArray, name: str, first_row: int) -> None:
-    at = 0
-    for chunk in column.chunks:
-        if pa.types.is_dictionary(chunk.type):
-            chunk = chunk.dictionary_decode()
-        refuse_nulls(chunk, name, first_row + at)
-        target[at : at + len(chunk)] = numbers_of(chunk)
-        at += len(chunk)
-
-
-def _fill_lists(block: NDArray[Any], table: pa.Table, piece: Piece, first_row: int) -> None:
-    assert piece.length is not None
-    at = 0
-    for chunk in table.column(piece.column).chunks:
-        matrix = _matrix(chunk, piece.column, piece.length, first_row + at)
-        rows = block[at : at + len(chunk)]
-        rows[:] = matrix[:, piece.first : piece.first + piece.width]
-        refuse_not_finite(rows, first_row + at, feature_names(piece))
-        at += len(chunk)
-
-
-def _matrix(lists: pa.Array, name: str, length: int, first_row: int) -> NDArray[Any]:
-    refuse_nulls(lists, name, first_row)
-    lengths = pc.list_value_length(lists)
-    unlike = pc.not_equal(lengths, length)
-    if pc.any(unlike).as_py():
-        at = pc.index(unlike, True).as_py()
-        raise DataError(
-            f"Column {name!r} has a list of {lengths[at].as_py()} numbers in row {first_row + at} "
-            f"(counted from 0), and of {length} in row 0. Give all lists the same length."
-        )
-    values = lists.flatten()
-    refuse_nulls(values, name, first_row, per_row=length)
-    return numbers_of(values).reshape(-1, length)
-
-
-# ---------- storage.labels
-
-
-class LabelColumn:
-    """The labels of all rows.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    name : str
-        The column.
-    """
-
-    def __init__(self, schema: pa.Schema, name: str) -> None:
-        self.name = require_column(name, schema.names, "y")
-        kind = schema.field(name).type
-        self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self._chunks: list[pa.Array] = []
-        self._n_rows = 0
-        if not _can_be_labels(self._kind):
-            raise LabelError(
-                f"Column {name!r} is {kind}, which cannot be labels. Choose a column of words, "
-                "whole numbers or truth values."
-            )
-
-    def append(self, table: pa.Table) -> None:
-        """Take the labels of the next rows."""
-        for chunk in table.column(self.name).chunks:
-            if pa.types.is_dictionary(chunk.type):
-                chunk = chunk.dictionary_decode()
-            missing = chunk.is_null(nan_is_null=pa.types.is_floating(self._kind))
-            if pc.any(missing).as_py():
-                row = self._n_rows + pc.index(missing, True).as_py()
-                raise LabelError(
-                    f"Column {self.name!r} has no label in row {row} (counted from 0). Label such "
-                    "rows, or remove them, first."
-                )
-            self._chunks.append(chunk)
-            self._n_rows += len(chunk)
-
-    def values(self) -> NDArray[Any]:
-        """Return all labels: strings, integers, floats or bools."""
-        if pa.types.is_boolean(self._kind):
-            return self._numbers().astype(bool)
-        if pa.types.is_integer(self._kind) or pa.types.is_floating(self._kind):
-            return self._numbers()
-        coded = pa.chunked_array(self._chunks, self._kind).dictionary_encode().unify_dictionaries()
-        words = np.array(coded.chunk(0).dictionary.to_pylist(), dtype=str)
-        codes = np.concatenate([numbers_of(chunk.indices) for chunk in coded.chunks])
-        return np.take(words, codes)
-
-    def _numbers(self) -> NDArray[Any]:
-        return np.concatenate([numbers_of(chunk) for chunk in self._chunks])
-
-
-def _can_be_labels(kind: pa.DataType) -> bool:
-    types = pa.types
-    words = types.is_string(kind) or types.is_large_string(kind)
-    numbers = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)
-    return bool(words or numbers)
-
-
-# ---------- storage.tables
-
-BLOCK = 1 << 26
-
-
-class Tables(ABC):
-    """Rows with named columns, too many to hold.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    schema : pyarrow.Schema
-    n_rows : int
-    """
-
-    def __init__(self, name: str, schema: pa.Schema, n_rows: int) -> None:
-        check_header(schema.names, name)
-        if n_rows == 0:
-            raise DataError(f"{name} has no rows.")
-        self.name, self.schema, self.n_rows = name, schema, n_rows
-
-    def plan(self, columns: Sequence[str] | None, without: Collection[str]) -> FeaturePlan:
-        """Return which columns are features; see `plan_features`."""
-        return plan_features(
-            self.schema, columns, without=without, list_length=self._first_list_length
-        )
-
-    def require(self, names: Iterable[str], option: str) -> None:
-        """Refuse names that are no columns."""
-        for name in names:
-            require_column(name, self.schema.names, option)
-
-    @abstractmethod
-    def blocks(self, plan: FeaturePlan, extra: Sequence[str]) -> Generator[Batch]:
-        """Iterate over all rows, in blocks of bounded size."""
-
-    @abstractmethod
-    def _first(self, column: str) -> pa.ChunkedArray:
-        """Return a column of the first rows."""
-
-    def _first_list_length(self, column: str) -> int:
-        first = self._first(column)
-        if not len(first):
-            raise DataError(f"{self.name} has no rows.")
-        if not first[0].is_valid:
-            raise DataError(
-                f"Column {column!r} has no list (null) in row 0. Fill it, or remove such rows."
-            )
-        return len(first[0])
+def _number_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type of the numbers in a column, or in its lists; None if it has none."""
+    if is_list(kind) or pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return kind if is_number(kind) or pa.types.is_boolean(kind) else None
 
 
 class ArrowTables(Tables):
@@ -494,3 +311,149 @@ def block_of(table: pa.Table, plan: FeaturePlan, extra: Sequence[str], first_row
     for part in plan.parts:
         fill(rows, table, part, first_row)
     return Batch(rows, table.select(list(extra)) if extra else None)
+
+
+def fill(block: NDArray[Any], table: pa.Table, part: list[Piece], first_row: int) -> None:
+    """Write the columns of a part into their places of a block of rows.
+
+    Parameters
+    ----------
+    block : ndarray of shape (n_rows, n_features)
+    table : pyarrow.Table
+        With the columns of the part.
+    part : list of Piece
+        Columns of numbers whose places follow each other, or one column of lists.
+    first_row : int
+        Number of the first row, for messages.
+    """
+    if len(table) != len(block):
+        raise DataError(
+            f"Column {part[0].column!r} has {len(table)} values from row {first_row} on where "
+            f"{len(block)} were promised: the data is damaged. Write it again."
+        )
+    start = part[0].place
+    if part[0].length is not None:
+        _fill_lists(block[:, start : start + part[0].width], table, part[0], first_row)
+        return
+    columns = np.empty((len(part), len(block) + _PADDING), block.dtype)[:, : len(block)]
+    for target, piece in zip(columns, part, strict=True):
+        _copy_numbers(target, table.column(piece.column), piece.column, first_row)
+    refuse_not_finite(columns.T, first_row, [piece.column for piece in part])
+    block[:, start : start + len(part)] = columns.T
+
+
+def _copy_numbers(target: NDArray[Any], column: pa.ChunkedArray, name: str, first_row: int) -> None:
+    at = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            chunk = chunk.dictionary_decode()
+        _refuse_nulls(chunk, name, first_row + at)
+        target[at : at + len(chunk)] = _as_numpy(chunk)
+        at += len(chunk)
+
+
+def _fill_lists(block: NDArray[Any], table: pa.Table, piece: Piece, first_row: int) -> None:
+    assert piece.length is not None
+    at = 0
+    for chunk in table.column(piece.column).chunks:
+        matrix = _matrix_of_lists(chunk, piece.column, piece.length, first_row + at)
+        rows = block[at : at + len(chunk)]
+        rows[:] = matrix[:, piece.first : piece.first + piece.width]
+        refuse_not_finite(rows, first_row + at, piece.names)
+        at += len(chunk)
+
+
+def _matrix_of_lists(lists: pa.Array, name: str, length: int, first_row: int) -> NDArray[Any]:
+    _refuse_nulls(lists, name, first_row)
+    lengths = pc.list_value_length(lists)
+    unlike = pc.not_equal(lengths, length)
+    if pc.any(unlike).as_py():
+        at = pc.index(unlike, True).as_py()
+        raise DataError(
+            f"Column {name!r} has a list of {lengths[at].as_py()} numbers in row {first_row + at} "
+            f"(counted from 0), and of {length} in row 0. Give all lists the same length."
+        )
+    values = lists.flatten()
+    _refuse_nulls(values, name, first_row, per_row=length)
+    return _as_numpy(values).reshape(-1, length)
+
+
+def _refuse_nulls(array: pa.Array, column: str, first_row: int, per_row: int = 1) -> None:
+    """Refuse an array with a value that is missing."""
+    if array.null_count:
+        row = first_row + pc.index(array.is_null(), True).as_py() // per_row
+        raise DataError(
+            f"Column {column!r} has no value (null) in row {row} (counted from 0). Fill it, or "
+            "remove such rows, first."
+        )
+
+
+def _as_numpy(array: pa.Array) -> NDArray[Any]:
+    """Return an Arrow array of numbers or truth values, without nulls, as numpy sees it."""
+    if pa.types.is_boolean(array.type):
+        array = pc.cast(array, pa.uint8())
+    if pa.types.is_decimal(array.type):
+        array = pc.cast(array, pa.float64())
+    kind = "f" if pa.types.is_floating(array.type) else "i"
+    if pa.types.is_unsigned_integer(array.type):
+        kind = "u"
+    dtype = np.dtype(f"{kind}{array.type.bit_width // 8}")
+    if not len(array):
+        return np.empty(0, dtype)
+    # Array.to_numpy would import pandas: half a second, and its memory.
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+
+
+class LabelColumn:
+    """The labels of all rows.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    name : str
+        The column.
+    """
+
+    def __init__(self, schema: pa.Schema, name: str) -> None:
+        self.name = require_column(name, schema.names, "y")
+        kind = schema.field(name).type
+        self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self._chunks: list[pa.Array] = []
+        self._n_rows = 0
+        if not _can_be_labels(self._kind):
+            raise LabelError(
+                f"Column {name!r} is {kind}, which cannot be labels. Choose a column of words, "
+                "whole numbers or truth values."
+            )
+
+    def append(self, table: pa.Table) -> None:
+        """Take the labels of the next rows."""
+        for chunk in table.column(self.name).chunks:
+            if pa.types.is_dictionary(chunk.type):
+                chunk = chunk.dictionary_decode()
+            missing = chunk.is_null(nan_is_null=pa.types.is_floating(self._kind))
+            if pc.any(missing).as_py():
+                row = self._n_rows + pc.index(missing, True).as_py()
+                raise LabelError(
+                    f"Column {self.name!r} has no label in row {row} (counted from 0). Label such "
+                    "rows, or remove them, first."
+                )
+            self._chunks.append(chunk)
+            self._n_rows += len(chunk)
+
+    def values(self) -> NDArray[Any]:
+        """Return all labels: strings, integers, floats or bools."""
+        if not is_text(self._kind):
+            numbers = np.concatenate([_as_numpy(chunk) for chunk in self._chunks])
+            return numbers.astype(bool) if pa.types.is_boolean(self._kind) else numbers
+        coded = pa.chunked_array(self._chunks, self._kind).dictionary_encode().unify_dictionaries()
+        words = np.array(coded.chunk(0).dictionary.to_pylist(), dtype=str)
+        codes = np.concatenate([_as_numpy(chunk.indices) for chunk in coded.chunks])
+        return np.take(words, codes)
+
+
+def _can_be_labels(kind: pa.DataType) -> bool:
+    types = pa.types
+    words = types.is_string(kind) or types.is_large_string(kind)
+    numbers = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)
+    return bool(words or numbers)

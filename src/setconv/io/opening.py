@@ -1,4 +1,9 @@
-"""Batches of a source in its own order, and predictions back to Parquet."""
+"""Rows on disk, from whatever holds them: the door through which the library opens them.
+
+`open_source` makes the rows available in any order, for a fit; `read_batches` streams them in their
+own, for prediction; `write_predictions` streams back to Parquet. pyarrow is imported only where the
+rows or the results need it.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +33,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from setconv.io.matrix import LabelColumn, Tables
-    from setconv.io.writer import RecordWriter
 
-# ---------- storage.kinds
+Progress = Callable[[int, int], None]
 
-SMALL = 64 * 2**20
+SMALL = 64 * 2**20  # bytes of a memmap that is rather held
 _ARROW = frozenset({"Table", "RecordBatch", "RecordBatchReader", "Dataset"})
 
 
@@ -42,63 +46,9 @@ def is_stored(X: Any) -> bool:
     That is a path, a ``pyarrow.dataset.Dataset``, a ``pyarrow.Table`` or ``RecordBatch``, or a 2-D
     ``numpy.memmap`` of numbers with more than `SMALL` bytes.
     """
-    if is_memmap(X):
+    if _is_memmap(X):
         return X.ndim == 2 and X.dtype.kind in "fiub" and X.nbytes > SMALL
-    return is_path(X) or is_arrow(X)
-
-
-def is_path(X: Any) -> bool:
-    """Return whether X is the path of a file or folder."""
-    return isinstance(X, str | os.PathLike)
-
-
-def is_memmap(X: Any) -> TypeGuard[np.memmap[Any, Any]]:
-    """Return whether X lies in a file; what is computed from a memmap is one by type only."""
-    return isinstance(X, np.memmap) and getattr(X, "_mmap", None) is not None
-
-
-def is_arrow(X: Any) -> bool:
-    """Return whether X is a table, dataset or stream of pyarrow."""
-    return any(
-        kind.__name__ in _ARROW and kind.__module__.split(".")[0] == "pyarrow"
-        for kind in type(X).__mro__
-    )
-
-
-# ---------- storage.arrow
-
-
-def tables_of(X: Any) -> Tables:
-    """Return the tables of a source that has columns."""
-    if not (is_path(X) or is_arrow(X)):
-        raise DataTypeError(
-            f"{type(X).__name__} is no source of rows on disk: give the path of a Parquet file or "
-            "folder, a pyarrow dataset or table, or a numpy memmap."
-        )
-    with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
-        from setconv.io.reading import open_tables
-    return open_tables(X)
-
-
-def label_column(schema: pa.Schema, name: str | None) -> LabelColumn | None:
-    """Return what gathers the labels of a column, if one is named."""
-    if name is None:
-        return None
-    from setconv.io.matrix import LabelColumn
-
-    return LabelColumn(schema, name)
-
-
-def parquet_writer(path: str | Path) -> RecordWriter:
-    """Return what writes tables to a Parquet file, whole or not at all."""
-    with needed("Writing Parquet files", "pyarrow", "cli"):
-        from setconv.io.writer import open_writer
-    return open_writer(path, format="parquet")
-
-
-# ---------- storage.opening
-
-Progress = Callable[[int, int], None]
+    return _is_path(X) or _is_arrow(X)
 
 
 @dataclass(frozen=True)
@@ -163,10 +113,10 @@ def open_source(
     -------
     Source
     """
-    if is_memmap(X):
+    if _is_memmap(X):
         return _open_memmap(X, columns, label, scratch, progress)
-    tables = tables_of(X)
-    labels = label_column(tables.schema, label)
+    tables = _tables_of(X)
+    labels = None if label is None else _label_column(tables.schema, label)
     extra = [] if label is None else [label]
     plan = tables.plan(columns, without=extra)
     with Scratch(scratch, len(plan.names), plan.dtype, tables.n_rows) as file:
@@ -184,19 +134,6 @@ def open_source(
         return Source(file.rows(), plan.names, values)
 
 
-def names_of_memmap(X: np.memmap[Any, Any], columns: Sequence[str] | None) -> list[str] | None:
-    """Return the names that the user gives to the columns of a memmap."""
-    check_memmap(X)
-    if columns is None:
-        return None
-    if len(columns) != X.shape[1]:
-        raise DataError(
-            f"The memmap has {count_of(X.shape[1], 'column')} without names, and "
-            f"{count_of(len(columns), 'name')} were given: give it exactly the features, in order."
-        )
-    return list(map(str, columns))
-
-
 def _open_memmap(
     X: np.memmap[Any, Any],
     columns: Sequence[str] | None,
@@ -204,7 +141,7 @@ def _open_memmap(
     scratch: str | Path | None,
     progress: Progress | None,
 ) -> Source:
-    names = names_of_memmap(X, columns)
+    names = _names_of_memmap(X, columns)
     if label is not None:
         raise ParameterError(
             f"label={label!r}: a memmap has no named columns. Give the labels as an array."
@@ -223,9 +160,6 @@ def _open_memmap(
             rows = file.rows()
     assert rows is not None
     return Source(rows, names, None)
-
-
-# ---------- storage.batches
 
 
 def read_batches(
@@ -258,53 +192,19 @@ def read_batches(
     """
     if size < 1:
         raise ParameterError(f"size={size!r}: a batch needs at least 1 row.")
-    if is_memmap(X):
-        names_of_memmap(X, columns)
+    if _is_memmap(X):
+        _names_of_memmap(X, columns)
         if extra:
             raise ParameterError(f"extra={list(extra)!r}: a memmap has no named columns.")
         batches: Iterator[Batch] = map(Batch, memmap_blocks(X, size))
         total = len(X)
     else:
-        tables = tables_of(X)
+        tables = _tables_of(X)
         tables.require(extra, "extra")
         plan = tables.plan(columns, without=extra if columns is None else ())
         batches = _cut(tables.blocks(plan, extra), size)
         total = tables.n_rows
     return batches if progress is None else _told(batches, progress, total)
-
-
-def column_names(X: Any) -> list[str] | None:
-    """Return the names of all columns of a source, in order; None for a memmap."""
-    return None if is_memmap(X) else list(tables_of(X).schema.names)
-
-
-def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
-    """Write tables to one Parquet file, as they come.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where the file is, whole, at the end; after an error it is as it was before.
-    batches : iterable of pyarrow.Table
-        All with the same columns.
-
-    Returns
-    -------
-    int
-        Rows written.
-    """
-    with parquet_writer(path) as writer:
-        for batch in batches:
-            writer.write(batch)
-    return writer.n_rows
-
-
-def _told(batches: Iterator[Batch], progress: Progress, total: int) -> Iterator[Batch]:
-    done = 0
-    for batch in batches:
-        yield batch
-        done += len(batch.rows)
-        progress(done, total)
 
 
 def _cut(blocks: Generator[Batch], size: int) -> Iterator[Batch]:
@@ -340,4 +240,84 @@ def _joined(pieces: list[Batch]) -> Batch:
     return Batch(
         np.concatenate([piece.rows for piece in pieces]),
         pa.concat_tables(tables) if tables else None,
+    )
+
+
+def _told(batches: Iterator[Batch], progress: Progress, total: int) -> Iterator[Batch]:
+    done = 0
+    for batch in batches:
+        yield batch
+        done += len(batch.rows)
+        progress(done, total)
+
+
+def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
+    """Write tables to one Parquet file, as they come.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file is, whole, at the end; after an error it is as it was before.
+    batches : iterable of pyarrow.Table
+        All with the same columns.
+
+    Returns
+    -------
+    int
+        Rows written.
+    """
+    with needed("Writing Parquet files", "pyarrow", "cli"):
+        from setconv.io.writer import open_writer
+    with open_writer(path, format="parquet") as writer:
+        for batch in batches:
+            writer.write(batch)
+    return writer.n_rows
+
+
+def _tables_of(X: Any) -> Tables:
+    """Return the tables of a source that has columns."""
+    if not (_is_path(X) or _is_arrow(X)):
+        raise DataTypeError(
+            f"{type(X).__name__} is no source of rows on disk: give the path of a Parquet file or "
+            "folder, a pyarrow dataset or table, or a numpy memmap."
+        )
+    with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
+        from setconv.io.reading import open_tables
+    return open_tables(X)
+
+
+def _label_column(schema: pa.Schema, name: str) -> LabelColumn:
+    from setconv.io.matrix import LabelColumn
+
+    return LabelColumn(schema, name)
+
+
+def _names_of_memmap(X: np.memmap[Any, Any], columns: Sequence[str] | None) -> list[str] | None:
+    """Return the names that the user gives to the columns of a memmap."""
+    check_memmap(X)
+    if columns is None:
+        return None
+    if len(columns) != X.shape[1]:
+        raise DataError(
+            f"The memmap has {count_of(X.shape[1], 'column')} without names, and "
+            f"{count_of(len(columns), 'name')} were given: give it exactly the features, in order."
+        )
+    return list(map(str, columns))
+
+
+def _is_path(X: Any) -> bool:
+    """Return whether X is the path of a file or folder."""
+    return isinstance(X, str | os.PathLike)
+
+
+def _is_memmap(X: Any) -> TypeGuard[np.memmap[Any, Any]]:
+    """Return whether X lies in a file; what is computed from a memmap is one by type only."""
+    return isinstance(X, np.memmap) and getattr(X, "_mmap", None) is not None
+
+
+def _is_arrow(X: Any) -> bool:
+    """Return whether X is a table, dataset or stream of pyarrow."""
+    return any(
+        kind.__name__ in _ARROW and kind.__module__.split(".")[0] == "pyarrow"
+        for kind in type(X).__mro__
     )

@@ -1,9 +1,9 @@
-"""Rows of Parquet files, in bounded memory and on several cores.
+"""Parquet files in bounded memory: `ParquetReader` gives records, `ParquetTables` matrices.
 
-A reader holds pages and a dictionary, some megabytes, for each column. With a thousand columns that
-is gigabytes, so a wide file is read some columns at a time, by two threads. A row group that is
-larger than a block is cut into slabs of rows: a wide one is decoded up to each slab anew, a narrow
-one is read on.
+pyarrow holds pages and a dictionary, some megabytes, for each column that it reads. With a thousand
+columns that is gigabytes, so a wide file is read some columns at a time; `ParquetTables` does so in
+two threads. A row group that is too large to hold is cut into slabs of rows: a wide one is decoded
+up to each slab anew, a narrow one is read on.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from setconv.errors import DataError
-from setconv.io.disk import Batch
-from setconv.io.matrix import BLOCK, FeaturePlan, Piece, Tables, block_of, fill
+from setconv.io.disk import BLOCK, Batch
+from setconv.io.matrix import FeaturePlan, Piece, Tables, block_of, fill
 from setconv.io.sources import RecordReader
 from setconv.messages import check_header, count_of
 
-# ---------- records.parquet
-
-ROWS = 8192
-SLAB = 1 << 26
-COLUMNS_AT_ONCE = 16
+SLAB = 1 << 26  # bytes of a table of records
+TALL = 1 << 28  # bytes of a block of a wide row group, which each block decodes from its start
+_ROWS = 8192
+_COLUMNS_AT_ONCE = 16
+_NARROW = 64  # columns
 _BUFFER = 1 << 16
+_WORKERS = min(2, os.cpu_count() or 1)
+
+_Read = Callable[[pq.ParquetFile, list[str]], pa.Table]
 
 
 class ParquetReader(RecordReader):
@@ -42,12 +46,16 @@ class ParquetReader(RecordReader):
     ----------
     name : str
     files : list of Path or binary file
+
+    Attributes
+    ----------
+    files : list of Path or binary file
     """
 
     def __init__(self, name: str, files: list[Path | IO[bytes]]) -> None:
         super().__init__()
         self.name, self.format = name, "parquet"
-        self._files = files
+        self.files = files
         self._rows_read = 0
         schemas, counts = [], []
         for file in files:
@@ -74,12 +82,12 @@ class ParquetReader(RecordReader):
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files:
+        for file in self.files:
             if not isinstance(file, Path):
                 file.close()
 
     def _read_tables(self) -> Iterator[pa.Table]:
-        for file in self._files:
+        for file in self.files:
             with self._opened(file) as opened:
                 for group in range(opened.num_row_groups):
                     for table in _group_tables(opened, group):
@@ -90,7 +98,7 @@ class ParquetReader(RecordReader):
     def _opened(self, file: Path | IO[bytes]) -> Iterator[pq.ParquetFile]:
         where = file if isinstance(file, Path) else self.name
         try:
-            with pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False) as opened:
+            with _open(file) as opened:
                 yield opened
         except PermissionError as error:
             raise DataError(f"{where} cannot be read: no permission.") from error
@@ -99,40 +107,6 @@ class ParquetReader(RecordReader):
                 f"{where} is not a whole Parquet file ({_first_sentence(error)}). It may have been "
                 "cut off, or be another format: copy it again, or give its --format."
             ) from error
-
-
-def _group_tables(file: pq.ParquetFile, group: int) -> Iterator[pa.Table]:
-    found = file.metadata.row_group(group)
-    names = file.schema_arrow.names
-    if found.total_byte_size <= SLAB or _dictionary_bytes(found) <= SLAB:
-        for batch in file.iter_batches(ROWS, row_groups=[group], use_threads=False):
-            yield pa.Table.from_batches([batch])
-        return
-    parts = [names[at : at + COLUMNS_AT_ONCE] for at in range(0, len(names), COLUMNS_AT_ONCE)]
-    height = max(SLAB * found.num_rows // found.total_byte_size, 1)
-    for number in range(-(-found.num_rows // height)):
-        yield _slab(file, group, parts, height, number)
-
-
-def _slab(
-    file: pq.ParquetFile, group: int, parts: list[list[str]], height: int, number: int
-) -> pa.Table:
-    columns: list[Any] = []
-    for part in parts:
-        slabs = file.iter_batches(height, row_groups=[group], columns=part, use_threads=False)
-        batch = next(islice(slabs, number, None))
-        columns += [batch.column(name) for name in part]
-    return pa.table(columns, names=[name for part in parts for name in part])
-
-
-def _dictionary_bytes(group: pq.RowGroupMetaData) -> int:
-    """Return the bytes of the dictionaries of all columns, which are held at once."""
-    columns = [group.column(number) for number in range(group.num_columns)]
-    return sum(
-        one.data_page_offset - one.dictionary_page_offset
-        for one in columns
-        if one.dictionary_page_offset is not None
-    )
 
 
 def _difference(expected: pa.Schema, found: pa.Schema) -> str:
@@ -146,16 +120,31 @@ def _difference(expected: pa.Schema, found: pa.Schema) -> str:
     return f"{extra[0]!r} is only there" if extra else "their order differs"
 
 
-def _first_sentence(error: Exception) -> str:
-    return str(error).split(". ")[0].splitlines()[0].rstrip(".")
+def _group_tables(file: pq.ParquetFile, group: int) -> Iterator[pa.Table]:
+    found = file.metadata.row_group(group)
+    if found.total_byte_size <= SLAB or _dictionary_bytes(found) <= SLAB:
+        for batch in _batches(file, group, _ROWS):
+            yield pa.Table.from_batches([batch])
+        return
+    names = file.schema_arrow.names
+    parts = [names[at : at + _COLUMNS_AT_ONCE] for at in range(0, len(names), _COLUMNS_AT_ONCE)]
+    height = max(SLAB * found.num_rows // found.total_byte_size, 1)
+    for number in range(-(-found.num_rows // height)):
+        columns: list[Any] = []
+        for part in parts:
+            slab = _read_slab(file, part, group, height, number)
+            columns += [slab.column(name) for name in part]
+        yield pa.table(columns, names=names)
 
 
-# ---------- storage.parquet
-
-TALL = 1 << 28
-NARROW = 64
-_BUFFER = 1 << 16
-_WORKERS = min(2, os.cpu_count() or 1)
+def _dictionary_bytes(group: pq.RowGroupMetaData) -> int:
+    """Return the bytes of the dictionaries of all columns, which are held at once."""
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return sum(
+        one.data_page_offset - one.dictionary_page_offset
+        for one in columns
+        if one.dictionary_page_offset is not None
+    )
 
 
 class ParquetTables(Tables):
@@ -187,7 +176,7 @@ class ParquetTables(Tables):
 
     def _first(self, column: str) -> pa.ChunkedArray:
         for file in self._files:
-            with _explained(file), _opened(file) as opened:
+            with _explained(file), _open(file) as opened:
                 for batch in opened.iter_batches(1, columns=[column], use_threads=False):
                     return pa.chunked_array([batch.column(column)])
         return pa.chunked_array([], self.schema.field(column).type)
@@ -203,13 +192,13 @@ class _File:
         self._columns = list(dict.fromkeys([*plan.columns, *extra]))
         self._readers: SimpleQueue[pq.ParquetFile] = SimpleQueue()
         self._closing = ExitStack()
-        first = self._closing.enter_context(_opened(path))
+        first = self._closing.enter_context(_open(path))
         self._metadata = first.metadata
         self._readers.put(first)
         for _ in range(_WORKERS - 1):
-            self._readers.put(self._closing.enter_context(_opened(path, self._metadata)))
+            self._readers.put(self._closing.enter_context(_open(path, self._metadata)))
 
-    def __enter__(self) -> _File:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -218,16 +207,14 @@ class _File:
     def blocks(self, first_row: int) -> Iterator[Batch]:
         for groups, n_rows, n_bytes in self._runs():
             if n_bytes <= BLOCK:
-                yield self._block(n_rows, first_row, _whole(groups))
-            elif len(self._columns) <= NARROW:
+                yield self._block(n_rows, first_row, partial(_read_groups, groups=groups))
+            elif len(self._columns) <= _NARROW:
                 yield from self._read_on(groups[0], n_rows * BLOCK // n_bytes, first_row)
             else:
                 height = max(n_rows * TALL // n_bytes, 1)
                 for number, start in enumerate(range(0, n_rows, height)):
-                    rows = min(height, n_rows - start)
-                    yield self._block(
-                        rows, first_row + start, _slab_parquet(groups[0], height, number)
-                    )
+                    read = partial(_read_slab, group=groups[0], height=height, number=number)
+                    yield self._block(min(height, n_rows - start), first_row + start, read)
             first_row += n_rows
 
     def _runs(self) -> Iterator[tuple[list[int], int, int]]:
@@ -285,32 +272,6 @@ class _File:
             self._readers.put(reader)
 
 
-_Read = Callable[[pq.ParquetFile, list[str]], pa.Table]
-
-
-def _whole(groups: list[int]) -> _Read:
-    def read(reader: pq.ParquetFile, columns: list[str]) -> pa.Table:
-        return reader.read_row_groups(groups, columns=columns, use_threads=False)
-
-    return read
-
-
-def _slab_parquet(group: int, height: int, number: int) -> _Read:
-    def read(reader: pq.ParquetFile, columns: list[str]) -> pa.Table:
-        slabs = _batches(reader, group, height, columns)
-        return pa.Table.from_batches(list(islice(slabs, number, number + 1)))
-
-    return read
-
-
-def _batches(reader: pq.ParquetFile, group: int, height: int, columns: list[str]) -> Any:
-    return reader.iter_batches(height, row_groups=[group], columns=columns, use_threads=False)
-
-
-def _opened(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    return pq.ParquetFile(path, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
-
-
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
@@ -318,7 +279,32 @@ def _explained(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise DataError(f"{path} cannot be read: no permission. Change its permissions.") from error
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).split(". ")[0].splitlines()[0].rstrip(".")
         raise DataError(
-            f"{path} is damaged ({reason}). Write or copy it again; it may have been cut off."
+            f"{path} is damaged ({_first_sentence(error)}). Write or copy it again; it may have "
+            "been cut off."
         ) from error
+
+
+def _open(file: Path | IO[bytes], metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    return pq.ParquetFile(file, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
+
+
+def _read_groups(reader: pq.ParquetFile, columns: list[str], groups: list[int]) -> pa.Table:
+    return reader.read_row_groups(groups, columns=columns, use_threads=False)
+
+
+def _read_slab(
+    reader: pq.ParquetFile, columns: list[str], group: int, height: int, number: int
+) -> pa.Table:
+    slabs = _batches(reader, group, height, columns)
+    return pa.Table.from_batches(list(islice(slabs, number, number + 1)))
+
+
+def _batches(
+    reader: pq.ParquetFile, group: int, height: int, columns: list[str] | None = None
+) -> Any:
+    return reader.iter_batches(height, row_groups=[group], columns=columns, use_threads=False)
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).split(". ")[0].splitlines()[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""From what the user gives to tables that can be streamed."""
+"""Open what the user gives: as records of any format, or as tables that can be streamed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from setconv.io.sources import (
     RecordReader,
     checked_format,
     format_of_name,
-    open_source,
+    open_bytes,
     sniffed_format,
 )
-
-# ---------- records.opening
 
 
 def open_records(
@@ -58,17 +56,16 @@ def open_records(
     path = Path(source)
     if str(source) != STANDARD and path.is_dir():
         return ParquetReader(str(path), _parquet_files(path, wanted))
-    opened = open_source(source)
+    opened = open_bytes(source)
     try:
-        return _reader(opened, wanted or _found_format(opened, path), path, encoding)
+        if wanted is None:
+            # A pipe has no telling name: standard input, or <(command) of a shell.
+            piped = opened.size is None
+            wanted = sniffed_format(opened.head()) if piped else format_of_name(path)
+        return _reader(opened, wanted, path, encoding)
     except BaseException:
         opened.close()
         raise
-
-
-def _found_format(source: ByteSource, path: Path) -> str:
-    # A pipe has no telling name: standard input, or <(command) of a shell.
-    return sniffed_format(source.head()) if source.size is None else format_of_name(path)
 
 
 def _reader(source: ByteSource, format: str, path: Path, encoding: str | None) -> RecordReader:
@@ -113,13 +110,6 @@ def _parquet_files(folder: Path, wanted: str | None) -> list[Path | IO[bytes]]:
     return list(found)
 
 
-# ---------- storage.sources
-
-_MAGIC = b"PAR1"
-_ROWS = 4096
-_BUFFER = 1 << 16
-
-
 def open_tables(X: Any) -> Tables:
     """Return the tables of a path, or of a dataset or table of pyarrow."""
     if isinstance(X, ds.Dataset):
@@ -141,7 +131,7 @@ def open_tables(X: Any) -> Tables:
 def _from_path(path: Path) -> Tables:
     if path.is_file():
         with path.open("rb") as file:
-            if file.read(len(_MAGIC)) != _MAGIC:
+            if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
                 raise DataError(
                     f"{path} is not a Parquet file. Give a Parquet file or a folder of them; read "
                     "other formats into an array or a data frame first."
@@ -153,7 +143,7 @@ def _from_path(path: Path) -> Tables:
 
 
 def _from_reader(reader: ParquetReader) -> Tables:
-    files = [file for file in reader._files if isinstance(file, Path)]
+    files = [file for file in reader.files if isinstance(file, Path)]
     assert reader.n_rows is not None
     return ParquetTables(reader.name, files, reader.schema, reader.n_rows)
 
@@ -192,12 +182,12 @@ def _scan(dataset: ds.Dataset, names: list[str]) -> Iterable[pa.RecordBatch]:
     options: dict[str, Any] = {}
     if isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
         options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+            use_buffered_stream=True, buffer_size=1 << 16, pre_buffer=False
         )
     # The defaults read a gigabyte ahead.
     scanner = dataset.scanner(
         {name: ds.field(name) for name in names},
-        batch_size=_ROWS,
+        batch_size=4096,
         batch_readahead=1,
         fragment_readahead=1,
         **options,

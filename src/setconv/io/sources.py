@@ -1,4 +1,8 @@
-"""What every reader of a data file can do."""
+"""What the readers of all formats share.
+
+The format of a file, by its name or its first bytes; its bytes, decompressed (`open_bytes`); its
+text as UTF-8 (`Utf8Stream`); and what a reader can do (`RecordReader`).
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,13 @@ import pyarrow as pa
 from setconv.errors import DataError, ParameterError
 from setconv.messages import did_you_mean
 
-# ---------- records.formats
+logger = logging.getLogger("setconv")
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet")
-GZIP_MAGIC = b"\x1f\x8b"
+STANDARD = "-"
 PARQUET_MAGIC = b"PAR1"
 ZIP_MAGIC = b"PK\x03\x04"
-
+_GZIP_MAGIC = b"\x1f\x8b"
+_FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _EXTENSIONS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -37,13 +41,21 @@ _EXTENSIONS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16, so it comes first
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LOOK = 4096  # bytes by which the encoding is found
 
 
 def checked_format(given: str) -> str:
     """Return a format that the user names, in lower case; an unknown one is refused."""
-    if given.lower() in FORMATS:
+    if given.lower() in _FORMATS:
         return given.lower()
-    raise ParameterError(f"format={given!r}: the formats are {', '.join(FORMATS)}.")
+    raise ParameterError(f"format={given!r}: the formats are {', '.join(_FORMATS)}.")
 
 
 def format_of_name(path: Path) -> str:
@@ -58,7 +70,7 @@ def format_of_name(path: Path) -> str:
     hint = " Save the sheet as CSV first." if ending in {".xls", ".xlsx", ".ods"} else ""
     raise DataError(
         f"{path}: which format is it? The file name does not say, {what}. Known are {known}, each "
-        f"also with .gz. Give --format {'|'.join(FORMATS)} (in Python: format=...).{hint}"
+        f"also with .gz. Give --format {'|'.join(_FORMATS)} (in Python: format=...).{hint}"
     )
 
 
@@ -76,90 +88,7 @@ def sniffed_format(head: bytes) -> str:
     return "csv"
 
 
-# ---------- records.sources
-
-STANDARD = "-"
-HEAD = 1 << 16
-
-
-class ByteSource:
-    """What is read, decompressed; it knows its name, its first bytes and how much is read.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    raw : binary file
-    size : int or None
-        Bytes of the file as it is stored; None if unknown.
-    """
-
-    def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
-        self.name = name
-        self.size = size
-        self._raw = raw
-        self._start()
-
-    def _start(self) -> None:
-        self._chain = _Chain(self._raw)
-        self._stream: Any = self._chain
-        self._compressed = self._chain.peek(2) == GZIP_MAGIC
-        if self._compressed:
-            self._stream = _Chain(gzip.GzipFile(fileobj=self._chain, mode="rb"))  # type: ignore[call-overload]
-
-    @property
-    def is_plain_file(self) -> bool:
-        """Whether the bytes lie in a file as they are."""
-        return self.size is not None and not self._compressed
-
-    def head(self, count: int = HEAD) -> bytes:
-        """Return the first bytes without taking them; the source must not be read before."""
-        with _readable(self.name):
-            head: bytes = self._stream.peek(count)
-        return head
-
-    def read(self, count: int) -> bytes:
-        """Return up to so many bytes; none at the end."""
-        with _readable(self.name):
-            data: bytes = self._stream.read(count)
-        return data
-
-    def progress(self) -> float | None:
-        """Return the share of the stored bytes that have been read."""
-        if not self.size:
-            return None
-        return min(self._chain.taken / self.size, 1.0)
-
-    def rewind(self) -> None:
-        """Go back to the first byte; only for files, and for sources that are `kept`."""
-        self._raw.seek(0)
-        self._start()
-
-    def keep(self) -> None:
-        """Copy a stream, which can be read only once, to a temporary file on disk."""
-        if self.size is not None:
-            return
-        kept = self.unpacked()
-        self.size = kept.seek(0, os.SEEK_END)
-        self.close()
-        self._raw = kept
-        self.rewind()
-
-    def unpacked(self) -> IO[bytes]:
-        """Return all bytes, decompressed, as a file that can be sought in."""
-        unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
-        with _readable(self.name):
-            shutil.copyfileobj(self._stream, unpacked, 1 << 20)
-        unpacked.seek(0)
-        return unpacked
-
-    def close(self) -> None:
-        """Close the file; standard input stays open."""
-        if self._raw is not sys.stdin.buffer:
-            self._raw.close()
-
-
-def open_source(source: str | Path) -> ByteSource:
+def open_bytes(source: str | Path) -> ByteSource:
     """Open a file, or standard input for "-"; a missing file is named with near ones."""
     if str(source) == STANDARD:
         return ByteSource("standard input", sys.stdin.buffer, None)
@@ -188,7 +117,84 @@ def _missing(path: Path) -> DataError:
     return DataError(f"There is no file {path}.{hint or ' Check the path.'}")
 
 
-class _Chain:
+class ByteSource:
+    """What is read, decompressed; it knows its name, its first bytes and how much is read.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    raw : binary file
+    size : int or None
+        Bytes of the file as it is stored; None if unknown.
+    """
+
+    def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
+        self.name = name
+        self.size = size
+        self._raw = raw
+        self._start()
+
+    @property
+    def is_plain_file(self) -> bool:
+        """Whether the bytes lie in a file as they are."""
+        return self.size is not None and not self._compressed
+
+    def head(self, count: int = 1 << 16) -> bytes:
+        """Return the first bytes without taking them; the source must not be read before."""
+        with _readable(self.name):
+            head: bytes = self._stream.peek(count)
+        return head
+
+    def read(self, count: int) -> bytes:
+        """Return up to so many bytes; none at the end."""
+        with _readable(self.name):
+            data: bytes = self._stream.read(count)
+        return data
+
+    def progress(self) -> float | None:
+        """Return the share of the stored bytes that have been read."""
+        if not self.size:
+            return None
+        return min(self._stored.taken / self.size, 1.0)
+
+    def rewind(self) -> None:
+        """Go back to the first byte; only for files, and for sources that `keep` has kept."""
+        self._raw.seek(0)
+        self._start()
+
+    def keep(self) -> None:
+        """Copy a stream, which can be read only once, to a temporary file on disk."""
+        if self.size is not None:
+            return
+        kept = self.unpacked()
+        self.size = kept.seek(0, os.SEEK_END)
+        self.close()
+        self._raw = kept
+        self.rewind()
+
+    def unpacked(self) -> IO[bytes]:
+        """Return all bytes, decompressed, as a file that can be sought in."""
+        unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
+        with _readable(self.name):
+            shutil.copyfileobj(self._stream, unpacked, 1 << 20)
+        unpacked.seek(0)
+        return unpacked
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._raw is not sys.stdin.buffer:
+            self._raw.close()
+
+    def _start(self) -> None:
+        self._stored = _PeekableStream(self._raw)
+        self._stream: Any = self._stored
+        self._compressed = self._stored.peek(2) == _GZIP_MAGIC
+        if self._compressed:
+            self._stream = _PeekableStream(gzip.GzipFile(fileobj=self._stored, mode="rb"))  # type: ignore[call-overload]
+
+
+class _PeekableStream:
     """A stream whose first bytes can be looked at, and that counts what was taken."""
 
     def __init__(self, stream: Any) -> None:
@@ -234,35 +240,6 @@ def _readable(name: str) -> Iterator[None]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from error
 
 
-# ---------- records.decoding
-
-logger = logging.getLogger("setconv")
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16, so it comes first
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_LOOK = 4096
-
-
-def _latin_1(error: UnicodeError) -> tuple[str, int]:
-    """Take the five bytes that cp1252 leaves undefined as latin-1 does; browsers do the same."""
-    assert isinstance(error, UnicodeDecodeError)
-    return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-codecs.register_error("setconv_latin_1", _latin_1)
-
-
-def count_lines(data: bytes) -> int:
-    """Return the number of line ends: LF, CR LF or CR."""
-    returns = data.count(b"\r")
-    return data.count(b"\n") + (returns - data.count(b"\r\n") if returns else 0)
-
-
 class Utf8Stream:
     """The bytes of a source as UTF-8.
 
@@ -278,10 +255,12 @@ class Utf8Stream:
         self.name = source.name
         self._source = source
         self._given = encoding is not None
-        self._encoding = _checked(encoding) if encoding else _found(source.head(_LOOK))
+        self._encoding = (
+            _checked_encoding(encoding) if encoding else _found_encoding(source.head(_LOOK))
+        )
         if self._encoding == "utf-8" and source.head(3) == codecs.BOM_UTF8:
             source.read(3)
-        self._decoder = None if self._encoding == "utf-8" else self._make_decoder("strict")
+        self._decoder = None if self._encoding == "utf-8" else self._make_decoder()
         self._pending = b""
         self._ascii_so_far = True
         self._lines = 0
@@ -330,12 +309,11 @@ class Utf8Stream:
             where,
         )
         self._encoding = "cp1252"
-        self._decoder = self._make_decoder("setconv_latin_1")
+        self._decoder = self._make_decoder()
         return self._transcoded(data)
 
-    def _make_decoder(self, errors: str) -> Any:
-        if self._encoding == "cp1252":
-            errors = "setconv_latin_1"
+    def _make_decoder(self) -> Any:
+        errors = "setconv_latin_1" if self._encoding == "cp1252" else "strict"
         return codecs.getincrementaldecoder(self._encoding)(errors)
 
     def _transcoded(self, data: bytes) -> bytes:
@@ -355,7 +333,16 @@ class Utf8Stream:
         return text.encode("utf-8", errors="replace")
 
 
-def _checked(encoding: str) -> str:
+def _latin_1(error: UnicodeError) -> tuple[str, int]:
+    """Take the five bytes that cp1252 leaves undefined as latin-1 does; browsers do the same."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("setconv_latin_1", _latin_1)
+
+
+def _checked_encoding(encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
     except LookupError as error:
@@ -365,7 +352,7 @@ def _checked(encoding: str) -> str:
     return "utf-8" if name in {"utf-8-sig", "ascii"} else name
 
 
-def _found(head: bytes) -> str:
+def _found_encoding(head: bytes) -> str:
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
@@ -376,7 +363,10 @@ def _found(head: bytes) -> str:
     return "utf-8"
 
 
-# ---------- records.reading
+def count_lines(data: bytes) -> int:
+    """Return the number of line ends: LF, CR LF or CR."""
+    returns = data.count(b"\r")
+    return data.count(b"\n") + (returns - data.count(b"\r\n") if returns else 0)
 
 
 class RecordReader(ABC):

@@ -179,7 +179,7 @@ def test_a_disk_that_fills_up_during_a_write_is_said(tmp_path, monkeypatch):
         def write(self, _):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writer._target, "file", Full())
+    monkeypatch.setattr(writer._output, "file", Full())
     with pytest.raises(DataError, match="disk is full"):
         writer.write(TABLE)
     assert names(tmp_path) == []
