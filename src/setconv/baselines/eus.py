@@ -380,7 +380,7 @@ class NearestChosen:
     X : array or sparse matrix of shape (n, d)
         Rows; the distance is Euclidean.
     length : int
-        Number of neighbours listed for each row.
+        Number of neighbours listed for each row, all the others at most.
     """
 
     def __init__(self, X: Any, length: int) -> None:
@@ -390,15 +390,11 @@ class NearestChosen:
         self._rows = rows - rows.mean(axis=0) if dense else rows.tocsr()
         self._squares = row_norms(self._rows, squared=True)
         n = self._rows.shape[0]
-        self._lists = np.empty((n, min(length, n - 1)), dtype=np.int32)
+        self.length = min(length, n - 1)
+        self._lists = np.empty((n, self.length), dtype=np.int32)
         for block in gen_batches(n, max(1, _DISTANCES // n)):
             distances = self._distances(np.arange(n)[block], slice(None))
             self._lists[block] = _smallest(distances, self.length)
-
-    @property
-    def length(self) -> int:
-        """Number of neighbours listed for each row, all the others at most."""
-        return int(self._lists.shape[1])
 
     def __call__(self, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Find the nearest chosen row of each row.

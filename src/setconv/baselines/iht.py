@@ -1,4 +1,10 @@
-"""IHT: under-sampling by instance hardness; the rows that classifiers find easy are kept."""
+"""IHT: under-sampling by instance hardness; the rows that classifiers find easy are kept.
+
+After M. R. Smith, T. Martinez and C. Giraud-Carrier, "An Instance Level Analysis of Data
+Complexity", Machine Learning 95(2), 2014. Original is the definition of hardness; decided here are
+the one classifier that tells it, the mode with a threshold, and what is done with classes of few
+rows. The class says it in full.
+"""
 
 from __future__ import annotations
 
@@ -176,6 +182,3 @@ class InstanceHardnessSampler(UnderSampler):
         # cross_val_predict wants a prediction for every row; that of these is not used.
         train, test = splits[0]
         return [(train, np.concatenate([test, alone_rows])), *splits[1:]]
-
-
-__all__ = ["InstanceHardnessSampler"]
