@@ -149,21 +149,6 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         self.regressor_ = cloned(regressor, random).fit(rows, targets)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the softmax of minus the squared distances to the answers' points, over ``tau``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(-self._squared_distances(X) / self.tau, axis=1))
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the answer whose point is nearest to the regressed point.
 
@@ -179,6 +164,21 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         """
         nearest = self._squared_distances(X).argmin(axis=1)
         return np.asarray(self.classes_[nearest])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the softmax of minus the squared distances to the answers' points, over ``tau``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, C)
+            Columns in the order of ``classes_``.
+        """
+        return np.asarray(softmax(-self._squared_distances(X) / self.tau, axis=1))
 
     def _costs(self, counts: np.ndarray) -> np.ndarray:
         size = len(counts)

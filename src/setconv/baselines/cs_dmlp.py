@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
+from torch import Generator, Tensor
 
 from setconv.baselines.base import (
     FLOATS,
@@ -186,7 +186,7 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
         in_loss = np.ones_like(self.costs_) if self.cost == "posterior" else self.costs_
         data = _Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
-        generator = torch.Generator().manual_seed(draw_seed(random))
+        generator = Generator().manual_seed(draw_seed(random))
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
 
@@ -254,7 +254,7 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
         return np.zeros(len(codes), dtype=bool)
 
-    def _train(self, data: _Data, validation: _Data, generator: torch.Generator) -> None:
+    def _train(self, data: _Data, validation: _Data, generator: Generator) -> None:
         widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
         layers = _first_layers(widths, generator)
         optimizer = torch.optim.Adam([tensor for layer in layers for tensor in layer], lr=self.lr)
@@ -282,11 +282,7 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         logger.info("CS-DMLP: %d epochs, loss %.4g", self.n_epochs_, self.loss_curve_[-1])
 
     def _epoch(
-        self,
-        data: _Data,
-        layers: _Layers,
-        optimizer: torch.optim.Optimizer,
-        generator: torch.Generator,
+        self, data: _Data, layers: _Layers, optimizer: torch.optim.Adam, generator: Generator
     ) -> float:
         """Go over the rows once; return the mean loss."""
         total = 0.0
@@ -323,7 +319,7 @@ class _Data(NamedTuple):
         return _Data(self.rows[which], self.codes[which], self.weights[which])
 
 
-def _first_layers(widths: tuple[int, ...], generator: torch.Generator) -> _Layers:
+def _first_layers(widths: tuple[int, ...], generator: Generator) -> _Layers:
     """Draw weights that keep the variance through ReLU (He), with biases of 0."""
     layers = []
     for before, after in pairwise(widths):
@@ -339,9 +335,7 @@ def _arrays(layers: _Layers) -> list[list[np.ndarray]]:
     return [[tensor.detach().numpy().astype(np.float64) for tensor in part] for part in parts]
 
 
-def forward(
-    rows: Tensor, layers: _Layers, dropout: float, generator: torch.Generator | None
-) -> Tensor:
+def forward(rows: Tensor, layers: _Layers, dropout: float, generator: Generator | None) -> Tensor:
     """Return the logits; units are dropped where there is a share to drop."""
     for weights, bias in layers[:-1]:
         rows = torch.relu(torch.addmm(bias, rows, weights))

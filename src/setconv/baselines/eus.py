@@ -24,12 +24,12 @@ from setconv.errors import LabelError, ParameterError
 from setconv.messages import check_integer
 
 _LISTED = 300  # neighbours listed for each row: memory and speed depend on it, the result does not
-_DISTANCES = 2**24  # numbers of a block of distances: 64 MB in single precision
-_PAIRS = 2**17  # pairs of a choice and a row that are looked up together
-_STEPS = (0, 8, 32, 128)  # most rows have a chosen one among their first few neighbours
 _EXCHANGE = 0.5  # probability that a differing bit takes part in a crossover
 _SWITCH_ON = 0.25  # probability that a 0 that takes part becomes 1, and of a 1 among redrawn bits
 _REDRAW = 0.35  # probability that a restart draws a bit anew
+_DISTANCES = 2**24  # numbers of a block of distances: 64 MB in single precision
+_PAIRS = 2**17  # pairs of a choice and a row that are looked up together
+_STEPS = (0, 8, 32, 128)  # most rows have a chosen one among their first few neighbours
 
 
 class EvolutionaryUnderSampler(UnderSampler):

@@ -129,17 +129,6 @@ class InstanceHardnessSampler(UnderSampler):
             )
         return np.flatnonzero(kept)
 
-    def _below(self, members: np.ndarray, code: int, target: int) -> int:
-        """Count the members that are not harder than the threshold; a class never vanishes."""
-        keep = int((self.instance_hardness_[members] <= self.threshold).sum())
-        if keep == 0:
-            self._fall_back(
-                f"every row of class {self.classes_.tolist()[code]!r} is harder than "
-                f"{self.threshold}: its {target} easiest rows were kept"
-            )
-            return target
-        return keep
-
     def _instance_hardness(
         self, X: Rows, codes: np.ndarray, random: np.random.RandomState
     ) -> np.ndarray:
@@ -182,3 +171,14 @@ class InstanceHardnessSampler(UnderSampler):
         # cross_val_predict wants a prediction for every row; that of these is not used.
         train, test = splits[0]
         return [(train, np.concatenate([test, alone_rows])), *splits[1:]]
+
+    def _below(self, members: np.ndarray, code: int, target: int) -> int:
+        """Count the members that are not harder than the threshold; a class never vanishes."""
+        keep = int((self.instance_hardness_[members] <= self.threshold).sum())
+        if keep == 0:
+            self._fall_back(
+                f"every row of class {self.classes_.tolist()[code]!r} is harder than "
+                f"{self.threshold}: its {target} easiest rows were kept"
+            )
+            return target
+        return keep

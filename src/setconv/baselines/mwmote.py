@@ -167,10 +167,8 @@ class MWMOTESampler(SMOTEBased):
         self.random_state = random_state
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("k1", self.k1, least=1)
-        check_integer("k2", self.k2, least=1)
-        if self.k3 != "half":
-            check_integer("k3", self.k3, least=1)
+        for name in ("k1", "k2") if self.k3 == "half" else ("k1", "k2", "k3"):
+            check_integer(name, getattr(self, name), least=1)
         check_integer("max_clustered", self.max_clustered, least=2)
         check_choice("normalise", self.normalise, ["features", "mean"])
         check_number("cp", self.cp, 0, np.inf)
