@@ -19,8 +19,7 @@ from benchmarks.quality import report
 from benchmarks.quality.evaluate import work
 from benchmarks.quality.study import ALL, cells
 from benchmarks.quality.tasks import SEMEVAL_ROWS
-from setconv.experiment.runner import run
-from setconv.experiment.store import Store
+from setconv.experiment import Store, run
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

@@ -31,12 +31,10 @@ from benchmarks.quality.peers import quiet
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tables import score_table
 from benchmarks.quality.tasks import SEMEVAL_ROWS, load, specs
-from setconv import episodes
-from setconv.classifier import SetConvClassifier
-from setconv.experiment.runner import run
-from setconv.experiment.statistics import average_ranks
-from setconv.experiment.store import Cell, Store
-from setconv.nn.layer import Kernel, SetConv, StackedLinear, stacked_matmul
+from setconv import SetConvClassifier, episodes
+from setconv.experiment import Cell, Store, average_ranks, run
+from setconv.nn import Kernel, SetConv, StackedLinear
+from setconv.nn.layer import stacked_matmul
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 BASE = "without the linear part"

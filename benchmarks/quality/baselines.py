@@ -21,13 +21,9 @@ import pandas as pd
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tasks import load, specs
-from setconv import baselines
-from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
-from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
-from setconv.classifier import SetConvClassifier
-from setconv.experiment.runner import run
-from setconv.experiment.store import Cell, Store
-from setconv.metrics.report import report
+from setconv import SetConvClassifier, baselines
+from setconv.experiment import Cell, Store, run
+from setconv.metrics import report
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "baselines.sqlite"
 TASKS = {"semeval2017/negative": "SemEval", "davidson_hate/hate": "Davidson"}
@@ -37,8 +33,8 @@ FIGURES |= {"specificity": "Spec", "seconds": "fit, s"}
 ALL_ROWS = 10**9
 # Other readings of a paper than the default; the last takes minutes and runs only when named.
 VARIANTS = {
-    "CS-DMLP, no cost": partial(CostSensitiveDMLPClassifier, cost="none"),
-    "CS-MLP, to the end": partial(CostSensitiveMLPClassifier, early_stopping=False),
+    "CS-DMLP, no cost": partial(baselines.CostSensitiveDMLPClassifier, cost="none"),
+    "CS-MLP, to the end": partial(baselines.CostSensitiveMLPClassifier, early_stopping=False),
 }
 
 

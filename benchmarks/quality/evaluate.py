@@ -17,7 +17,7 @@ from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS, methods, quiet
 from benchmarks.quality.splits import folds, seed_of, split
 from benchmarks.quality.tasks import SEMEVAL_ROWS, Spec, load, specs
 from benchmarks.quality.tuning import Bench, tuned_thresholds
-from setconv.experiment.store import Cell
+from setconv.experiment import Cell
 
 Figures = dict[str, float]
 

@@ -22,7 +22,7 @@ from benchmarks.quality.markdown import number, table
 from benchmarks.quality.peers import calibrated, quiet
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tasks import load, specs
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 
 TASKS = ("incident_tweets/crash", "incident_tweets/fire", "incident_tweets/no")
 SHARES = (0.0, 0.25, "auto")

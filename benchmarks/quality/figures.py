@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.quality.peers import OURS
-from setconv.experiment.statistics import Nemenyi
+from setconv.experiment import Nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -94,7 +94,7 @@ def _setconv(seed: int) -> Any:
 
 def _preset(values: dict[str, Any]) -> Factory:
     def build(seed: int) -> Any:
-        from setconv.classifier import SetConvClassifier
+        from setconv import SetConvClassifier
 
         return SetConvClassifier(**values, random_state=seed, progress=False)
 

@@ -12,8 +12,7 @@ from benchmarks.quality.markdown import number, section, table
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.tasks import Spec, specs
 from setconv.errors import DataError
-from setconv.experiment.statistics import average_ranks, nemenyi
-from setconv.experiment.store import Store
+from setconv.experiment import Store, average_ranks, nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd

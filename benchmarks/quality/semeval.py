@@ -23,8 +23,8 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.classifier import SetConvClassifier
-from setconv.metrics.report import report
+from setconv import SetConvClassifier
+from setconv.metrics import report
 from setconv.presets import PAPER, REFERENCE
 
 

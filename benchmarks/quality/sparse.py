@@ -32,8 +32,8 @@ from sklearn.svm import LinearSVC
 from benchmarks.quality.measures import g_mean
 from benchmarks.quality.splits import seed_of, split
 from benchmarks.quality.tasks import SEMEVAL_ROWS, Spec, load, sample_whole, specs
-from setconv.classifier import SetConvClassifier
-from setconv.datasets.semeval import load_semeval
+from setconv import SetConvClassifier
+from setconv.datasets import load_semeval
 
 VECTORS: dict[str, dict[str, Any]] = {
     "words": {},

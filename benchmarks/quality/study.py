@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.quality.peers import CALIBRATED, COST, OURS, PRESETS, peers
 from benchmarks.quality.tasks import Kind, Spec, specs
-from setconv.experiment.store import Cell
+from setconv.experiment import Cell
 
 SPLITS: dict[Kind, int] = {"text": 3, "tabular": 2}
 

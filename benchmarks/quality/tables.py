@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.quality.markdown import number, p_value, section, table
 from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS
 from setconv.errors import DataError
-from setconv.experiment.statistics import average_ranks, friedman, nemenyi, wilcoxon_holm
+from setconv.experiment import average_ranks, friedman, nemenyi, wilcoxon_holm
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks.quality.catalogue import TABULAR, TEXT
 from benchmarks.quality.splits import joined_groups, same_rows, seed_of
-from setconv.datasets.named import load_named
+from setconv.datasets import load_named
 
 Kind = Literal["text", "tabular"]
 Half = Literal["choosing", "untouched"]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from setconv.text.encoder import TextEncoder
+from setconv.text import TextEncoder
 
 BATCH, LENGTH = 64, 256
 SYLLABLES = ("ka", "to", "re", "mi", "sol", "un", "der", "ing", "ly", "pro", "ba", "nu", "est")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.speed.timing import medians
-from setconv.nn.layer import SetConv
+from setconv.nn import SetConv
 
 Form = Callable[[SetConv, Tensor, Tensor], Tensor]
 

@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.speed.made import dense_rows
 from benchmarks.speed.timing import medians
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 from setconv.model import BLOCK
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from benchmarks.speed.made import Labels, dense_rows, sparse_rows
 from benchmarks.speed.processes import forget_peak, held_gigabytes, peak_gigabytes
 from benchmarks.speed.timing import seconds_of
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 
 EPISODES = 4
 

@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from setconv import presets
-from setconv.classifier import SetConvClassifier
-from setconv.training.callbacks import Callback, TrainingState
+from setconv import SetConvClassifier, presets
+from setconv.training import Callback, TrainingState
 
 FEATURES, ENCODED, OUT, OUTPUT = 1024, 512, 256, 128
 MINORITY = 0.1

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 from benchmarks.speed.made import dense_rows
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 from setconv.episodes import count_heads
 from setconv.params import FitParameters
-from setconv.training.callbacks import Callback, TrainingState
+from setconv.training import Callback, TrainingState
 
 Product = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 

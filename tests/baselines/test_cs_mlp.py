@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import recall_score, roc_auc_score
 
-from setconv.baselines import cs_mlp as levenberg_marquardt
+from setconv.baselines import cs_mlp
 from setconv.baselines.base import FallbackWarning, stratified_share
 from setconv.baselines.cs_mlp import (
     CostSensitiveMLPClassifier,
@@ -62,7 +62,7 @@ def test_the_jacobian_equals_autograd(n_inputs, hidden, seed):
 
 
 def test_normal_equations_in_chunks_equal_those_of_the_two_classes_at_once(monkeypatch):
-    monkeypatch.setattr(levenberg_marquardt, "CHUNK", 7)
+    monkeypatch.setattr(cs_mlp, "CHUNK", 7)
     errors, parameters, y = problem()
     outputs, jacobian = errors.network.jacobian(parameters, errors.rows)
     missing = 2.0 * y - 1 - outputs

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from setconv.baselines import iml as lmnn
+from setconv.baselines import iml
 from setconv.baselines.iml import (
     balanced_subset,
     laplacian_product,
@@ -165,8 +165,8 @@ def test_the_objective_falls_between_refreshes(monkeypatch):
         objectives.append(values)
         return L, values
 
-    before = lmnn._descend
-    monkeypatch.setattr(lmnn, "_descend", descend)
+    before = iml._descend
+    monkeypatch.setattr(iml, "_descend", descend)
     learned(X, y, max_iter=20)
     assert len(objectives) >= 2
     assert sum(len(values) - 1 for values in objectives) <= 20

@@ -9,7 +9,7 @@ from benchmarks.speed import step
 from benchmarks.speed.made import dense_rows
 from benchmarks.speed.processes import Alone
 from benchmarks.speed.timing import seconds_of
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 from setconv.presets import PAPER
 
 BINARY = 2

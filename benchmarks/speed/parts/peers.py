@@ -13,7 +13,7 @@ from benchmarks.speed.fits import Maker, compare
 from benchmarks.speed.machine import THREADS
 from benchmarks.speed.made import dense_split
 from benchmarks.speed.processes import Alone
-from setconv.classifier import SetConvClassifier
+from setconv import SetConvClassifier
 from setconv.params import FitParameters
 
 OURS = "SetConv"

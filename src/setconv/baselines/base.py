@@ -1,6 +1,8 @@
-"""What the samplers have in common, over imbalanced-learn's interface.
+"""What the systems share: checks, decisions, fallbacks, seeds, and the bases of the samplers.
 
-A sampler of ours says only which rows it makes or keeps. The labels reach it as codes 0..C-1, so
+Classifiers take their checked rows from `check_training_rows` and what they have in common from
+mixins. Samplers follow imbalanced-learn's interface through `OverSampler` and `UnderSampler`; a
+sampler of ours says only which rows it makes or keeps. The labels reach both as codes 0..C-1, so
 that the result cannot depend on how the classes are called.
 """
 
@@ -21,9 +23,8 @@ from sklearn.utils.validation import validate_data
 
 from setconv.errors import LabelError, ParameterError
 
-# ---------- baselines.checking
-
 FLOATS = [np.float64, np.float32]
+Rows = Any  # a dense matrix or one of scipy.sparse
 
 
 def check_training_rows(
@@ -82,9 +83,6 @@ def check_number(
         raise ParameterError(f"{name}={value!r}: give a number in {first}{low:g}, {high:g}{last}.")
 
 
-# ---------- baselines.deciding
-
-
 class ArgmaxMixin:
     """Decides for the class with the largest probability."""
 
@@ -116,9 +114,6 @@ class BinaryOnlyMixin:
         return tags
 
 
-# ---------- baselines.fallbacks
-
-
 class FallbackWarning(UserWarning):
     """A baseline could not do what it is for and did something else."""
 
@@ -134,7 +129,9 @@ class FallbackMixin:
         warnings.warn(f"{type(self).__name__}: {sentence}", FallbackWarning, stacklevel=2)
 
 
-# ---------- baselines.seeding
+def draw_seed(random: np.random.RandomState) -> int:
+    """Draw the seed of one part, so that what another part draws does not change it."""
+    return int(random.randint(np.iinfo(np.int32).max))
 
 
 def cloned(estimator: Any, random: np.random.RandomState) -> Any:
@@ -143,11 +140,8 @@ def cloned(estimator: Any, random: np.random.RandomState) -> Any:
     seeds = {}
     for name, value in sorted(copy.get_params(deep=True).items()):
         if name.split("__")[-1] == "random_state" and value is None:
-            seeds[name] = int(random.randint(np.iinfo(np.int32).max))
+            seeds[name] = draw_seed(random)
     return copy.set_params(**seeds)
-
-
-# ---------- baselines.costs
 
 
 def stratified_share(
@@ -161,12 +155,7 @@ def stratified_share(
     return drawn
 
 
-# ---------- baselines.sampling
-
-Rows = Any  # a dense matrix or one of scipy.sparse
-
-
-class _Coded(FallbackMixin):
+class _Sampler(FallbackMixin):
     """Turns labels into codes and the sampling strategy into numbers by code."""
 
     classes_: np.ndarray
@@ -181,7 +170,7 @@ class _Coded(FallbackMixin):
         return codes, numbers, check_random_state(self.random_state)
 
 
-class OverSampler(_Coded, BaseOverSampler):
+class OverSampler(_Sampler, BaseOverSampler):
     """Base of the samplers that add rows."""
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
@@ -193,26 +182,20 @@ class OverSampler(_Coded, BaseOverSampler):
         for code, count in missing.items():
             parts.append(self._new_rows(X, codes, code, count, random))
             labels.append(np.full(count, self.classes_[code], dtype=y.dtype))
-        storage = getattr(X, "format", None)
-        if storage is not None:
-            stacked = sparse.vstack(parts, format=storage)
+        if sparse.issparse(X):
+            stacked = sparse.vstack(parts, format=X.format)
         else:
             stacked = np.vstack([np.asarray(part, dtype=X.dtype) for part in parts])
         return stacked, np.concatenate(labels)
 
     @abstractmethod
     def _new_rows(
-        self,
-        X: Rows,
-        codes: np.ndarray,
-        code: int,
-        count: int,
-        random: np.random.RandomState,
+        self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
     ) -> Rows:
         """Make exactly ``count`` new rows of class ``code``, sparse if X is."""
 
 
-class UnderSampler(_Coded, BaseUnderSampler):
+class UnderSampler(_Sampler, BaseUnderSampler):
     """Base of the samplers that keep a part of the rows; ``sample_indices_`` are those kept."""
 
     sample_indices_: np.ndarray
@@ -230,11 +213,7 @@ class UnderSampler(_Coded, BaseUnderSampler):
 
     @abstractmethod
     def _kept_rows(
-        self,
-        X: Rows,
-        codes: np.ndarray,
-        targets: dict[int, int],
-        random: np.random.RandomState,
+        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: np.random.RandomState
     ) -> np.ndarray:
         """Choose the rows to keep; ``targets`` is how many of each class that is to be reduced."""
 
@@ -242,6 +221,3 @@ class UnderSampler(_Coded, BaseUnderSampler):
         tags = super().__sklearn_tags__()
         tags.sampler_tags.sample_indices = True
         return tags
-
-
-__all__ = ["FallbackWarning"]

@@ -1,16 +1,16 @@
-"""The ten systems that the SetConv paper compares with or names."""
+"""The catalogue of the ten systems that the SetConv paper compares with or names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from imblearn.pipeline import Pipeline
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from setconv.baselines.base import draw_seed
 from setconv.baselines.clems import CLEMSClassifier
 from setconv.baselines.cs_dmlp import CostSensitiveDMLPClassifier
 from setconv.baselines.cs_mlp import CostSensitiveMLPClassifier
@@ -20,9 +20,6 @@ from setconv.baselines.iml import IMLClassifier
 from setconv.baselines.mwmote import MWMOTESampler
 from setconv.baselines.smote import KMeansSMOTESampler, SMOTESampler
 from setconv.baselines.weob import WEOB2Classifier
-
-Kind = Literal["under-sampling", "over-sampling", "ensemble", "metric", "cost"]
-Role = Literal["compared", "related work"]
 
 
 @dataclass(frozen=True)
@@ -34,17 +31,20 @@ class Baseline:
     name : str
         As in the paper.
     kind : {"under-sampling", "over-sampling", "ensemble", "metric", "cost"}
+        What it changes: the rows, the number of models, the distances or the costs.
     role : {"compared", "related work"}
         Whether the paper reports figures of it or only names it.
     citation : str
+        Authors, title, where and when.
     estimator : type
         The sampler or classifier; it says what is original and what had to be reconstructed.
     binary_only : bool
+        Whether it takes two classes only.
     """
 
     name: str
-    kind: Kind
-    role: Role
+    kind: Literal["under-sampling", "over-sampling", "ensemble", "metric", "cost"]
+    role: Literal["compared", "related work"]
     citation: str
     estimator: type[Any]
     binary_only: bool = False
@@ -57,9 +57,7 @@ class Baseline:
         """
         if not hasattr(self.estimator, "fit_resample"):
             return self.estimator(random_state=random_state)
-        seed = random_state
-        if seed is not None:
-            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+        seed = None if random_state is None else draw_seed(check_random_state(random_state))
         return Pipeline(
             [
                 ("scaler", StandardScaler()),

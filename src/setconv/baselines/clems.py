@@ -1,4 +1,11 @@
-"""CLEMS: classes as points whose distances are the costs of mistakes."""
+"""CLEMS: classes as points whose distances are the costs of mistakes.
+
+After K.-H. Huang and H.-T. Lin, "Cost-sensitive label embedding for multi-label classification",
+Machine Learning 106, 2017. Original are the embedding, its weights and the decoding; decided here
+are the use for one label a row, the default cost and regressor, and the probabilities. The class
+says it in full. Below it stand its parts: the dissimilarities of the points, and the weighted
+multidimensional scaling (MDS) that places them.
+"""
 
 from __future__ import annotations
 
@@ -14,85 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.base import check_number, check_training_rows, cloned
+from setconv.baselines.base import check_number, check_training_rows, cloned, draw_seed
 from setconv.errors import ParameterError
 from setconv.messages import check_integer
-
-# ---------- baselines.weighted_mds
-
-
-def weighted_mds(
-    delta: np.ndarray,
-    weights: np.ndarray,
-    n_components: int,
-    random: np.random.RandomState,
-    *,
-    n_init: int = 8,
-    max_iter: int = 300,
-    tol: float = 1e-6,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Place points whose distances are near given dissimilarities, each pair with its weight.
-
-    Minimises the stress ``sum_{i<j} w_ij (|z_i - z_j| - delta_ij)^2`` by Guttman transforms
-    ``Z <- V^+ B(Z) Z``, which never raise it (de Leeuw, "Applications of convex analysis to
-    multidimensional scaling", Recent Developments in Statistics, 1977). A pair of weight 0 may be
-    as far apart as it likes; scikit-learn's MDS has no weights.
-
-    Parameters
-    ----------
-    delta : ndarray of shape (n, n)
-        Dissimilarities: symmetric, not negative.
-    weights : ndarray of shape (n, n)
-        Weights of the pairs: symmetric, not negative, 0 on the diagonal.
-    n_components : int
-        Dimensions of the points.
-    random : RandomState
-        Draws the starts.
-    n_init : int, default=8
-        Random starts; the points of the lowest stress are kept.
-    max_iter : int, default=300
-        Most transforms from one start.
-    tol : float, default=1e-6
-        Stop when the stress falls by less than this share of the stress of a single point.
-
-    Returns
-    -------
-    points : ndarray of shape (n, n_components)
-        The points.
-    stresses : ndarray of shape (iterations + 1,)
-        The stress at the start that won, and after each transform.
-    """
-    starts = random.standard_normal((n_init, len(delta), n_components))
-    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights, hermitian=True)
-    least_fall = tol * (weights * delta**2).sum() / 2
-
-    def descend(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        distances = squareform(pdist(Z))
-        stresses = [_stress(distances, delta, weights)]
-        for _ in range(max_iter):
-            Z = inverse @ _guttman(distances, delta, weights) @ Z
-            distances = squareform(pdist(Z))
-            stresses.append(_stress(distances, delta, weights))
-            if stresses[-2] - stresses[-1] <= least_fall:
-                break
-        return Z, np.array(stresses)
-
-    return min(map(descend, starts), key=lambda run: run[1][-1])
-
-
-def _stress(distances: np.ndarray, delta: np.ndarray, weights: np.ndarray) -> float:
-    return float((weights * (distances - delta) ** 2).sum() / 2)
-
-
-def _guttman(distances: np.ndarray, delta: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Give the matrix B of the transform; a pair that coincides has no direction and adds 0."""
-    apart = distances > 0
-    B = -np.divide(weights * delta, distances, out=np.zeros_like(weights), where=apart)
-    B[np.diag_indices_from(B)] = -B.sum(axis=1)
-    return np.asarray(B)
-
-
-# ---------- baselines.clems
 
 
 class CLEMSClassifier(ClassifierMixin, BaseEstimator):
@@ -205,7 +136,7 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         points, stresses = weighted_mds(
             *mirrored(self.cost_, counts),
             len(counts),
-            np.random.RandomState(random.randint(np.iinfo(np.int32).max)),
+            np.random.RandomState(draw_seed(random)),
             n_init=self.n_init,
             max_iter=self.max_iter,
         )
@@ -217,21 +148,6 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         targets = self.true_points_[codes].astype(rows.dtype)
         self.regressor_ = cloned(regressor, random).fit(rows, targets)
         return self
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the softmax of minus the squared distances to the answers' points, over ``tau``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(-self._squared_distances(X) / self.tau, axis=1))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the answer whose point is nearest to the regressed point.
@@ -248,6 +164,21 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         """
         nearest = self._squared_distances(X).argmin(axis=1)
         return np.asarray(self.classes_[nearest])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the softmax of minus the squared distances to the answers' points, over ``tau``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, C)
+            Columns in the order of ``classes_``.
+        """
+        return np.asarray(softmax(-self._squared_distances(X) / self.tau, axis=1))
 
     def _costs(self, counts: np.ndarray) -> np.ndarray:
         size = len(counts)
@@ -271,7 +202,7 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
 
 
 def mirrored(costs: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give dissimilarities and weights of the 2u points, true ones first (mirroring).
+    """Give dissimilarities and weights of the 2C points, true ones first (mirroring).
 
     True point i and answer point j are ``sqrt(cost_ij)`` apart with weight ``counts_i``; pairs
     within a half have weight 0.
@@ -283,3 +214,74 @@ def mirrored(costs: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
         np.block([[nothing, delta], [delta.T, nothing]]),
         np.block([[nothing, weights], [weights.T, nothing]]),
     )
+
+
+def weighted_mds(
+    delta: np.ndarray,
+    weights: np.ndarray,
+    n_components: int,
+    random: np.random.RandomState,
+    *,
+    n_init: int = 8,
+    max_iter: int = 300,
+    tol: float = 1e-6,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Place points whose distances are near given dissimilarities, each pair with its weight.
+
+    Minimises the stress ``sum_{i<j} w_ij (|z_i - z_j| - delta_ij)^2`` by Guttman transforms
+    ``Z <- V^+ B(Z) Z``, which never raise it (de Leeuw, "Applications of convex analysis to
+    multidimensional scaling", Recent Developments in Statistics, 1977). A pair of weight 0 may be
+    as far apart as it likes; scikit-learn's MDS has no weights.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n, n)
+        Dissimilarities: symmetric, not negative.
+    weights : ndarray of shape (n, n)
+        Weights of the pairs: symmetric, not negative, 0 on the diagonal.
+    n_components : int
+        Dimensions of the points.
+    random : RandomState
+        Draws the starts.
+    n_init : int, default=8
+        Random starts; the points of the lowest stress are kept.
+    max_iter : int, default=300
+        Most transforms from one start.
+    tol : float, default=1e-6
+        Stop when the stress falls by less than this share of the stress of a single point.
+
+    Returns
+    -------
+    points : ndarray of shape (n, n_components)
+        The points.
+    stresses : ndarray of shape (iterations + 1,)
+        The stress at the start that won, and after each transform.
+    """
+    starts = random.standard_normal((n_init, len(delta), n_components))
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights, hermitian=True)
+    least_fall = tol * (weights * delta**2).sum() / 2
+
+    def descend(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        distances = squareform(pdist(Z))
+        stresses = [_stress(distances, delta, weights)]
+        for _ in range(max_iter):
+            Z = inverse @ _guttman(distances, delta, weights) @ Z
+            distances = squareform(pdist(Z))
+            stresses.append(_stress(distances, delta, weights))
+            if stresses[-2] - stresses[-1] <= least_fall:
+                break
+        return Z, np.array(stresses)
+
+    return min(map(descend, starts), key=lambda run: run[1][-1])
+
+
+def _stress(distances: np.ndarray, delta: np.ndarray, weights: np.ndarray) -> float:
+    return float((weights * (distances - delta) ** 2).sum() / 2)
+
+
+def _guttman(distances: np.ndarray, delta: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Give the matrix B of the transform; a pair that coincides has no direction and adds 0."""
+    apart = distances > 0
+    B = -np.divide(weights * delta, distances, out=np.zeros_like(weights), where=apart)
+    B[np.diag_indices_from(B)] = -B.sum(axis=1)
+    return np.asarray(B)

@@ -1,11 +1,17 @@
-"""CS-DMLP: a deep multilayer perceptron whose loss or decision weighs the classes."""
+"""CS-DMLP: a deep multilayer perceptron whose loss or decision weighs the classes.
+
+After D. Díaz-Vico, A. R. Figueiras-Vidal and J. R. Dorronsoro, "Deep MLPs for imbalanced
+classification", IJCNN 2018. Original are deep, regularised networks with ReLU, softmax and
+cross-entropy, judged by AUC; decided here are the costs, the sizes and rates of the network, and
+early stopping. The class says it in full. Below it stand its parts: the rows that it is trained on,
+the network, the loss and the AUC.
+"""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -16,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
+from torch import Generator, Tensor
 
 from setconv.baselines.base import (
     FLOATS,
@@ -24,100 +30,17 @@ from setconv.baselines.base import (
     FallbackMixin,
     check_number,
     check_training_rows,
+    draw_seed,
     stratified_share,
 )
 from setconv.errors import DivergedError, ParameterError
 from setconv.messages import check_choice, check_integer
 
-# ---------- baselines.mlp
-
-Layers = list[tuple[Tensor, Tensor]]
-
-
-@dataclass
-class Data:
-    """Rows, their codes, and the weight of each in the loss."""
-
-    rows: Tensor
-    codes: Tensor
-    weights: Tensor
-
-    def part(self, which: Any) -> Data:
-        """Return some of the rows, by numbers or by a mask."""
-        which = torch.as_tensor(which)
-        return Data(self.rows[which], self.codes[which], self.weights[which])
-
-
-@dataclass
-class Best:
-    """The best epoch so far."""
-
-    value: tuple[float, float] = (-np.inf, -np.inf)
-    epoch: int = -1
-    layers: Layers | None = None
-
-    def see(self, value: tuple[float, float], epoch: int, layers: Layers) -> None:
-        """Keep a copy of the layers if the epoch is better than all before."""
-        if value > self.value:
-            self.value, self.epoch = value, epoch
-            self.layers = [
-                (weights.detach().clone(), bias.detach().clone()) for weights, bias in layers
-            ]
-
-
-def weighted_cross_entropy(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
-    """Return the mean over rows of ``-w_i log p_{y_i}(x_i)``."""
-    losses = torch.nn.functional.cross_entropy(logits, codes, reduction="none")
-    return (weights * losses).mean()
-
-
-def first_layers(widths: tuple[int, ...], generator: torch.Generator) -> Layers:
-    """Draw weights that keep the variance through ReLU (He), with biases of 0."""
-    layers = []
-    for before, after in pairwise(widths):
-        bound = np.sqrt(6 / before)
-        weights = (torch.rand(before, after, generator=generator) * 2 - 1) * bound
-        layers.append((weights.requires_grad_(), torch.zeros(after, requires_grad=True)))
-    return layers
-
-
-def forward(
-    rows: Tensor, layers: Layers, dropout: float, generator: torch.Generator | None
-) -> Tensor:
-    """Return the logits; units are dropped where there is a share to drop."""
-    for weights, bias in layers[:-1]:
-        rows = torch.relu(torch.addmm(bias, rows, weights))
-        if dropout > 0:
-            kept = torch.rand(rows.shape, generator=generator) >= dropout
-            rows = rows * kept / (1 - dropout)
-    weights, bias = layers[-1]
-    return torch.addmm(bias, rows, weights)
-
-
-@torch.no_grad()
-def judge(data: Data, layers: Layers) -> tuple[float, float]:
-    """Return the mean AUC of one class against the rest, and the weighted loss."""
-    logits = forward(data.rows, layers, 0.0, None)
-    loss = weighted_cross_entropy(logits, data.codes, data.weights).item()
-    codes = data.codes.numpy()
-    scores = logits.double().softmax(dim=1).numpy()
-    aucs = [_auc(codes == code, scores[:, code]) for code in np.unique(codes)]
-    return float(np.mean(aucs)), loss
-
-
-def _auc(positive: np.ndarray, scores: np.ndarray) -> float:
-    """Return the AUC by ranks, which is faster than by the curve."""
-    n_positive = int(positive.sum())
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(positive) - n_positive)))
-
-
-# ---------- baselines.cs_dmlp
-
 logger = logging.getLogger("setconv")
 
-_CHUNK = 4096
-_WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}
+_CHUNK = 4096  # rows that are predicted together
+_WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}  # for scikit-learn
+_Layers = list[tuple[Tensor, Tensor]]  # weights and bias of each
 
 
 class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
@@ -135,7 +58,7 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
     fully connected networks with ReLU, softmax and categorical cross-entropy, properly regularised,
     judged by AUC for two and more classes. It names no cost; ``cost="none"`` is that. The SetConv
     paper calls the method cost-sensitive and says that it regularises the posterior:
-    ``cost="balanced"``, the default, and ``cost="posterior"`` are two readings of this. Layers,
+    ``cost="balanced"``, the default, and ``cost="posterior"`` are two readings of this. _Layers,
     dropout, penalty, learning rate, batches and early stopping are choices made here.
 
     Parameters
@@ -262,8 +185,8 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         self.scaler_ = StandardScaler().fit(rows)
         scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
         in_loss = np.ones_like(self.costs_) if self.cost == "posterior" else self.costs_
-        data = Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
-        generator = torch.Generator().manual_seed(int(random.randint(np.iinfo(np.int32).max)))
+        data = _Data(scaled, torch.from_numpy(codes), torch.from_numpy(in_loss[codes]).float())
+        generator = Generator().manual_seed(draw_seed(random))
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
 
@@ -293,84 +216,6 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
             probabilities /= probabilities.sum(axis=1, keepdims=True)
         return probabilities
 
-    def _logits(self, rows: np.ndarray) -> np.ndarray:
-        # In double precision, so that a row's score does not depend on the rows next to it.
-        inputs = self.scaler_.transform(rows.astype(np.float64))
-        for weights, bias in zip(self.coefs_[:-1], self.intercepts_[:-1], strict=True):
-            inputs = np.maximum(inputs @ weights + bias, 0)
-        return np.asarray(inputs @ self.coefs_[-1] + self.intercepts_[-1])
-
-    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-        """Choose the rows for early stopping, the same share of each class."""
-        if not self.early_stopping:
-            return np.zeros(len(codes), dtype=bool)
-        held_out = stratified_share(codes, self.validation_fraction, random)
-        lacking = []
-        for code in np.setdiff1d(codes, codes[held_out]):
-            rows = int((codes == code).sum())
-            lacking.append(f"{self.classes_[code].item()!r} ({rows})")
-        if not lacking:
-            return held_out
-        too_few = (
-            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
-            f"aside for early stopping: class (rows) {', '.join(lacking)}"
-        )
-        if len(self.classes_) - len(lacking) >= 2:
-            self._fall_back(f"{too_few}; the AUC is the mean over the other classes")
-            return held_out
-        self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
-        return np.zeros(len(codes), dtype=bool)
-
-    def _train(self, data: Data, validation: Data, generator: torch.Generator) -> None:
-        widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
-        layers = first_layers(widths, generator)
-        tensors = [tensor for layer in layers for tensor in layer]
-        optimizer = torch.optim.Adam(tensors, lr=self.lr)
-        # The mean weight is then 1, and a batch's mean loss estimates that of all rows.
-        data.weights /= data.weights.mean()
-        self.loss_curve_: list[float] = []
-        self.validation_auc_: list[float] = []
-        best = Best()
-        for epoch in range(self.max_epochs):
-            self.loss_curve_.append(self._epoch(data, layers, optimizer, generator))
-            if not np.isfinite(self.loss_curve_[-1]):
-                raise DivergedError(
-                    f"the loss of epoch {epoch} is {self.loss_curve_[-1]} with "
-                    f"lr={self.lr!r}: give a smaller one."
-                )
-            if len(validation.rows):
-                auc, loss = judge(validation, layers)
-                self.validation_auc_.append(auc)
-                best.see((auc, -loss), epoch, layers)
-                if epoch - best.epoch >= self.patience:
-                    break
-        kept = best.layers or layers
-        self.n_epochs_ = len(self.loss_curve_)
-        logger.info("CS-DMLP: %d epochs, loss %.4g", self.n_epochs_, self.loss_curve_[-1])
-        self.coefs_ = [weights.detach().numpy().astype(np.float64) for weights, _ in kept]
-        self.intercepts_ = [bias.detach().numpy().astype(np.float64) for _, bias in kept]
-
-    def _epoch(
-        self,
-        data: Data,
-        layers: Layers,
-        optimizer: torch.optim.Optimizer,
-        generator: torch.Generator,
-    ) -> float:
-        """Go over the rows once; return the mean loss."""
-        total = 0.0
-        order = torch.randperm(len(data.rows), generator=generator)
-        for places in order.split(self.batch_size):
-            batch = data.part(places)
-            logits = forward(batch.rows, layers, self.dropout, generator)
-            loss = weighted_cross_entropy(logits, batch.codes, batch.weights)
-            loss = loss + self.alpha * sum(weights.square().sum() for weights, _ in layers)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(places)
-        return total / len(data.rows)
-
     def _check_parameters(self) -> None:
         sizes: Any = self.hidden_layer_sizes
         if not isinstance(sizes, (tuple, list)):
@@ -388,5 +233,138 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         if isinstance(self.cost, str):
             check_choice("cost", self.cost, list(_WEIGHTS))
 
+    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        """Choose the rows for early stopping, the same share of each class."""
+        if not self.early_stopping:
+            return np.zeros(len(codes), dtype=bool)
+        held_out = stratified_share(codes, self.validation_fraction, random)
+        lacking = [
+            f"{self.classes_[code].item()!r} ({int((codes == code).sum())})"
+            for code in np.setdiff1d(codes, codes[held_out])
+        ]
+        if not lacking:
+            return held_out
+        too_few = (
+            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
+            f"aside for early stopping: class (rows) {', '.join(lacking)}"
+        )
+        if len(self.classes_) - len(lacking) >= 2:
+            self._fall_back(f"{too_few}; the AUC is the mean over the other classes")
+            return held_out
+        self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
+        return np.zeros(len(codes), dtype=bool)
 
-__all__ = ["CostSensitiveDMLPClassifier"]
+    def _train(self, data: _Data, validation: _Data, generator: Generator) -> None:
+        widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
+        layers = _first_layers(widths, generator)
+        optimizer = torch.optim.Adam([tensor for layer in layers for tensor in layer], lr=self.lr)
+        # The mean weight is then 1, and a batch's mean loss estimates that of all rows.
+        data.weights.div_(data.weights.mean())
+        self.loss_curve_: list[float] = []
+        self.validation_auc_: list[float] = []
+        best, best_epoch, kept = (-np.inf, -np.inf), -1, None
+        for epoch in range(self.max_epochs):
+            self.loss_curve_.append(self._epoch(data, layers, optimizer, generator))
+            if not np.isfinite(self.loss_curve_[-1]):
+                raise DivergedError(
+                    f"the loss of epoch {epoch} is {self.loss_curve_[-1]} with "
+                    f"lr={self.lr!r}: give a smaller one."
+                )
+            if len(validation.rows):
+                auc, loss = _judge(validation, layers)
+                self.validation_auc_.append(auc)
+                if (auc, -loss) > best:
+                    best, best_epoch, kept = (auc, -loss), epoch, _arrays(layers)
+                if epoch - best_epoch >= self.patience:
+                    break
+        self.coefs_, self.intercepts_ = kept or _arrays(layers)
+        self.n_epochs_ = len(self.loss_curve_)
+        logger.info("CS-DMLP: %d epochs, loss %.4g", self.n_epochs_, self.loss_curve_[-1])
+
+    def _epoch(
+        self, data: _Data, layers: _Layers, optimizer: torch.optim.Adam, generator: Generator
+    ) -> float:
+        """Go over the rows once; return the mean loss."""
+        total = 0.0
+        order = torch.randperm(len(data.rows), generator=generator)
+        for places in order.split(self.batch_size):
+            batch = data.part(places)
+            logits = forward(batch.rows, layers, self.dropout, generator)
+            loss = _weighted_cross_entropy(logits, batch.codes, batch.weights)
+            loss = loss + self.alpha * sum(weights.square().sum() for weights, _ in layers)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(places)
+        return total / len(data.rows)
+
+    def _logits(self, rows: np.ndarray) -> np.ndarray:
+        # In double precision, so that a row's score does not depend on the rows next to it.
+        inputs = self.scaler_.transform(rows.astype(np.float64))
+        for weights, bias in zip(self.coefs_[:-1], self.intercepts_[:-1], strict=True):
+            inputs = np.maximum(inputs @ weights + bias, 0)
+        return np.asarray(inputs @ self.coefs_[-1] + self.intercepts_[-1])
+
+
+class _Data(NamedTuple):
+    """Rows, their codes, and the weight of each in the loss."""
+
+    rows: Tensor
+    codes: Tensor
+    weights: Tensor
+
+    def part(self, which: Any) -> _Data:
+        """Return some of the rows, by numbers or by a mask."""
+        which = torch.as_tensor(which)
+        return _Data(self.rows[which], self.codes[which], self.weights[which])
+
+
+def _first_layers(widths: tuple[int, ...], generator: Generator) -> _Layers:
+    """Draw weights that keep the variance through ReLU (He), with biases of 0."""
+    layers = []
+    for before, after in pairwise(widths):
+        bound = np.sqrt(6 / before)
+        weights = (torch.rand(before, after, generator=generator) * 2 - 1) * bound
+        layers.append((weights.requires_grad_(), torch.zeros(after, requires_grad=True)))
+    return layers
+
+
+def _arrays(layers: _Layers) -> list[list[np.ndarray]]:
+    """Copy all weights and all biases as they are now, in double precision."""
+    parts = zip(*layers, strict=True)
+    return [[tensor.detach().numpy().astype(np.float64) for tensor in part] for part in parts]
+
+
+def forward(rows: Tensor, layers: _Layers, dropout: float, generator: Generator | None) -> Tensor:
+    """Return the logits; units are dropped where there is a share to drop."""
+    for weights, bias in layers[:-1]:
+        rows = torch.relu(torch.addmm(bias, rows, weights))
+        if dropout > 0:
+            kept = torch.rand(rows.shape, generator=generator) >= dropout
+            rows = rows * kept / (1 - dropout)
+    weights, bias = layers[-1]
+    return torch.addmm(bias, rows, weights)
+
+
+def _weighted_cross_entropy(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean over rows of ``-w_i log p_{y_i}(x_i)``."""
+    losses = torch.nn.functional.cross_entropy(logits, codes, reduction="none")
+    return (weights * losses).mean()
+
+
+@torch.no_grad()
+def _judge(data: _Data, layers: _Layers) -> tuple[float, float]:
+    """Return the mean AUC of one class against the rest, and the weighted loss."""
+    logits = forward(data.rows, layers, 0.0, None)
+    loss = _weighted_cross_entropy(logits, data.codes, data.weights).item()
+    codes = data.codes.numpy()
+    scores = logits.double().softmax(dim=1).numpy()
+    aucs = [_auc(codes == code, scores[:, code]) for code in np.unique(codes)]
+    return float(np.mean(aucs)), loss
+
+
+def _auc(positive: np.ndarray, scores: np.ndarray) -> float:
+    """Return the AUC by ranks, which is faster than by the curve."""
+    n_positive = int(positive.sum())
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(positive) - n_positive)))

@@ -1,4 +1,12 @@
-"""CS-MLP: a perceptron with one hidden layer, one cost parameter, and Levenberg-Marquardt steps."""
+"""CS-MLP: a perceptron with one hidden layer, one cost parameter, and Levenberg-Marquardt steps.
+
+After C. L. Castro and A. P. Braga, "Novel cost-sensitive approach to improve the multilayer
+perceptron performance on imbalanced data", IEEE TNNLS 24(6), 2013. Original are the joint objective
+with one cost parameter and the extended Levenberg-Marquardt rule; decided here are the number of
+hidden units, principal components where features are many, and early stopping. The class says it in
+full. Below it stand its parts: the weights of the rows, the descent by Levenberg-Marquardt steps,
+the weighted errors that it lowers, and the network that makes them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -28,208 +36,11 @@ from setconv.baselines.base import (
 )
 from setconv.messages import check_integer
 
-# ---------- baselines.levenberg_marquardt
-
-CHUNK = 4096
-_MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
-
-
-@dataclass(frozen=True)
-class TanhPerceptron:
-    """One hidden layer of tanh units and one tanh output.
-
-    ``o(x) = tanh(v . tanh(A x + b) + c)``; its parameters are one vector, ``[A, b, v, c]``.
-
-    Attributes
-    ----------
-    n_inputs : int
-        Number of features.
-    hidden : int
-        Number of hidden units.
-    """
-
-    n_inputs: int
-    hidden: int
-
-    @property
-    def size(self) -> int:
-        """Number of parameters, ``(d + 2) h + 1``."""
-        return (self.n_inputs + 2) * self.hidden + 1
-
-    def first_parameters(self, random: np.random.RandomState) -> np.ndarray:
-        """Draw weights whose sums have a variance of about 1, with biases of 0."""
-        inner = random.standard_normal((self.hidden, self.n_inputs)) / np.sqrt(self.n_inputs)
-        outer = random.standard_normal(self.hidden) / np.sqrt(self.hidden)
-        return np.concatenate([inner.ravel(), np.zeros(self.hidden), outer, [0.0]])
-
-    def outputs(self, parameters: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the output for each row."""
-        return self._forward(parameters, rows)[1]
-
-    def jacobian(self, parameters: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs and their derivatives, of shape (n, size), in closed form."""
-        units, outputs = self._forward(parameters, rows)
-        to_output = 1 - outputs**2
-        outer = parameters[-self.hidden - 1 : -1]
-        to_units = to_output[:, None] * outer * (1 - units**2)
-        to_inner = to_units[:, :, None] * rows[:, None, :]
-        parts = [
-            to_inner.reshape(len(rows), -1),
-            to_units,
-            to_output[:, None] * units,
-            to_output[:, None],
-        ]
-        return outputs, np.concatenate(parts, axis=1)
-
-    def _forward(self, parameters: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inner_size = self.n_inputs * self.hidden
-        inner = parameters[:inner_size].reshape(self.hidden, self.n_inputs)
-        bias, outer = np.split(parameters[inner_size:-1], 2)
-        units = np.tanh(rows @ inner.T + bias)
-        return units, np.tanh(units @ outer + parameters[-1])
-
-
-@dataclass(frozen=True)
-class WeightedErrors:
-    """The weighted mean of squared errors, computed in chunks of rows.
-
-    ``J = sum_i s_i (t_i - o(x_i))^2``, the weights s divided by their sum.
-
-    Attributes
-    ----------
-    network : TanhPerceptron
-        What gives the outputs.
-    rows : ndarray of shape (n, d)
-        Rows, in double precision.
-    targets : ndarray of shape (n,)
-        Wanted outputs.
-    weights : ndarray of shape (n,)
-        Positive weights, of any sum.
-    """
-
-    network: TanhPerceptron
-    rows: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
-
-    def objective(self, parameters: np.ndarray) -> float:
-        """Return J."""
-        total = 0.0
-        for part in gen_batches(len(self.rows), CHUNK):
-            errors = self.targets[part] - self.network.outputs(parameters, self.rows[part])
-            total += float(self.weights[part] @ errors**2)
-        return total / float(self.weights.sum())
-
-    def normal_equations(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``Z' S Z`` and ``Z' S e``.
-
-        Z is the Jacobian, S the weights over their sum, e the errors. The Jacobian of all rows is
-        never held; of the symmetric ``Z' S Z`` only the upper triangle is filled.
-        """
-        size = self.network.size
-        curvature = np.zeros((size, size), order="F")
-        descent = np.zeros(size)
-        weights = self.weights / self.weights.sum()
-        for part in gen_batches(len(self.rows), CHUNK):
-            outputs, jacobian = self.network.jacobian(parameters, self.rows[part])
-            roots = np.sqrt(weights[part])
-            jacobian *= roots[:, None]
-            curvature = dsyrk(1.0, jacobian.T, beta=1.0, c=curvature, overwrite_c=True)
-            descent += jacobian.T @ (roots * (self.targets[part] - outputs))
-        return curvature, descent
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Where the search stands after trying a step.
-
-    Attributes
-    ----------
-    parameters : ndarray of shape (size,)
-        The parameters, as they were if the step was rejected.
-    objective : float
-        Their objective, which never rises.
-    accepted : bool
-        Whether the step was taken.
-    """
-
-    parameters: np.ndarray
-    objective: float
-    accepted: bool
-
-
-def descend(
-    problem: WeightedErrors,
-    parameters: np.ndarray,
-    *,
-    damping: float,
-    factor: float,
-    max_iter: int,
-    tol: float,
-) -> Iterator[Trial]:
-    """Try the steps ``(Z'SZ + mu I)^-1 Z'S e``, one after another.
-
-    A step that lowers the objective is taken and mu divided by ``factor``; one that does not is
-    rejected and mu multiplied by it.
-
-    Parameters
-    ----------
-    problem : WeightedErrors
-        What to minimise.
-    parameters : ndarray of shape (size,)
-        Where to begin.
-    damping : float
-        The first mu.
-    factor : float
-        By how much mu changes.
-    max_iter : int
-        Most steps tried, rejected ones included; a ConvergenceWarning says that it was not enough.
-    tol : float
-        The search ends when a step that is taken lowers the objective by less, or when mu is so
-        large that no step can lower it.
-
-    Yields
-    ------
-    trial : Trial
-        Each step tried.
-    """
-    objective = problem.objective(parameters)
-    curvature, descent = problem.normal_equations(parameters)
-    for _ in range(max_iter):
-        there = parameters + _step(curvature, descent, damping)
-        objective_there = problem.objective(there)
-        fall = objective - objective_there
-        accepted = fall > 0
-        if accepted:
-            parameters, objective = there, objective_there
-        damping *= 1 / factor if accepted else factor
-        yield Trial(parameters, objective, accepted)
-        if damping > _MOST_DAMPING or (accepted and fall < tol):
-            return
-        if accepted:
-            curvature, descent = problem.normal_equations(parameters)
-    warnings.warn(
-        f"the objective still falls by {tol:g} or more after max_iter={max_iter} steps; give a "
-        f"larger max_iter or tol.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
-
-
-def _step(curvature: np.ndarray, descent: np.ndarray, damping: float) -> np.ndarray:
-    damped = curvature.copy(order="F")
-    np.fill_diagonal(damped, damped.diagonal() + damping)
-    try:
-        return np.asarray(cho_solve(cho_factor(damped, overwrite_a=True), descent))
-    except LinAlgError:  # too little damping: a step of 0 is rejected
-        return np.zeros_like(descent)
-
-
-# ---------- baselines.cs_mlp
-
 logger = logging.getLogger("setconv")
 
+CHUNK = 4096  # rows whose Jacobian is held at once
 _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
+_MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
 
 
 class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
@@ -400,6 +211,22 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give ``(1 + score) / 2`` for the second class, under the cost parameter.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        positive = (1 + self.decision_function(X)) / 2
+        return np.column_stack([1 - positive, positive])
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Give the output of the perceptron.
 
@@ -417,50 +244,13 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         inputs = self._inputs(validate_data(self, X, dtype=FLOATS, reset=False))
         return self.network_.outputs(self.parameters_, inputs)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give ``(1 + score) / 2`` for the second class, under the cost parameter.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = (1 + self.decision_function(X)) / 2
-        return np.column_stack([1 - positive, positive])
-
-    def _train(
-        self, training: WeightedErrors, validation: WeightedErrors, parameters: np.ndarray
-    ) -> None:
-        steps = descend(
-            training,
-            parameters,
-            damping=self.mu,
-            factor=self.beta,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
-        self.objective_curve_: list[float] = []
-        self.n_iter_ = 0
-        least, least_at = np.inf, 0
-        for trial in steps:
-            self.n_iter_ += 1
-            if not trial.accepted:
-                continue
-            self.objective_curve_.append(trial.objective)
-            value = trial.objective
-            if len(validation.rows):
-                value = validation.objective(trial.parameters)
-            if value < least:
-                least, least_at, parameters = value, len(self.objective_curve_), trial.parameters
-            if len(self.objective_curve_) - least_at >= self.patience:
-                break
-        self.parameters_ = parameters
-        logger.info("CS-MLP: %d steps tried, J %.4g", self.n_iter_, least)
+    def _check_parameters(self) -> None:
+        for name in ("hidden", "max_iter", "patience", "n_components"):
+            check_integer(name, getattr(self, name), least=1)
+        for name in ("mu", "tol"):
+            check_number(name, getattr(self, name), 0, np.inf)
+        check_number("beta", self.beta, 1, np.inf)
+        check_number("validation_fraction", self.validation_fraction, 0, 1)
 
     def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
         """Choose the rows for early stopping, the same share of each class."""
@@ -468,14 +258,15 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         if not self.early_stopping:
             return none
         held_out = stratified_share(codes, self.validation_fraction, random)
-        for code in np.setdiff1d(codes, codes[held_out]):
-            rows = int((codes == code).sum())
-            self._fall_back(
-                f"class {self.classes_[code].item()!r} has too few rows ({rows}) to set aside "
-                f"{self.validation_fraction:g} of them; training goes on without early stopping"
-            )
-            return none
-        return held_out
+        lacking = np.setdiff1d(codes, codes[held_out])
+        if not len(lacking):
+            return held_out
+        label, rows = self.classes_[lacking[0]].item(), int((codes == lacking[0]).sum())
+        self._fall_back(
+            f"class {label!r} has too few rows ({rows}) to set aside "
+            f"{self.validation_fraction:g} of them; training goes on without early stopping"
+        )
+        return none
 
     def _fit_inputs(self, rows: np.ndarray, random: np.random.RandomState) -> None:
         self.scaler_ = StandardScaler().fit(rows)
@@ -495,13 +286,32 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         np.divide(1, np.sqrt(variance), out=factor, where=variance > _LEAST_VARIANCE * variance[0])
         return np.concatenate([self.pca_.transform(part) * factor for part in scaled])
 
-    def _check_parameters(self) -> None:
-        for name in ("hidden", "max_iter", "patience", "n_components"):
-            check_integer(name, getattr(self, name), least=1)
-        for name in ("mu", "tol"):
-            check_number(name, getattr(self, name), 0, np.inf)
-        check_number("beta", self.beta, 1, np.inf)
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
+    def _train(
+        self, training: WeightedErrors, validation: WeightedErrors, parameters: np.ndarray
+    ) -> None:
+        steps = descend(
+            training,
+            parameters,
+            damping=self.mu,
+            factor=self.beta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.objective_curve_: list[float] = []
+        least, least_at = np.inf, 0
+        for self.n_iter_, trial in enumerate(steps, start=1):
+            if not trial.accepted:
+                continue
+            self.objective_curve_.append(trial.objective)
+            value = trial.objective
+            if len(validation.rows):
+                value = validation.objective(trial.parameters)
+            if value < least:
+                least, least_at, parameters = value, len(self.objective_curve_), trial.parameters
+            if len(self.objective_curve_) - least_at >= self.patience:
+                break
+        self.parameters_ = parameters
+        logger.info("CS-MLP: %d steps tried, J %.4g", self.n_iter_, least)
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -528,4 +338,187 @@ def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
     return float(lam), np.where(codes == counts.argmax(), lam, 1 - lam)
 
 
-__all__ = ["CostSensitiveMLPClassifier"]
+class _Trial(NamedTuple):
+    """Where the search stands after trying a step.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (size,)
+        The parameters, as they were if the step was rejected.
+    objective : float
+        Their objective, which never rises.
+    accepted : bool
+        Whether the step was taken.
+    """
+
+    parameters: np.ndarray
+    objective: float
+    accepted: bool
+
+
+def descend(
+    problem: WeightedErrors,
+    parameters: np.ndarray,
+    *,
+    damping: float,
+    factor: float,
+    max_iter: int,
+    tol: float,
+) -> Iterator[_Trial]:
+    """Try the steps ``(Z'SZ + mu I)^-1 Z'S e``, one after another.
+
+    A step that lowers the objective is taken and mu divided by ``factor``; one that does not is
+    rejected and mu multiplied by it.
+
+    Parameters
+    ----------
+    problem : WeightedErrors
+        What to minimise.
+    parameters : ndarray of shape (size,)
+        Where to begin.
+    damping : float
+        The first mu.
+    factor : float
+        By how much mu changes.
+    max_iter : int
+        Most steps tried, rejected ones included; a ConvergenceWarning says that it was not enough.
+    tol : float
+        The search ends when a step that is taken lowers the objective by less, or when mu is so
+        large that no step can lower it.
+
+    Yields
+    ------
+    trial : _Trial
+        Each step tried.
+    """
+    objective = problem.objective(parameters)
+    curvature, descent = problem.normal_equations(parameters)
+    for _ in range(max_iter):
+        there = parameters + _step(curvature, descent, damping)
+        objective_there = problem.objective(there)
+        fall = objective - objective_there
+        accepted = fall > 0
+        if accepted:
+            parameters, objective = there, objective_there
+        damping *= 1 / factor if accepted else factor
+        yield _Trial(parameters, objective, accepted)
+        if damping > _MOST_DAMPING or (accepted and fall < tol):
+            return
+        if accepted:
+            curvature, descent = problem.normal_equations(parameters)
+    warnings.warn(
+        f"the objective still falls by {tol:g} or more after max_iter={max_iter} steps; give a "
+        f"larger max_iter or tol.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _step(curvature: np.ndarray, descent: np.ndarray, damping: float) -> np.ndarray:
+    damped = curvature.copy(order="F")
+    np.fill_diagonal(damped, damped.diagonal() + damping)
+    try:
+        return np.asarray(cho_solve(cho_factor(damped, overwrite_a=True), descent))
+    except LinAlgError:  # too little damping: a step of 0 is rejected
+        return np.zeros_like(descent)
+
+
+@dataclass(frozen=True)
+class WeightedErrors:
+    """The weighted mean of squared errors, computed in chunks of rows.
+
+    ``J = sum_i s_i (t_i - o(x_i))^2``, the weights s divided by their sum.
+
+    Attributes
+    ----------
+    network : TanhPerceptron
+        What gives the outputs.
+    rows : ndarray of shape (n, d)
+        Rows, in double precision.
+    targets : ndarray of shape (n,)
+        Wanted outputs.
+    weights : ndarray of shape (n,)
+        Positive weights, of any sum.
+    """
+
+    network: TanhPerceptron
+    rows: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+    def objective(self, parameters: np.ndarray) -> float:
+        """Return J."""
+        total = 0.0
+        for part in gen_batches(len(self.rows), CHUNK):
+            errors = self.targets[part] - self.network.outputs(parameters, self.rows[part])
+            total += float(self.weights[part] @ errors**2)
+        return total / float(self.weights.sum())
+
+    def normal_equations(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``Z' S Z`` and ``Z' S e``.
+
+        Z is the Jacobian, S the weights over their sum, e the errors. The Jacobian of all rows is
+        never held; of the symmetric ``Z' S Z`` only the upper triangle is filled.
+        """
+        size = self.network.size
+        curvature = np.zeros((size, size), order="F")
+        descent = np.zeros(size)
+        weights = self.weights / self.weights.sum()
+        for part in gen_batches(len(self.rows), CHUNK):
+            outputs, jacobian = self.network.jacobian(parameters, self.rows[part])
+            roots = np.sqrt(weights[part])
+            jacobian *= roots[:, None]
+            curvature = dsyrk(1.0, jacobian.T, beta=1.0, c=curvature, overwrite_c=True)
+            descent += jacobian.T @ (roots * (self.targets[part] - outputs))
+        return curvature, descent
+
+
+@dataclass(frozen=True)
+class TanhPerceptron:
+    """One hidden layer of tanh units and one tanh output.
+
+    ``o(x) = tanh(v . tanh(A x + b) + c)``; its parameters are one vector, ``[A, b, v, c]``.
+
+    Attributes
+    ----------
+    n_inputs : int
+        Number of features.
+    hidden : int
+        Number of hidden units.
+    """
+
+    n_inputs: int
+    hidden: int
+
+    @property
+    def size(self) -> int:
+        """Number of parameters, ``(d + 2) h + 1``."""
+        return (self.n_inputs + 2) * self.hidden + 1
+
+    def first_parameters(self, random: np.random.RandomState) -> np.ndarray:
+        """Draw weights whose sums have a variance of about 1, with biases of 0."""
+        inner = random.standard_normal((self.hidden, self.n_inputs)) / np.sqrt(self.n_inputs)
+        outer = random.standard_normal(self.hidden) / np.sqrt(self.hidden)
+        return np.concatenate([inner.ravel(), np.zeros(self.hidden), outer, [0.0]])
+
+    def outputs(self, parameters: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the output for each row."""
+        return self._forward(parameters, rows)[1]
+
+    def jacobian(self, parameters: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the outputs and their derivatives, of shape (n, size), in closed form."""
+        units, outputs = self._forward(parameters, rows)
+        to_output = 1 - outputs**2
+        outer = parameters[-self.hidden - 1 : -1]
+        to_units = to_output[:, None] * outer * (1 - units**2)
+        to_inner = to_units[:, :, None] * rows[:, None, :]
+        to_outer = to_output[:, None] * units
+        parts = [to_inner.reshape(len(rows), -1), to_units, to_outer, to_output[:, None]]
+        return outputs, np.concatenate(parts, axis=1)
+
+    def _forward(self, parameters: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inner_size = self.n_inputs * self.hidden
+        inner = parameters[:inner_size].reshape(self.hidden, self.n_inputs)
+        bias, outer = np.split(parameters[inner_size:-1], 2)
+        units = np.tanh(rows @ inner.T + bias)
+        return units, np.tanh(units @ outer + parameters[-1])

@@ -1,4 +1,10 @@
-"""IHT: under-sampling by instance hardness; the rows that classifiers find easy are kept."""
+"""IHT: under-sampling by instance hardness; the rows that classifiers find easy are kept.
+
+After M. R. Smith, T. Martinez and C. Giraud-Carrier, "An Instance Level Analysis of Data
+Complexity", Machine Learning 95(2), 2014. Original is the definition of hardness; decided here are
+the one classifier that tells it, the mode with a threshold, and what is done with classes of few
+rows. The class says it in full.
+"""
 
 from __future__ import annotations
 
@@ -123,17 +129,6 @@ class InstanceHardnessSampler(UnderSampler):
             )
         return np.flatnonzero(kept)
 
-    def _below(self, members: np.ndarray, code: int, target: int) -> int:
-        """Count the members that are not harder than the threshold; a class never vanishes."""
-        keep = int((self.instance_hardness_[members] <= self.threshold).sum())
-        if keep == 0:
-            self._fall_back(
-                f"every row of class {self.classes_.tolist()[code]!r} is harder than "
-                f"{self.threshold}: its {target} easiest rows were kept"
-            )
-            return target
-        return keep
-
     def _instance_hardness(
         self, X: Rows, codes: np.ndarray, random: np.random.RandomState
     ) -> np.ndarray:
@@ -177,5 +172,13 @@ class InstanceHardnessSampler(UnderSampler):
         train, test = splits[0]
         return [(train, np.concatenate([test, alone_rows])), *splits[1:]]
 
-
-__all__ = ["InstanceHardnessSampler"]
+    def _below(self, members: np.ndarray, code: int, target: int) -> int:
+        """Count the members that are not harder than the threshold; a class never vanishes."""
+        keep = int((self.instance_hardness_[members] <= self.threshold).sum())
+        if keep == 0:
+            self._fall_back(
+                f"every row of class {self.classes_.tolist()[code]!r} is harder than "
+                f"{self.threshold}: its {target} easiest rows were kept"
+            )
+            return target
+        return keep

@@ -1,4 +1,13 @@
-"""IML: iterative metric learning, a stable class-balanced neighbourhood for each query."""
+"""IML: iterative metric learning, a stable class-balanced neighbourhood for each query.
+
+After N. Wang, X. Zhao, Y. Jiang and Y. Gao, "Iterative metric learning for imbalance data
+classification", IJCAI 2018. Original is the training subset for each query, found by iterated
+metric learning until it is stable; decided here are the reduction of features and rows, the number
+of metrics, and the vote. The class says it in full.
+
+Below the classifier stands its metric, large margin nearest neighbours (LMNN): the pairs and
+triplets that it is learned from, the descent, its objective, and the search for nearest rows.
+"""
 
 from __future__ import annotations
 
@@ -15,307 +24,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.base import ArgmaxMixin, FallbackMixin, check_number, check_training_rows
+from setconv.baselines.base import (
+    ArgmaxMixin,
+    FallbackMixin,
+    check_number,
+    check_training_rows,
+    draw_seed,
+)
 from setconv.messages import check_integer
 
-# ---------- baselines.lmnn_objective
-
-_CHUNK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
-
-
-class Triplets(NamedTuple):
-    """Rows i, their target neighbours j and possible impostors l, by number.
-
-    Attributes
-    ----------
-    pairs : ndarray of shape (p, 2)
-        The target pairs (i, j), then the impostor pairs (i, l).
-    n_targets : int
-        How many of the pairs are target pairs.
-    target, impostor : ndarray of shape (t,)
-        For each triplet (i, j, l) the numbers of its pairs (i, j) and (i, l).
-    """
-
-    pairs: np.ndarray
-    n_targets: int
-    target: np.ndarray
-    impostor: np.ndarray
-
-
-def lmnn_objective(
-    L: np.ndarray, X: np.ndarray, triplets: Triplets, push: float
-) -> tuple[float, np.ndarray]:
-    """Give the objective of LMNN at a linear map, and its gradient.
-
-    The loss of Weinberger and Saul (2009, section 3), divided by the number of target pairs:
-    ``(1 - push) sum_ij d_ij + push sum_ijl [1 + d_ij - d_il]_+`` with ``d_ij = |L(x_i - x_j)|^2``.
-    The gradient is ``2 L X^T (D - W) X``, where W has the weight of each pair and D its row sums.
-
-    Parameters
-    ----------
-    L : ndarray of shape (m, d)
-        The linear map.
-    X : ndarray of shape (n, d)
-        Rows.
-    triplets : Triplets
-        Target neighbours and possible impostors.
-    push : float
-        Share of the second term.
-
-    Returns
-    -------
-    objective : float
-        The value.
-    gradient : ndarray of shape (m, d)
-        The gradient by L.
-    """
-    Z = X @ L.T
-    pairs, n_targets = triplets.pairs, triplets.n_targets
-    distances = pair_distances(Z, pairs)
-    slack = 1 + distances[triplets.target] - distances[triplets.impostor]
-    active = slack > 0
-    attraction = np.bincount(triplets.target[active], minlength=len(pairs))
-    repulsion = np.bincount(triplets.impostor[active], minlength=len(pairs))
-    weights = push * (attraction - repulsion)
-    weights[:n_targets] += 1 - push
-    value = (1 - push) * distances[:n_targets].sum() + push * slack[active].sum()
-    gradient = 2 * laplacian_product(weights, pairs, Z).T @ X
-    return float(value / n_targets), gradient / n_targets
-
-
-def pair_distances(Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Give the squared distance of each pair of rows."""
-    distances = np.empty(len(pairs), dtype=Z.dtype)
-    for block in gen_batches(len(pairs), max(1, _CHUNK // Z.shape[1])):
-        difference = Z[pairs[block, 0]] - Z[pairs[block, 1]]
-        distances[block] = np.einsum("ij,ij->i", difference, difference)
-    return distances
-
-
-def laplacian_product(weights: np.ndarray, pairs: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Give ``(D - W) Z`` for the symmetric matrix W that has the weights at the pairs."""
-    used = weights != 0
-    first, second = pairs[used].T
-    half = sparse.csr_array((weights[used], (first, second)), shape=(len(Z), len(Z)))
-    W = half + half.T
-    return np.asarray(W.sum(axis=1)[:, None] * Z - W @ Z)
-
-
-def target_pairs(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Pair each row with its nearest rows of the same class: ``n_neighbors``, or all there are."""
-    parts = [np.empty((0, 2), dtype=np.intp)]
-    for code in np.unique(codes):
-        (members,) = np.nonzero(codes == code)
-        count = min(n_neighbors, len(members) - 1)
-        if count:
-            nearest, _ = nearest_others(X[members], np.arange(len(members)), count)
-            parts.append(np.column_stack([np.repeat(members, count), members[nearest.ravel()]]))
-    return np.concatenate(parts)
-
-
-def with_impostors(
-    Z: np.ndarray, codes: np.ndarray, targets: np.ndarray, max_impostors: int
-) -> Triplets:
-    """Join target pairs with possible impostors: each row's nearest rows of other classes.
-
-    Which of them are inside the margin is for the objective to say, at each map anew.
-    """
-    parts = []
-    for code in np.unique(codes[targets[:, 0]]):
-        (members,) = np.nonzero(codes == code)
-        (others,) = np.nonzero(codes != code)
-        count = min(max_impostors, len(others))
-        nearest, _ = nearest_rows(Z[members], Z[others], count)
-        parts.append(np.column_stack([np.repeat(members, count), others[nearest.ravel()]]))
-    return _triplets(targets, np.concatenate(parts), len(Z))
-
-
-def nearest_rows(
-    queries: np.ndarray, rows: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the ``count`` nearest rows of each query, nearest first, and the squared distances.
-
-    Distances come from double products and are then rounded to single precision, so that equal
-    rows are equally far whatever the block they were computed in; among equals the first rows win.
-    """
-    nearest = np.empty((len(queries), count), dtype=np.intp)
-    distances = np.empty((len(queries), count), dtype=np.float32)
-    rows = rows.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", rows, rows)
-    for block in gen_batches(len(queries), max(1, _CHUNK // len(rows))):
-        distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
-        nearest[block] = _smallest(distance, count)
-        distances[block] = np.take_along_axis(distance, nearest[block], axis=1)
-    return nearest, distances
-
-
-def nearest_others(
-    rows: np.ndarray, places: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest rows of the rows at ``places``, themselves left out, as `nearest_rows`."""
-    nearest, distances = nearest_rows(rows[places], rows, count + 1)
-    others = nearest != places[:, None]
-    # Behind many equal rows a row may not be among its own nearest: then the farthest goes.
-    others[others.all(axis=1), -1] = False
-    shape = len(places), count
-    return nearest[others].reshape(shape), distances[others].reshape(shape)
-
-
-def _rounded_distances(queries: np.ndarray, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    own = np.einsum("ij,ij->i", queries, queries)[:, None]
-    distance = queries @ rows.T
-    distance *= -2
-    distance += norms
-    distance += own
-    # What is left of a difference of equal numbers is noise: it must not order equal rows.
-    distance[distance < 1e-12 * (own + norms.max())] = 0
-    return np.asarray(distance, dtype=np.float32)
-
-
-def _smallest(distance: np.ndarray, count: int) -> np.ndarray:
-    """Find the ``count`` smallest of each line in ascending order; equals by their place."""
-    last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
-    lines, places = np.divmod(np.flatnonzero(distance <= last), distance.shape[1])
-    order = np.lexsort((places, distance[lines, places], lines))
-    starts = np.searchsorted(lines, np.arange(len(distance)))
-    return np.asarray(places[order[starts[:, None] + np.arange(count)]])
-
-
-def _triplets(targets: np.ndarray, impostors: np.ndarray, n_rows: int) -> Triplets:
-    """Join each impostor pair with all target pairs of its row."""
-    order = np.argsort(targets[:, 0], kind="stable")
-    counts = np.bincount(targets[:, 0], minlength=n_rows)
-    starts = np.cumsum(counts) - counts
-    repeats = counts[impostors[:, 0]]
-    impostor = np.repeat(np.arange(len(impostors)), repeats)
-    within = np.arange(len(impostor)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    target = order[starts[impostors[impostor, 0]] + within]
-    pairs = np.concatenate([targets, impostors])
-    return Triplets(pairs, len(targets), target, len(targets) + impostor)
-
-
-# ---------- baselines.lmnn
-
-_TARGETS = 3  # target neighbours of a row
-_IMPOSTORS = 50  # rows of other classes in the active set of a row
-_REFRESH = 5  # steps after which impostors are searched for again
-_PUSH = 0.5  # share of the push term
-_LEAST_FALL = 1e-5  # share of the objective; less in one active set and the descent is over
-
-
-def learned_metric(
-    rows: np.ndarray,
-    codes: np.ndarray,
-    random: np.random.RandomState,
-    fall_back: Callable[[str], None],
-    *,
-    max_iter: int = 30,
-    max_rows: int = 5000,
-) -> np.ndarray:
-    """Learn a linear map L by large margin nearest neighbours.
-
-    It pulls each row to its target neighbours, the nearest rows of its class, and pushes rows of
-    other classes (impostors) out of a unit margin around them:
-    ``(1 - push) sum |L(x_i - x_j)|^2 + push sum [1 + |L(x_i - x_j)|^2 - |L(x_i - x_l)|^2]_+``.
-
-    Original (Weinberger and Saul, "Distance metric learning for large margin nearest neighbor
-    classification", Journal of Machine Learning Research 10, 2009) are the objective, target
-    neighbours that stay fixed, and impostors kept in an active set that is renewed from time to
-    time. Three targets and equal push and pull are the defaults of other libraries. Choices of this
-    library: L-BFGS on L instead of projected gradients on L^T L; rows are first divided by the root
-    mean squared distance to a target neighbour, since the margin is of unit size; the active set of
-    a row is its 50 nearest rows of other classes, in or near the margin; of more than ``max_rows``
-    rows a subset is learned from, in which each class has an equal share or all its rows, whichever
-    is less, so that a rare class stays whole. A class of one row has no target neighbours: its row
-    is only pushed by others.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Rows, in double precision.
-    codes : ndarray of shape (n,)
-        The class of each row.
-    random : RandomState
-        Draws the subset of rows.
-    fall_back : callable
-        Is told what could not be done.
-    max_iter : int, default=30
-        Steps of L-BFGS in all.
-    max_rows : int, default=5000
-        Most rows to learn from.
-
-    Returns
-    -------
-    L : ndarray of shape (d, d)
-        The map, in units in which the margin is 1.
-    """
-    kept = balanced_subset(codes, max_rows, random)
-    codes = codes[kept]
-    centred = rows[kept] - rows[kept].mean(axis=0)
-    L = np.eye(rows.shape[1])
-    targets = target_pairs(centred, codes, _TARGETS)
-    if len(targets) == 0:
-        fall_back("no class has two rows to pull together; the metric is the first one")
-        return L
-    unit = float(np.sqrt(pair_distances(centred, targets).mean()))
-    if unit == 0:
-        fall_back("all target neighbours are equal rows; distances keep their unit")
-        unit = 1.0
-    X = centred / unit
-    falling, steps = True, 0
-    while falling and steps < max_iter:
-        triplets = with_impostors(X @ L.T, codes, targets, _IMPOSTORS)
-        L, values = _descend(L, X, triplets, min(_REFRESH, max_iter - steps))
-        falling = values[0] - values[-1] > _LEAST_FALL * values[0]
-        steps += len(values) - 1
-    return L / unit
-
-
-def _descend(
-    L: np.ndarray, X: np.ndarray, triplets: Triplets, steps: int
-) -> tuple[np.ndarray, list[float]]:
-    """Make steps of L-BFGS with one active set; give the map and the objective's values."""
-
-    def flat_objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = lmnn_objective(flat.reshape(L.shape), X, triplets, _PUSH)
-        return value, gradient.ravel()
-
-    values = [flat_objective(L.ravel())[0]]
-
-    def keep_value(intermediate_result: OptimizeResult) -> None:
-        values.append(float(intermediate_result.fun))
-
-    found = minimize(
-        flat_objective,
-        L.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=keep_value,
-        options={"maxiter": steps},
-    )
-    return found.x.reshape(L.shape), values
-
-
-def balanced_subset(codes: np.ndarray, max_rows: int, random: np.random.RandomState) -> np.ndarray:
-    """Draw at most ``max_rows`` rows, of each class an equal share or all it has, in order.
-
-    What a class has less than its share goes to the larger ones.
-    """
-    if len(codes) <= max_rows:
-        return np.arange(len(codes))
-    classes, counts = np.unique(codes, return_counts=True)
-    kept, left = [], max_rows
-    for position, place in enumerate(np.argsort(counts, kind="stable")):
-        quota = min(int(counts[place]), left // (len(classes) - position))
-        (members,) = np.nonzero(codes == classes[place])
-        kept.append(random.choice(members, quota, replace=False))
-        left -= quota
-    return np.sort(np.concatenate(kept))
-
-
-# ---------- baselines.iml
-
-_ROWS_FOR_WIDTH = 1000
+_ROWS_FOR_WIDTH = 1000  # most rows of a class that its width is taken from
+_BLOCK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
 
 
 class Neighbourhoods(NamedTuple):
@@ -453,14 +172,14 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         self.scaler_ = StandardScaler().fit(rows)
         kept = min(*rows.shape, self.n_components)
-        self.pca_ = PCA(kept, random_state=random.randint(np.iinfo(np.int32).max))
+        self.pca_ = PCA(kept, random_state=draw_seed(random))
         with np.errstate(invalid="ignore"):  # constant rows have no variance to explain
             components = self.pca_.fit_transform(self.scaler_.transform(rows))
         # In double precision a query's products do not depend on the queries beside it.
         self.rows_ = components.astype(np.float64)
         self.metrics_, widths, mapped = [], [], self.rows_
         for _ in range(self.max_iter):
-            of_metric = np.random.RandomState(random.randint(np.iinfo(np.int32).max))
+            of_metric = np.random.RandomState(draw_seed(random))
             metric = learned_metric(mapped, self.codes_, of_metric, self._fall_back)
             mapped = mapped @ metric.T
             self.metrics_.append(metric)
@@ -468,6 +187,26 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         self.widths_ = np.array(widths)
         self.n_iter_ = len(self.metrics_)
         return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probabilities by the vote, for balanced classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, C)
+            Columns in the order of ``classes_``.
+        """
+        found = self.neighbourhoods(X)
+        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
+        exponents = -found.distances / widths
+        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
+        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
+        return np.asarray(softmax(scores - np.log(self.n_per_class_), axis=1))
 
     def neighbourhoods(self, X: Any) -> Neighbourhoods:
         """Select training rows for each query, iterating until the selection is stable.
@@ -506,26 +245,6 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
                 break
         return found
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities by the vote, for balanced classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        found = self.neighbourhoods(X)
-        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
-        exponents = -found.distances / widths
-        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
-        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
-        return np.asarray(softmax(scores - np.log(self.n_per_class_), axis=1))
-
     def _check_parameters(self) -> None:
         for name in ("n_per_class", "max_iter", "n_components"):
             check_integer(name, getattr(self, name), least=1)
@@ -539,17 +258,6 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
                 f"{self.n_per_class} to select; all are selected"
             )
         return np.minimum(self.n_per_class, counts)
-
-    def _nearest_of_each_class(
-        self, queries: np.ndarray, training: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        rows, distances = [], []
-        for code, count in enumerate(self.n_per_class_):
-            (members,) = np.nonzero(self.codes_ == code)
-            nearest, distance = nearest_rows(queries, training[members], count)
-            rows.append(members[nearest])
-            distances.append(distance)
-        return np.hstack(rows), np.hstack(distances)
 
     def _class_widths(self, mapped: np.ndarray, random: np.random.RandomState) -> np.ndarray:
         """Give for each class the mean squared distance of its rows to their nearest others."""
@@ -565,9 +273,310 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         widths[~known] = widths[known].mean() if known.any() else 1
         return widths
 
+    def _nearest_of_each_class(
+        self, queries: np.ndarray, training: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rows, distances = [], []
+        for code, count in enumerate(self.n_per_class_):
+            (members,) = np.nonzero(self.codes_ == code)
+            nearest, distance = nearest_rows(queries, training[members], count)
+            rows.append(members[nearest])
+            distances.append(distance)
+        return np.hstack(rows), np.hstack(distances)
+
 
 def matching_ratios(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Give for each line the Jaccard ratio of two sets of row numbers of the same size."""
     together = np.sort(np.hstack([first, second]), axis=1)
     shared = (together[:, 1:] == together[:, :-1]).sum(axis=1)
     return np.asarray(shared / (together.shape[1] - shared))
+
+
+_TARGETS = 3  # target neighbours of a row in LMNN
+_IMPOSTORS = 50  # rows of other classes in the active set of a row
+_REFRESH = 5  # steps after which impostors are searched for again
+_PUSH = 0.5  # share of the push term
+_LEAST_FALL = 1e-5  # share of the objective; less in one active set and the descent is over
+
+
+def learned_metric(
+    rows: np.ndarray,
+    codes: np.ndarray,
+    random: np.random.RandomState,
+    fall_back: Callable[[str], None],
+    *,
+    max_iter: int = 30,
+    max_rows: int = 5000,
+) -> np.ndarray:
+    """Learn a linear map L by large margin nearest neighbours.
+
+    It pulls each row to its target neighbours, the nearest rows of its class, and pushes rows of
+    other classes (impostors) out of a unit margin around them:
+    ``(1 - push) sum |L(x_i - x_j)|^2 + push sum [1 + |L(x_i - x_j)|^2 - |L(x_i - x_l)|^2]_+``.
+
+    Original (Weinberger and Saul, "Distance metric learning for large margin nearest neighbor
+    classification", Journal of Machine Learning Research 10, 2009) are the objective, target
+    neighbours that stay fixed, and impostors kept in an active set that is renewed from time to
+    time. Three targets and equal push and pull are the defaults of other libraries. Choices of this
+    library: L-BFGS on L instead of projected gradients on L^T L; rows are first divided by the root
+    mean squared distance to a target neighbour, since the margin is of unit size; the active set of
+    a row is its 50 nearest rows of other classes, in or near the margin; of more than ``max_rows``
+    rows a subset is learned from, in which each class has an equal share or all its rows, whichever
+    is less, so that a rare class stays whole. A class of one row has no target neighbours: its row
+    is only pushed by others.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Rows, in double precision.
+    codes : ndarray of shape (n,)
+        The class of each row.
+    random : RandomState
+        Draws the subset of rows.
+    fall_back : callable
+        Is told what could not be done.
+    max_iter : int, default=30
+        Steps of L-BFGS in all.
+    max_rows : int, default=5000
+        Most rows to learn from.
+
+    Returns
+    -------
+    L : ndarray of shape (d, d)
+        The map, in units in which the margin is 1.
+    """
+    kept = balanced_subset(codes, max_rows, random)
+    codes = codes[kept]
+    centred = rows[kept] - rows[kept].mean(axis=0)
+    L = np.eye(rows.shape[1])
+    targets = target_pairs(centred, codes, _TARGETS)
+    if len(targets) == 0:
+        fall_back("no class has two rows to pull together; the metric is the first one")
+        return L
+    unit = float(np.sqrt(_pair_distances(centred, targets).mean()))
+    if unit == 0:
+        fall_back("all target neighbours are equal rows; distances keep their unit")
+        unit = 1.0
+    X = centred / unit
+    falling, steps = True, 0
+    while falling and steps < max_iter:
+        triplets = with_impostors(X @ L.T, codes, targets, _IMPOSTORS)
+        L, values = _descend(L, X, triplets, min(_REFRESH, max_iter - steps))
+        falling = values[0] - values[-1] > _LEAST_FALL * values[0]
+        steps += len(values) - 1
+    return L / unit
+
+
+def balanced_subset(codes: np.ndarray, max_rows: int, random: np.random.RandomState) -> np.ndarray:
+    """Draw at most ``max_rows`` rows, of each class an equal share or all it has, in order.
+
+    What a class has less than its share goes to the larger ones.
+    """
+    if len(codes) <= max_rows:
+        return np.arange(len(codes))
+    classes, counts = np.unique(codes, return_counts=True)
+    kept, left = [], max_rows
+    for position, place in enumerate(np.argsort(counts, kind="stable")):
+        quota = min(int(counts[place]), left // (len(classes) - position))
+        (members,) = np.nonzero(codes == classes[place])
+        kept.append(random.choice(members, quota, replace=False))
+        left -= quota
+    return np.sort(np.concatenate(kept))
+
+
+def target_pairs(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Pair each row with its nearest rows of the same class: ``n_neighbors``, or all there are."""
+    parts = [np.empty((0, 2), dtype=np.intp)]
+    for code in np.unique(codes):
+        (members,) = np.nonzero(codes == code)
+        count = min(n_neighbors, len(members) - 1)
+        if count:
+            nearest, _ = nearest_others(X[members], np.arange(len(members)), count)
+            parts.append(np.column_stack([np.repeat(members, count), members[nearest.ravel()]]))
+    return np.concatenate(parts)
+
+
+class _Triplets(NamedTuple):
+    """Rows i, their target neighbours j and possible impostors l, by number.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (p, 2)
+        The target pairs (i, j), then the impostor pairs (i, l).
+    n_targets : int
+        How many of the pairs are target pairs.
+    target, impostor : ndarray of shape (t,)
+        For each triplet (i, j, l) the numbers of its pairs (i, j) and (i, l).
+    """
+
+    pairs: np.ndarray
+    n_targets: int
+    target: np.ndarray
+    impostor: np.ndarray
+
+
+def with_impostors(
+    Z: np.ndarray, codes: np.ndarray, targets: np.ndarray, max_impostors: int
+) -> _Triplets:
+    """Join target pairs with possible impostors: each row's nearest rows of other classes.
+
+    Which of them are inside the margin is for the objective to say, at each map anew.
+    """
+    parts = []
+    for code in np.unique(codes[targets[:, 0]]):
+        (members,) = np.nonzero(codes == code)
+        (others,) = np.nonzero(codes != code)
+        count = min(max_impostors, len(others))
+        nearest, _ = nearest_rows(Z[members], Z[others], count)
+        parts.append(np.column_stack([np.repeat(members, count), others[nearest.ravel()]]))
+    return _triplets(targets, np.concatenate(parts), len(Z))
+
+
+def _triplets(targets: np.ndarray, impostors: np.ndarray, n_rows: int) -> _Triplets:
+    """Join each impostor pair with all target pairs of its row."""
+    order = np.argsort(targets[:, 0], kind="stable")
+    counts = np.bincount(targets[:, 0], minlength=n_rows)
+    starts = np.cumsum(counts) - counts
+    repeats = counts[impostors[:, 0]]
+    impostor = np.repeat(np.arange(len(impostors)), repeats)
+    within = np.arange(len(impostor)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    target = order[starts[impostors[impostor, 0]] + within]
+    pairs = np.concatenate([targets, impostors])
+    return _Triplets(pairs, len(targets), target, len(targets) + impostor)
+
+
+def _descend(
+    L: np.ndarray, X: np.ndarray, triplets: _Triplets, steps: int
+) -> tuple[np.ndarray, list[float]]:
+    """Make steps of L-BFGS with one active set; give the map and the objective's values."""
+
+    def flat_objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = lmnn_objective(flat.reshape(L.shape), X, triplets, _PUSH)
+        return value, gradient.ravel()
+
+    # Values of completed steps: by the result's own number of steps and value, a search that
+    # completes none would be begun for ever.
+    values = [flat_objective(L.ravel())[0]]
+
+    def keep_value(intermediate_result: OptimizeResult) -> None:
+        values.append(float(intermediate_result.fun))
+
+    found = minimize(
+        flat_objective,
+        L.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=keep_value,
+        options={"maxiter": steps},
+    )
+    return found.x.reshape(L.shape), values
+
+
+def lmnn_objective(
+    L: np.ndarray, X: np.ndarray, triplets: _Triplets, push: float
+) -> tuple[float, np.ndarray]:
+    """Give the objective of LMNN at a linear map, and its gradient.
+
+    The loss of Weinberger and Saul (2009, section 3), divided by the number of target pairs:
+    ``(1 - push) sum_ij d_ij + push sum_ijl [1 + d_ij - d_il]_+`` with ``d_ij = |L(x_i - x_j)|^2``.
+    The gradient is ``2 L X^T (D - W) X``, where W has the weight of each pair and D its row sums.
+
+    Parameters
+    ----------
+    L : ndarray of shape (m, d)
+        The linear map.
+    X : ndarray of shape (n, d)
+        Rows.
+    triplets : _Triplets
+        Target neighbours and possible impostors.
+    push : float
+        Share of the second term.
+
+    Returns
+    -------
+    objective : float
+        The value.
+    gradient : ndarray of shape (m, d)
+        The gradient by L.
+    """
+    Z = X @ L.T
+    pairs, n_targets = triplets.pairs, triplets.n_targets
+    distances = _pair_distances(Z, pairs)
+    slack = 1 + distances[triplets.target] - distances[triplets.impostor]
+    active = slack > 0
+    attraction = np.bincount(triplets.target[active], minlength=len(pairs))
+    repulsion = np.bincount(triplets.impostor[active], minlength=len(pairs))
+    weights = push * (attraction - repulsion)
+    weights[:n_targets] += 1 - push
+    value = (1 - push) * distances[:n_targets].sum() + push * slack[active].sum()
+    gradient = 2 * laplacian_product(weights, pairs, Z).T @ X
+    return float(value / n_targets), gradient / n_targets
+
+
+def _pair_distances(Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Give the squared distance of each pair of rows."""
+    distances = np.empty(len(pairs), dtype=Z.dtype)
+    for block in gen_batches(len(pairs), max(1, _BLOCK // Z.shape[1])):
+        difference = Z[pairs[block, 0]] - Z[pairs[block, 1]]
+        distances[block] = np.einsum("ij,ij->i", difference, difference)
+    return distances
+
+
+def laplacian_product(weights: np.ndarray, pairs: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Give ``(D - W) Z`` for the symmetric matrix W that has the weights at the pairs."""
+    used = weights != 0
+    first, second = pairs[used].T
+    half = sparse.csr_array((weights[used], (first, second)), shape=(len(Z), len(Z)))
+    W = half + half.T
+    return np.asarray(W.sum(axis=1)[:, None] * Z - W @ Z)
+
+
+def nearest_others(
+    rows: np.ndarray, places: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest rows of the rows at ``places``, themselves left out, as `nearest_rows`."""
+    nearest, distances = nearest_rows(rows[places], rows, count + 1)
+    others = nearest != places[:, None]
+    # Behind many equal rows a row may not be among its own nearest: then the farthest goes.
+    others[others.all(axis=1), -1] = False
+    shape = len(places), count
+    return nearest[others].reshape(shape), distances[others].reshape(shape)
+
+
+def nearest_rows(
+    queries: np.ndarray, rows: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the ``count`` nearest rows of each query, nearest first, and the squared distances.
+
+    Distances come from double products and are then rounded to single precision, so that equal
+    rows are equally far whatever the block they were computed in; among equals the first rows win.
+    """
+    nearest = np.empty((len(queries), count), dtype=np.intp)
+    distances = np.empty((len(queries), count), dtype=np.float32)
+    rows = rows.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", rows, rows)
+    for block in gen_batches(len(queries), max(1, _BLOCK // len(rows))):
+        distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
+        nearest[block] = _smallest(distance, count)
+        distances[block] = np.take_along_axis(distance, nearest[block], axis=1)
+    return nearest, distances
+
+
+def _rounded_distances(queries: np.ndarray, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    own = np.einsum("ij,ij->i", queries, queries)[:, None]
+    distance = queries @ rows.T
+    distance *= -2
+    distance += norms
+    distance += own
+    # What is left of a difference of equal numbers is noise: it must not order equal rows.
+    distance[distance < 1e-12 * (own + norms.max())] = 0
+    return np.asarray(distance, dtype=np.float32)
+
+
+def _smallest(distance: np.ndarray, count: int) -> np.ndarray:
+    """Find the ``count`` smallest of each line in ascending order; equals by their place."""
+    last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
+    lines, places = np.divmod(np.flatnonzero(distance <= last), distance.shape[1])
+    order = np.lexsort((places, distance[lines, places], lines))
+    starts = np.searchsorted(lines, np.arange(len(distance)))
+    return np.asarray(places[order[starts[:, None] + np.arange(count)]])

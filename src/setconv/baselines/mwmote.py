@@ -1,4 +1,10 @@
-"""MWMOTE: new rows from those near the border of a small class, inside its clusters."""
+"""MWMOTE: new rows from those near the border of a small class, inside its clusters.
+
+After S. Barua, M. M. Islam, X. Yao and K. Murase, "MWMOTE - Majority Weighted Minority Oversampling
+Technique for Imbalanced Data Set Learning", IEEE TKDE 26(2), 2014. The seven steps are original, as
+another program states them; decided here are a second unit of distance, the bound on what is
+clustered, and SMOTE where the class is too thin. The class says it in full.
+"""
 
 from __future__ import annotations
 
@@ -161,10 +167,8 @@ class MWMOTESampler(SMOTEBased):
         self.random_state = random_state
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("k1", self.k1, least=1)
-        check_integer("k2", self.k2, least=1)
-        if self.k3 != "half":
-            check_integer("k3", self.k3, least=1)
+        for name in ("k1", "k2") if self.k3 == "half" else ("k1", "k2", "k3"):
+            check_integer(name, getattr(self, name), least=1)
         check_integer("max_clustered", self.max_clustered, least=2)
         check_choice("normalise", self.normalise, ["features", "mean"])
         check_number("cp", self.cp, 0, np.inf)
@@ -186,7 +190,7 @@ class MWMOTESampler(SMOTEBased):
                 f"class among their {k1} nearest, and 2 are needed; SMOTE over the whole class was "
                 "used"
             )
-            return self._smote(X, codes, code, count, self.k1, random)
+            return self._smote(X[members], label, count, self.k1, random)
         borderline = others[np.unique(nearest(X[others], X[filtered], k2))]
         informative, weights = self._weights(label, X[borderline], X[members], k3)
         threshold = self.cp * float(nearest_distances(X[filtered]).mean())
@@ -201,7 +205,7 @@ class MWMOTESampler(SMOTEBased):
             cluster_threshold=threshold,
         )
         self.minorities_[label] = found
-        return self._drawn(label, X, found, count, random)
+        return self._drawn(X, label, found, count, random)
 
     def _neighbour_numbers(self, label: Any, members: int, others: int) -> list[int]:
         asked_k3 = max(1, members // 2) if self.k3 == "half" else self.k3
@@ -272,8 +276,8 @@ class MWMOTESampler(SMOTEBased):
 
     def _drawn(
         self,
-        label: Any,
         X: Rows,
+        label: Any,
         found: WeightedMinority,
         count: int,
         random: np.random.RandomState,
@@ -291,15 +295,12 @@ class MWMOTESampler(SMOTEBased):
         cluster = clusters[drawn]
         place = (random.uniform(size=count) * sizes[cluster]).astype(int)
         partner = found.members[by_cluster[np.cumsum(sizes)[cluster] - sizes[cluster] + place]]
-        return between(X, found.informative[drawn], partner, random.uniform(size=count))
+        return _between(X, found.informative[drawn], partner, random.uniform(size=count))
 
 
-def between(X: Rows, start: np.ndarray, end: np.ndarray, steps: np.ndarray) -> Rows:
+def _between(X: Rows, start: np.ndarray, end: np.ndarray, steps: np.ndarray) -> Rows:
     """Give ``x + a (z - x)`` for rows x of ``start``, z of ``end`` and steps a."""
     first, way = X[start], X[end] - X[start]
     column = steps[:, None].astype(np.result_type(X.dtype, np.float32))
     way = way.multiply(column).tocsr() if sparse.issparse(X) else way * column
     return (first + way).astype(X.dtype)
-
-
-__all__ = ["MWMOTESampler", "WeightedMinority"]

@@ -1,4 +1,12 @@
-"""KMeans-SMOTE: SMOTE inside the clusters where a small class dominates, the sparse ones more."""
+"""SMOTE and KMeans-SMOTE: new rows between a row of a small class and its neighbours.
+
+SMOTE is after N. V. Chawla, K. W. Bowyer, L. O. Hall and W. P. Kegelmeyer, JAIR 16, 2002.
+KMeans-SMOTE, which works inside the clusters where the class dominates, and more in the sparse
+ones, is after G. Douzas, F. Bacao and F. Last, Information Sciences 465, 2018. Original are the
+rules; decided here are what is done with classes too small, exact numbers of new rows, and the
+exponent of the density. The classes say it in full. First comes what both systems share, and
+MWMOTE with them.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +22,15 @@ from setconv.baselines.base import OverSampler, Rows, check_number
 from setconv.baselines.neighbours import mean_distance
 from setconv.messages import check_integer
 
-# ---------- baselines.smote
-
 
 class SMOTEBased(OverSampler):
     """Base of the samplers that use SMOTE, wholly or where their own way is not open."""
 
     def _smote(
-        self,
-        X: Rows,
-        codes: np.ndarray,
-        code: int,
-        count: int,
-        k_neighbors: int,
-        random: np.random.RandomState,
+        self, members: Rows, label: Any, count: int, k_neighbors: int, random: np.random.RandomState
     ) -> Rows:
         """Make new rows of a class by SMOTE over all of it; a class too small is said."""
-        members = X[np.flatnonzero(codes == code)]
         rows = members.shape[0]
-        label = self.classes_.tolist()[code]
         if rows == 1:
             self._fall_back(f"class {label!r} has 1 row, which has no neighbour: it was duplicated")
         elif rows <= k_neighbors:
@@ -40,7 +38,29 @@ class SMOTEBased(OverSampler):
                 f"class {label!r} has {rows} rows: SMOTE used {rows - 1} neighbours instead of "
                 f"{k_neighbors}"
             )
-        return interpolated(members, count, k_neighbors, random)
+        return _interpolated(members, count, k_neighbors, random)
+
+
+def _interpolated(
+    members: Rows, count: int, k_neighbors: int, random: np.random.RandomState
+) -> Rows:
+    """Make ``count`` rows between members and their nearest, at most ``k_neighbors``, neighbours.
+
+    One member alone is duplicated. Sparse members give sparse rows.
+    """
+    rows = members.shape[0]
+    if rows == 1:
+        return members[np.zeros(count, dtype=int)]
+    # imbalanced-learn wants a second class; a row of its own stands in, and nothing comes of it.
+    stack = sparse.vstack if sparse.issparse(members) else np.vstack
+    smote = SMOTE(
+        k_neighbors=min(k_neighbors, rows - 1),
+        sampling_strategy={1: rows + count},
+        random_state=random,
+    )
+    labels = np.append(np.ones(rows, dtype=int), 0)
+    made, _ = smote.fit_resample(stack([members, members[:1]]), labels)
+    return made[rows + 1 :]
 
 
 class SMOTESampler(SMOTEBased):
@@ -114,32 +134,9 @@ class SMOTESampler(SMOTEBased):
     def _new_rows(
         self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
     ) -> Rows:
-        return self._smote(X, codes, code, count, self.k_neighbors, random)
-
-
-def interpolated(
-    members: Rows, count: int, k_neighbors: int, random: np.random.RandomState
-) -> Rows:
-    """Make ``count`` rows between members and their nearest, at most ``k_neighbors``, neighbours.
-
-    One member alone is duplicated. Sparse members give sparse rows.
-    """
-    rows = members.shape[0]
-    if rows == 1:
-        return members[np.zeros(count, dtype=int)]
-    # imbalanced-learn wants a second class; a row of its own stands in, and nothing comes of it.
-    stack = sparse.vstack if sparse.issparse(members) else np.vstack
-    smote = SMOTE(
-        k_neighbors=min(k_neighbors, rows - 1),
-        sampling_strategy={1: rows + count},
-        random_state=random,
-    )
-    labels = np.append(np.ones(rows, dtype=int), 0)
-    made, _ = smote.fit_resample(stack([members, members[:1]]), labels)
-    return made[rows + 1 :]
-
-
-# ---------- baselines.kmeans_smote
+        members = X[np.flatnonzero(codes == code)]
+        label = self.classes_.tolist()[code]
+        return self._smote(members, label, count, self.k_neighbors, random)
 
 
 @dataclass(frozen=True)
@@ -276,16 +273,12 @@ class KMeansSMOTESampler(SMOTEBased):
                 f"{self._threshold(own):.4g}: SMOTE over the whole class was used; fewer clusters "
                 "or a higher imbalance_ratio_threshold keep more"
             )
-            return self._smote(X, codes, code, count, self.k_neighbors, random)
-        parts = [
-            interpolated(
-                X[np.flatnonzero(own & (found.clusters == cluster))],
-                int(found.counts[cluster]),
-                self.k_neighbors,
-                random,
-            )
-            for cluster in np.flatnonzero(found.counts)
-        ]
+            return self._smote(X[np.flatnonzero(own)], label, count, self.k_neighbors, random)
+        parts = []
+        for cluster in np.flatnonzero(found.counts):
+            members = X[np.flatnonzero(own & (found.clusters == cluster))]
+            due = int(found.counts[cluster])
+            parts.append(_interpolated(members, due, self.k_neighbors, random))
         return sparse.vstack(parts) if sparse.issparse(X) else np.vstack(parts)
 
     def _clustered(
@@ -331,6 +324,3 @@ def shares(count: int, weights: np.ndarray) -> np.ndarray:
         largest = np.argsort(counts - due, kind="stable")
         counts[largest[: count - counts.sum()]] += 1
     return np.asarray(counts)
-
-
-__all__ = ["ClusteredClass", "KMeansSMOTESampler", "SMOTESampler"]

@@ -1,4 +1,12 @@
-"""WEOB2: online bagging for a stream whose classes are out of balance."""
+"""WEOB2: online bagging for a stream whose classes are out of balance.
+
+After S. Wang, L. L. Minku and X. Yao, "Resampling-based ensemble methods for online class imbalance
+learning", IEEE TKDE 27(5), 2015. Original are the two ensembles, one that over-samples and one that
+under-samples, and the adaptive choice between them; decided here are the size and learning rate of
+the members, how features are scaled, and the stream that a data set without order makes. The class
+says it in full. Below it stand its parts: the scaling of a stream, and the members of both
+ensembles, stacked.
+"""
 
 from __future__ import annotations
 
@@ -23,131 +31,13 @@ from setconv.baselines.base import (
     check_class_number,
     check_number,
     check_training_rows,
+    draw_seed,
 )
 from setconv.errors import LabelError, ParameterError
 from setconv.messages import check_integer
 
-# ---------- baselines.online_members
-
+_CHUNK = 2048  # rows that are predicted together
 _FARTHEST = 5.0  # in standard deviations: no single value may undo what was learned
-
-
-class RunningScaler:
-    """Standardises by the mean and variance of the rows seen so far (Welford's recurrence).
-
-    A constant feature becomes 0, and values beyond five standard deviations are cut off.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features, d.
-    """
-
-    def __init__(self, n_features: int) -> None:
-        self.n_rows = 0
-        self.mean = np.zeros(n_features)
-        self.squares = np.zeros(n_features)
-
-    def update(self, row: np.ndarray) -> None:
-        """Count a row."""
-        self.n_rows += 1
-        distance = row - self.mean
-        self.mean += distance / self.n_rows
-        self.squares += distance * (row - self.mean)
-
-    def transform(self, rows: np.ndarray) -> np.ndarray:
-        """Return the standardised rows, of shape (..., d)."""
-        deviation = np.sqrt(self.squares / max(self.n_rows, 1))
-        varies = deviation > 0
-        factor = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
-        scaled = (rows - self.mean) * factor
-        return np.asarray(scaled.clip(-_FARTHEST, _FARTHEST))
-
-
-class StackedMLPs:
-    """Perceptrons with one hidden layer of tanh units, trained by gradient descent on the log-loss.
-
-    The hidden weights of all members are one matrix: a row costs one product with it and one update
-    of rank one. Training on a row again moves the inputs of the hidden units along that row only,
-    by its squared length, so any number of repetitions is exact without touching the matrix in
-    between.
-
-    Parameters
-    ----------
-    randoms : sequence of Generator
-        One for each ensemble; its members' first weights are drawn from it.
-    n_members : int
-        Members of each ensemble.
-    n_features : int
-        Number of features.
-    hidden : int
-        Hidden units of each member.
-    lr : float
-        Step of the gradient descent.
-    """
-
-    def __init__(
-        self,
-        randoms: Sequence[np.random.Generator],
-        n_members: int,
-        n_features: int,
-        hidden: int,
-        lr: float,
-    ) -> None:
-        self.lr = np.float32(lr)
-        shape = (n_members * hidden, n_features + 1)
-        inner = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        shape = (n_members, hidden)
-        outer = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        self.weights = np.concatenate(inner)
-        self.output_weights = np.concatenate(outer) / np.float32(np.sqrt(hidden))
-        self.output_bias = np.zeros(len(self.output_weights), dtype=np.float32)
-
-    def test_then_train(self, row: np.ndarray, code: int, counts: np.ndarray) -> np.ndarray:
-        """Return each member's probability of class 1, then train member m ``counts[m]`` times."""
-        row = _inputs(row).astype(np.float32)
-        squared_length = row @ row
-        inputs = (self.weights @ row).reshape(self.output_weights.shape)
-        moves = np.zeros_like(inputs)
-        units, before = self._forward(inputs)
-        probability = before
-        for repetition in range(counts.max()):
-            step = self.lr * (code - probability) * (counts > repetition)
-            push = step[:, None] * self.output_weights * (1 - units * units)
-            self.output_weights += step[:, None] * units
-            self.output_bias += step
-            moves += push
-            inputs += push * squared_length
-            units, probability = self._forward(inputs)
-        # weights + outer(moves, row), in place: BLAS sees the transpose.
-        updated = sger(1.0, row, moves.ravel(), a=self.weights.T, overwrite_a=True)
-        self.weights = np.asarray(updated.T)
-        return before
-
-    def _forward(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        units = np.tanh(inputs)
-        scores = np.einsum("mh,mh->m", units, self.output_weights) + self.output_bias
-        return units, expit(scores)
-
-    def probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probability of class 1, of shape (n, members)."""
-        inputs = _inputs(rows) @ self.weights.T.astype(np.float64)
-        units = np.tanh(inputs).reshape(len(rows), *self.output_weights.shape)
-        scores = np.einsum("nmh,mh->nm", units, self.output_weights.astype(np.float64))
-        return np.asarray(expit(scores + self.output_bias))
-
-
-def _inputs(rows: np.ndarray) -> np.ndarray:
-    """Return rows of a squared length of about 1, whatever their width, and a 1 for the bias."""
-    width = rows.shape[-1]
-    inputs = np.ones((*rows.shape[:-1], width + 1))
-    inputs[..., :-1] = rows / np.sqrt(width)
-    return inputs
-
-
-# ---------- baselines.weob
-
-_CHUNK = 2048
 
 
 class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
@@ -297,9 +187,7 @@ class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMix
         first = not hasattr(self, "classes_")
         rows, y = validate_data(self, X, y, dtype=FLOATS, reset=first)
         check_classification_targets(y)
-        announced = None if first else self.classes_
-        if classes is not None:
-            announced = np.unique(classes)
+        announced = getattr(self, "classes_", None) if classes is None else np.unique(classes)
         if announced is None or not (first or np.array_equal(announced, self.classes_)):
             raise ParameterError(
                 f"classes={classes!r}: give both labels of the stream, such as classes=[0, 1], at "
@@ -343,12 +231,19 @@ class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMix
         positive = np.concatenate(means)
         return np.column_stack([1 - positive, positive])
 
+    def _check_parameters(self) -> None:
+        for name in ("n_estimators", "hidden", "recall_window"):
+            check_integer(name, getattr(self, name), least=1)
+        for name in ("theta", "theta_recall"):
+            check_number(name, getattr(self, name), 0, 1, "left")
+        check_number("lr", self.lr, 0, np.inf)
+
     def _begin(self, classes: np.ndarray, n_features: int) -> np.random.RandomState:
         """Start with nothing learned."""
         self.fallbacks_ = []
         self.classes_ = classes
         random: np.random.RandomState = check_random_state(self.random_state)
-        seed = int(random.randint(np.iinfo(np.int32).max))
+        seed = draw_seed(random)
         self._randoms = [np.random.default_rng([seed, ensemble]) for ensemble in range(2)]
         self._scaler = RunningScaler(n_features)
         self._members = StackedMLPs(
@@ -385,12 +280,114 @@ class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMix
         self._recalls[:, code] = theta * self._recalls[:, code] + (1 - theta) * hits
         self._recent.append(self._recalls.copy())
 
-    def _check_parameters(self) -> None:
-        for name in ("n_estimators", "hidden", "recall_window"):
-            check_integer(name, getattr(self, name), least=1)
-        for name in ("theta", "theta_recall"):
-            check_number(name, getattr(self, name), 0, 1, "left")
-        check_number("lr", self.lr, 0, np.inf)
+
+class RunningScaler:
+    """Standardises by the mean and variance of the rows seen so far (Welford's recurrence).
+
+    A constant feature becomes 0, and values beyond five standard deviations are cut off.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features, d.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_rows = 0
+        self.mean = np.zeros(n_features)
+        self.squares = np.zeros(n_features)
+
+    def update(self, row: np.ndarray) -> None:
+        """Count a row."""
+        self.n_rows += 1
+        distance = row - self.mean
+        self.mean += distance / self.n_rows
+        self.squares += distance * (row - self.mean)
+
+    def transform(self, rows: np.ndarray) -> np.ndarray:
+        """Return the standardised rows, of shape (..., d)."""
+        deviation = np.sqrt(self.squares / max(self.n_rows, 1))
+        factor = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+        scaled = (rows - self.mean) * factor
+        return np.asarray(scaled.clip(-_FARTHEST, _FARTHEST))
 
 
-__all__ = ["WEOB2Classifier"]
+class StackedMLPs:
+    """Perceptrons with one hidden layer of tanh units, trained by gradient descent on the log-loss.
+
+    The hidden weights of all members are one matrix: a row costs one product with it and one update
+    of rank one. Training on a row again moves the inputs of the hidden units along that row only,
+    by its squared length, so any number of repetitions is exact without touching the matrix in
+    between.
+
+    Parameters
+    ----------
+    randoms : sequence of Generator
+        One for each ensemble; its members' first weights are drawn from it.
+    n_members : int
+        Members of each ensemble.
+    n_features : int
+        Number of features.
+    hidden : int
+        Hidden units of each member.
+    lr : float
+        Step of the gradient descent.
+    """
+
+    def __init__(
+        self,
+        randoms: Sequence[np.random.Generator],
+        n_members: int,
+        n_features: int,
+        hidden: int,
+        lr: float,
+    ) -> None:
+        self.lr = np.float32(lr)
+        shape = (n_members * hidden, n_features + 1)
+        inner = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
+        shape = (n_members, hidden)
+        outer = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
+        self.weights = np.concatenate(inner)
+        self.output_weights = np.concatenate(outer) / np.float32(np.sqrt(hidden))
+        self.output_bias = np.zeros(len(self.output_weights), dtype=np.float32)
+
+    def test_then_train(self, row: np.ndarray, code: int, counts: np.ndarray) -> np.ndarray:
+        """Return each member's probability of class 1, then train member m ``counts[m]`` times."""
+        row = _inputs(row).astype(np.float32)
+        squared_length = row @ row
+        inputs = (self.weights @ row).reshape(self.output_weights.shape)
+        moves = np.zeros_like(inputs)
+        units, before = self._forward(inputs)
+        probability = before
+        for repetition in range(counts.max()):
+            step = self.lr * (code - probability) * (counts > repetition)
+            push = step[:, None] * self.output_weights * (1 - units * units)
+            self.output_weights += step[:, None] * units
+            self.output_bias += step
+            moves += push
+            inputs += push * squared_length
+            units, probability = self._forward(inputs)
+        # weights + outer(moves, row), in place: BLAS sees the transpose.
+        updated = sger(1.0, row, moves.ravel(), a=self.weights.T, overwrite_a=True)
+        self.weights = np.asarray(updated.T)
+        return before
+
+    def probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probability of class 1, of shape (n, members)."""
+        inputs = _inputs(rows) @ self.weights.T.astype(np.float64)
+        units = np.tanh(inputs).reshape(len(rows), *self.output_weights.shape)
+        scores = np.einsum("nmh,mh->nm", units, self.output_weights.astype(np.float64))
+        return np.asarray(expit(scores + self.output_bias))
+
+    def _forward(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        units = np.tanh(inputs)
+        scores = np.einsum("mh,mh->m", units, self.output_weights) + self.output_bias
+        return units, expit(scores)
+
+
+def _inputs(rows: np.ndarray) -> np.ndarray:
+    """Return rows of a squared length of about 1, whatever their width, and a 1 for the bias."""
+    width = rows.shape[-1]
+    inputs = np.ones((*rows.shape[:-1], width + 1))
+    inputs[..., :-1] = rows / np.sqrt(width)
+    return inputs
