@@ -51,10 +51,10 @@ def encode(folder, model):
     """Encode with a real encoder until killed."""
     from tiny_bert import make_texts
 
-    from setconv.text import cache as cache_writer
+    from setconv.text import cache
     from setconv.text.encoder import TextEncoder
 
-    cache_writer._TEXTS = 20
+    cache._PORTION = 20
     TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(1500))
 
 

@@ -162,7 +162,7 @@ def test_a_full_disk_is_warned_of_once_and_encoding_goes_on(
     def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("setconv.text.cache.add", full)
+    monkeypatch.setattr("setconv.text.cache._add", full)
     check_goes_on(make, tmp_path / "full", encode, caplog)
 
 

@@ -14,7 +14,6 @@ import pytest
 import setconv
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.text import models
-from setconv.text import models as needs_module
 from setconv.text.encoder import TextEncoder
 from setconv.text.models import find_model
 
@@ -47,8 +46,7 @@ def without(monkeypatch, package):
     def find(name):
         return None if name == package else find_spec(name)
 
-    for module in (models, needs_module):
-        monkeypatch.setattr(module, "find_spec", find)
+    monkeypatch.setattr(models, "find_spec", find)
 
 
 # ---------------------------------------------------------------------------------- local folders
@@ -82,7 +80,7 @@ def test_a_misspelt_folder_that_could_be_a_name_of_the_hub_is_not_looked_for_the
     copy, monkeypatch
 ):
     monkeypatch.chdir(copy.parent.parent)
-    monkeypatch.setattr(models, "download", None)
+    monkeypatch.setattr(models, "_download", None)
     with pytest.raises(ModelFileError, match=r"did you mean .*my-encoder"):
         find_model(f"{copy.parent.name}/my-encodr")
     assert find_model(f"{copy.parent.name}/my-encoder").folder == copy
@@ -90,7 +88,7 @@ def test_a_misspelt_folder_that_could_be_a_name_of_the_hub_is_not_looked_for_the
 
 @pytest.mark.parametrize("name", ["./nothing-here", "~/no/such/folder", "a/b/c", "c:\\models\\x"])
 def test_what_looks_like_a_path_is_never_looked_for_on_the_hub(name, monkeypatch):
-    monkeypatch.setattr(models, "download", None)
+    monkeypatch.setattr(models, "_download", None)
     with pytest.raises(ModelFileError, match="no folder"):
         find_model(name)
 

@@ -1,10 +1,15 @@
-"""What every loader returns: rows with their labels, and where they come from."""
+"""What the loaders share: the `Dataset` that each returns, and what they need on the way to it.
+
+Lines that cannot be used do not stop a loader: a `ProblemLog` counts them while a file is read, and
+the data set has them as its `Problems`. `numbered_lines` reads files of one row a line;
+`proportional_quotas` says how many rows of each class a sample has.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,43 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import DataError, LabelError, ParameterError
+from setconv.io.sources import ByteSource
 from setconv.messages import check_integer, count_of, did_you_mean, listed
-
-# ---------- datasets.quotas
-
-
-def proportional_quotas(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return rows for each class that sum to ``size``, as near to the shares as whole rows can be.
-
-    Fractions are rounded by the largest remainder. A class keeps at least one row.
-
-    Parameters
-    ----------
-    counts : ndarray of int
-        Rows of each class, none of them 0.
-    size : int
-        Between the number of classes and the number of rows.
-    """
-    check_integer("size", size, least=1)
-    total = int(counts.sum())
-    if not len(counts) <= size <= total:
-        raise ParameterError(
-            f"size={size}: give {len(counts)} (one row for each class) to {total:,} (all rows)."
-        )
-    exact = counts / total * size
-    quotas = np.maximum(np.floor(exact).astype(np.int64), 1)
-    while quotas.sum() < size:
-        quotas[np.argmax(exact - quotas)] += 1
-    while quotas.sum() > size:
-        quotas[np.argmin(np.where(quotas > 1, exact - quotas, np.inf))] -= 1
-    return quotas
-
-
-# ---------- datasets.problems
 
 logger = logging.getLogger("setconv")
 
-SHOWN = 5
+SHOWN = 5  # places that are told of a kind of problem
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -95,37 +70,6 @@ class Problems:
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.kinds)) or "none"
-
-
-class ProblemLog:
-    """Takes problems down while a file is read; its memory does not grow with the file."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-        self._first: dict[str, list[str]] = {}
-
-    def add(self, kind: str, file: str, line: int, unit: str = "line") -> None:
-        """Take down a problem of a line, or of another unit; ``kind`` is one of a few phrases."""
-        self._counts[kind] += 1
-        if self._counts[kind] <= SHOWN:
-            self._first.setdefault(kind, []).append(f"{file}, {unit} {line}")
-
-    def close(self, name: str) -> Problems:
-        """Return what was taken down, and warn of it; ``name`` says in which data set."""
-        problems = Problems(
-            tuple(
-                Problem(kind, count, tuple(self._first[kind]))
-                for kind, count in self._counts.most_common()
-            )
-        )
-        if problems:
-            logger.warning("%s: %s: %s.", name, count_of(problems.count, "problem"), problems)
-        return problems
-
-
-# ---------- datasets.dataset
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +170,7 @@ class Dataset:
         Dataset
             Its labels are strings: "crash" and "not crash", or "crash+fire" and "not crash+fire".
         """
-        wanted = self._known_classes(positive)
+        wanted = self._check_classes(positive)
         label = "+".join(map(str, wanted))
         inside = np.isin(self.labels, np.asarray(wanted))
         return replace(
@@ -255,7 +199,7 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<Dataset {self}>"
 
-    def _known_classes(self, positive: Any) -> list[Any]:
+    def _check_classes(self, positive: Any) -> list[Any]:
         several = isinstance(positive, Sequence | np.ndarray) and not isinstance(positive, str)
         wanted = list(dict.fromkeys(positive)) if several else [positive]
         known = self.classes.tolist()
@@ -271,3 +215,87 @@ class Dataset:
                 "the other class."
             )
         return wanted
+
+
+class ProblemLog:
+    """Takes problems down while a file is read; its memory does not grow with the file."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._first: dict[str, list[str]] = {}
+
+    def add(self, kind: str, file: str, line: int, unit: str = "line") -> None:
+        """Take down a problem of a line, or of another unit; ``kind`` is one of a few phrases."""
+        self._counts[kind] += 1
+        if self._counts[kind] <= SHOWN:
+            self._first.setdefault(kind, []).append(f"{file}, {unit} {line}")
+
+    def close(self, name: str) -> Problems:
+        """Return what was taken down, and warn of it; ``name`` says in which data set."""
+        problems = Problems(
+            tuple(
+                Problem(kind, count, tuple(self._first[kind]))
+                for kind, count in self._counts.most_common()
+            )
+        )
+        if problems:
+            logger.warning("%s: %s: %s.", name, count_of(problems.count, "problem"), problems)
+        return problems
+
+
+_BLOCK = 1 << 20
+_LONGEST = 1 << 26
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
+    """Iterate over line numbers, from 1, and lines without their end; empty lines are passed over.
+
+    Lines stay bytes, so that one which cannot be decoded is a problem of that line alone.
+    """
+    for number, line in enumerate(_lines(source), start=1):
+        bare = (line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line).rstrip(b"\r")
+        if bare.strip():
+            yield number, bare
+
+
+def _lines(source: ByteSource) -> Iterator[bytes]:
+    rest = b""
+    while block := source.read(_BLOCK):
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        yield from lines
+        if len(rest) > _LONGEST:
+            raise DataError(
+                f"{source.name}: no line end within {_LONGEST >> 20} MB. Is it a text file with "
+                "one row a line?"
+            )
+    if rest:
+        yield rest
+
+
+def proportional_quotas(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return rows for each class that sum to ``size``, as near to the shares as whole rows can be.
+
+    Fractions are rounded by the largest remainder. A class keeps at least one row.
+
+    Parameters
+    ----------
+    counts : ndarray of int
+        Rows of each class, none of them 0.
+    size : int
+        Between the number of classes and the number of rows.
+    """
+    check_integer("size", size, least=1)
+    total = int(counts.sum())
+    if not len(counts) <= size <= total:
+        raise ParameterError(
+            f"size={size}: give {len(counts)} (one row for each class) to {total:,} (all rows)."
+        )
+    exact = counts / total * size
+    quotas = np.maximum(np.floor(exact).astype(np.int64), 1)
+    while quotas.sum() < size:
+        quotas[np.argmax(exact - quotas)] += 1
+    while quotas.sum() > size:
+        quotas[np.argmin(np.where(quotas > 1, exact - quotas, np.inf))] -= 1
+    return quotas

@@ -29,8 +29,6 @@ from setconv.messages import require_column
 
 logger = logging.getLogger("setconv")
 
-UNKNOWN_LICENCE = "not stated"
-
 
 def load_file(
     path: str | Path,
@@ -41,7 +39,7 @@ def load_file(
     id: str | None = None,
     *,
     name: str | None = None,
-    licence: str = UNKNOWN_LICENCE,
+    licence: str = "not stated",
     format: str | None = None,
     encoding: str | None = None,
 ) -> Dataset:
@@ -92,8 +90,7 @@ def load_file(
                 require_column(column, reader.columns, f"{parameter}=")
         others = [one for one in (group, id) if one is not None]
         text, label = _find_columns(reader.sample(), text, label, features, others)
-        rows = reader.read()
-        rows, numbers, problems = _usable(path, rows, text, label)
+        rows, numbers, problems = _usable(path, reader.read(), text, label)
         labels = labels_of(rows[label])
     matrix, names = (None, None) if text is not None else _matrix(rows, features, [label, *others])
     what = "features" if text is None else f"texts from column {text!r}"
@@ -102,8 +99,8 @@ def load_file(
         texts=None if text is None else rows[text].to_pylist(),
         features=matrix,
         labels=labels,
-        ids=None if id is None else _words(path, rows, numbers, id),
-        groups=None if group is None else np.array(_words(path, rows, numbers, group)),
+        ids=None if id is None else _strings(path, rows, numbers, id),
+        groups=None if group is None else np.array(_strings(path, rows, numbers, group)),
         feature_names=names,
         provenance=f"{path}: {what}, labels from column {label!r}.",
         licence=licence,
@@ -157,7 +154,7 @@ def _usable(
     return rows.filter(pa.array(kept)), np.flatnonzero(kept) + 1, problems.close(str(path))
 
 
-def _words(path: Path, rows: pa.Table, numbers: NDArray[np.int64], column: str) -> list[str]:
+def _strings(path: Path, rows: pa.Table, numbers: NDArray[np.int64], column: str) -> list[str]:
     """Return a column as strings; none may be missing."""
     found = rows[column].to_pylist()
     for number, value in zip(numbers, found, strict=True):
@@ -172,6 +169,7 @@ def _words(path: Path, rows: pa.Table, numbers: NDArray[np.int64], column: str) 
 def _matrix(
     rows: pa.Table, features: Sequence[str] | None, exclude: list[str]
 ) -> tuple[NDArray[Any], list[str]]:
+    """Return the features as numbers, and the names of their columns."""
     notes: list[str] = []
     if features is None:
         features, notes = feature_columns(rows, exclude)

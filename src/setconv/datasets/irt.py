@@ -1,4 +1,9 @@
-"""Incident-related tweets of ten cities (IRT), from the files that their owners give out."""
+"""Incident-related tweets of ten cities (IRT), from the files that their owners give out.
+
+How the owners lay out their files is not published: `load_irt` says what is assumed. Files of the
+wanted cities are found and read row by row; cities, columns and labels are known by any of their
+common names. Of each city those files are taken that were made for the task.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,11 @@ from setconv.errors import DataError, ParameterError
 from setconv.io.reading import open_records
 from setconv.messages import check_choice, did_you_mean, listed
 
-# ---------- datasets.irt_files
+logger = logging.getLogger("setconv")
 
-ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
-NO, YES = "no", "yes"
-INCIDENTS = ("crash", "fire", "shooting")
-
+ADDRESS = "http://www.doc.gold.ac.uk/~cguck001/IncidentTweets/"
+LICENCE = "Given out by its owners on request; do not redistribute it."
+#: The cities, each with its spellings in names of files and columns.
 CITIES = {
     "Boston": ("boston",),
     "Sydney": ("sydney",),
@@ -34,6 +38,15 @@ CITIES = {
     "SF": ("sf", "sanfrancisco"),
     "Seattle": ("seattle",),
 }
+
+_WHERE_TO_ASK = (
+    f"The tweets are given out by their owners on request: {ADDRESS} (A. Schulz, C. Guckelsberger "
+    "and F. Janssen, Semantic Abstraction for generalization of tweet classification, Semantic "
+    "Web 8(3), 2017)."
+)
+_NO, _YES = "no", "yes"
+_INCIDENTS = ("crash", "fire", "shooting")
+_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _COLUMNS = {
     "text": ("text", "tweet", "tweet_text", "content", "message"),
     "label": ("label", "class", "category", "incident", "incident_type", "type"),
@@ -41,14 +54,14 @@ _COLUMNS = {
     "city": ("city", "location"),
 }
 _LABELS = {
-    **dict.fromkeys(["no", "none", "neutral", "not incident related", "no incident", "0"], NO),
-    **dict.fromkeys(["yes", "incident related", "incident", "1"], YES),
-    **{one: one for one in INCIDENTS},
+    **dict.fromkeys(["no", "none", "neutral", "not incident related", "no incident", "0"], _NO),
+    **dict.fromkeys(["yes", "incident related", "incident", "1"], _YES),
+    **{one: one for one in _INCIDENTS},
 }
 
 
 @dataclass(frozen=True)
-class Tweet:
+class _Tweet:
     """A row of a file."""
 
     city: str
@@ -57,102 +70,6 @@ class Tweet:
     id: str | None
     file: str
     row: int
-
-
-def city_named(name: str) -> str | None:
-    """Return the one city that a name tells, in any common spelling."""
-    words = re.findall("[a-z]+", name.lower())
-    joined = "".join(words)
-    found = [
-        city
-        for city, spellings in CITIES.items()
-        # Three letters may stand inside of any word.
-        if any(one in (words if len(one) <= 3 else joined) for one in spellings)
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def city_of(file: Path) -> str | None:
-    """Return the city that the name of a file tells, or else that of its folder."""
-    return city_named(file.name) or city_named(file.parent.name)
-
-
-def read_tweets(
-    file: Path, text: str | None, label: str | None, problems: ProblemLog
-) -> Iterator[Tweet]:
-    """Iterate over the usable rows of a file; the others are taken down as problems."""
-    with open_records(file) as reader:
-        names = {
-            "text": _column("text", reader.columns, text, file),
-            "label": _column("label", reader.columns, label, file),
-            "id": _known("id", reader.columns),
-            "city": _known("city", reader.columns),
-        }
-        row = 0
-        for table in reader.batches():
-            columns = [
-                [None] * len(table) if name is None else table[name].to_pylist()
-                for name in names.values()
-            ]
-            for values in zip(*columns, strict=True):
-                row += 1
-                tweet = _tweet(file, row, *(_words(one) for one in values))
-                if isinstance(tweet, Tweet):
-                    yield tweet
-                else:
-                    problems.add(tweet, file.name, row, "row")
-
-
-def _tweet(file: Path, row: int, text: str, label: str, id: str, city: str) -> Tweet | str:
-    """Return the tweet of a row, or what is wrong with it."""
-    place = city_named(city) if city else city_of(file)
-    meaning = _meaning(label)
-    if not text:
-        return "no text: left out"
-    if meaning is None:
-        return "unknown label: left out" if label else "no label: left out"
-    if place is None:
-        return "unknown city: left out"
-    return Tweet(place, meaning, text, id or None, file.name, row)
-
-
-def _meaning(label: str) -> str | None:
-    bare = " ".join(re.findall("[a-z0-9]+", label.lower()))
-    return _LABELS.get(bare)
-
-
-def _words(value: object) -> str:
-    return "" if value is None else str(value).strip()
-
-
-def _known(what: str, columns: Sequence[str]) -> str | None:
-    by_name = {one.strip().lower(): one for one in columns}
-    return next((by_name[one] for one in _COLUMNS[what] if one in by_name), None)
-
-
-def _column(what: str, columns: Sequence[str], given: str | None, file: Path) -> str:
-    found = _known(what, columns) if given is None else given
-    if found is None or found not in columns:
-        wanted = f"column {given!r}" if given else f"column of {what}s ({listed(_COLUMNS[what])})"
-        raise DataError(
-            f"{file} has no {wanted}.{did_you_mean(given or what, columns)} Its columns are "
-            f"{listed(columns)}: name one with {what}=..., "
-            "or move the file elsewhere if it is no file of tweets."
-        )
-    return found
-
-
-# ---------- datasets.irt
-
-logger = logging.getLogger("setconv")
-
-ADDRESS = "http://www.doc.gold.ac.uk/~cguck001/IncidentTweets/"
-LICENCE = "Given out by its owners on request; do not redistribute it."
-WHERE_TO_ASK = (
-    f"The tweets are given out by their owners on request: {ADDRESS} (A. Schulz, C. Guckelsberger "
-    "and F. Janssen, Semantic Abstraction for generalization of tweet classification, Semantic "
-    "Web 8(3), 2017)."
-)
 
 
 def load_irt(
@@ -200,11 +117,10 @@ def load_irt(
     """
     check_choice("task", task, ["binary", "four_class"])
     wanted = _wanted_cities(city)
-    files = _files(Path(folder))
+    files = _find_files(Path(folder))
     problems = ProblemLog()
-    by_city = _read(
-        [one for one in files if city_of(one) in (None, *wanted)], text, label, problems
-    )
+    fitting = [one for one in files if _city_of(one) in (None, *wanted)]
+    by_city = _read_cities(fitting, text, label, problems)
     present = [one for one in wanted if one in by_city]
     name = f"IRT {'all cities' if len(wanted) > 1 else wanted[0]}, {task.replace('_', ' ')}"
     chosen = [one for place in present for one in _of_task(by_city[place], task, place, problems)]
@@ -243,41 +159,99 @@ def _wanted_cities(city: str | None) -> list[str]:
     return [found]
 
 
-def _files(folder: Path) -> list[Path]:
+def _find_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise DataError(f"There is no folder {folder}. {WHERE_TO_ASK}")
+        raise DataError(f"There is no folder {folder}. {_WHERE_TO_ASK}")
     found = sorted(
         one
         for one in folder.rglob("*")
-        if one.name.lower().removesuffix(".gz").endswith(ENDINGS) and not one.name.startswith(".")
+        if one.name.lower().removesuffix(".gz").endswith(_ENDINGS) and not one.name.startswith(".")
     )
     if not found:
-        raise DataError(f"{folder} has no file with {listed(ENDINGS)}. {WHERE_TO_ASK}")
+        raise DataError(f"{folder} has no file with {listed(_ENDINGS)}. {_WHERE_TO_ASK}")
     return found
 
 
-def _read(
+def _read_cities(
     files: list[Path], text: str | None, label: str | None, problems: ProblemLog
-) -> dict[str, list[list[Tweet]]]:
+) -> dict[str, list[list[_Tweet]]]:
     """Return the tweets of each city, those of a file in a list of their own."""
-    cities: dict[str, list[list[Tweet]]] = {}
+    cities: dict[str, list[list[_Tweet]]] = {}
     for file in files:
-        here: dict[str, list[Tweet]] = {}
-        for tweet in read_tweets(file, text, label, problems):
+        here: dict[str, list[_Tweet]] = {}
+        for tweet in _read_tweets(file, text, label, problems):
             here.setdefault(tweet.city, []).append(tweet)
         for city, tweets in here.items():
             cities.setdefault(city, []).append(tweets)
     return cities
 
 
-def _of_task(files: list[list[Tweet]], task: str, city: str, problems: ProblemLog) -> list[Tweet]:
+def _read_tweets(
+    file: Path, text: str | None, label: str | None, problems: ProblemLog
+) -> Iterator[_Tweet]:
+    """Iterate over the usable rows of a file; the others are taken down as problems."""
+    with open_records(file) as reader:
+        names = [
+            _column("text", reader.columns, text, file),
+            _column("label", reader.columns, label, file),
+            _known("id", reader.columns),
+            _known("city", reader.columns),
+        ]
+        row = 0
+        for table in reader.batches():
+            columns = [
+                [None] * len(table) if name is None else table[name].to_pylist() for name in names
+            ]
+            for values in zip(*columns, strict=True):
+                row += 1
+                words = ["" if one is None else str(one).strip() for one in values]
+                tweet = _parse_tweet(file, row, *words)
+                if isinstance(tweet, _Tweet):
+                    yield tweet
+                else:
+                    problems.add(tweet, file.name, row, "row")
+
+
+def _parse_tweet(file: Path, row: int, text: str, label: str, id: str, city: str) -> _Tweet | str:
+    """Return the tweet of a row, or what is wrong with it."""
+    place = city_named(city) if city else _city_of(file)
+    meaning = _LABELS.get(" ".join(re.findall("[a-z0-9]+", label.lower())))
+    if not text:
+        return "no text: left out"
+    if meaning is None:
+        return "unknown label: left out" if label else "no label: left out"
+    if place is None:
+        return "unknown city: left out"
+    return _Tweet(place, meaning, text, id or None, file.name, row)
+
+
+def _column(what: str, columns: Sequence[str], given: str | None, file: Path) -> str:
+    """Return the column that the user gave, or the one that is known; there has to be one."""
+    found = _known(what, columns) if given is None else given
+    if found is None or found not in columns:
+        wanted = f"column {given!r}" if given else f"column of {what}s ({listed(_COLUMNS[what])})"
+        raise DataError(
+            f"{file} has no {wanted}.{did_you_mean(given or what, columns)} Its columns are "
+            f"{listed(columns)}: name one with {what}=..., "
+            "or move the file elsewhere if it is no file of tweets."
+        )
+    return found
+
+
+def _known(what: str, columns: Sequence[str]) -> str | None:
+    """Return the column that has one of the common names of ``what``."""
+    by_name = {one.strip().lower(): one for one in columns}
+    return next((by_name[one] for one in _COLUMNS[what] if one in by_name), None)
+
+
+def _of_task(files: list[list[_Tweet]], task: str, city: str, problems: ProblemLog) -> list[_Tweet]:
     """Return the tweets of a city from the files that fit the task, with its labels."""
-    tweets: dict[str, list[Tweet]] = {"binary": [], "four_class": [], "either": []}
+    tweets: dict[str, list[_Tweet]] = {"binary": [], "four_class": [], "either": []}
     for rows in files:
         tweets[_setting({one.label for one in rows})] += rows
     if task == "binary":
         fitting = (tweets["binary"] or tweets["four_class"]) + tweets["either"]
-        return [replace(one, label=NO if one.label == NO else YES) for one in fitting]
+        return [replace(one, label=_NO if one.label == _NO else _YES) for one in fitting]
     if not tweets["four_class"]:
         raise DataError(
             f"The files of {city} do not tell crash, fire and shooting apart, only yes and no. "
@@ -285,13 +259,31 @@ def _of_task(files: list[list[Tweet]], task: str, city: str, problems: ProblemLo
         )
     fitting = tweets["four_class"] + tweets["either"]
     for one in fitting:
-        if one.label == YES:
+        if one.label == _YES:
             problems.add("an incident of unknown kind: left out", one.file, one.row, "row")
-    return [one for one in fitting if one.label != YES]
+    return [one for one in fitting if one.label != _YES]
 
 
 def _setting(labels: set[str]) -> str:
     """Return for which task a file with these labels was made."""
-    if labels & set(INCIDENTS):
+    if labels & set(_INCIDENTS):
         return "four_class"
-    return "binary" if YES in labels else "either"
+    return "binary" if _YES in labels else "either"
+
+
+def _city_of(file: Path) -> str | None:
+    """Return the city that the name of a file tells, or else that of its folder."""
+    return city_named(file.name) or city_named(file.parent.name)
+
+
+def city_named(name: str) -> str | None:
+    """Return the one city that a name tells, in any common spelling."""
+    words = re.findall("[a-z]+", name.lower())
+    joined = "".join(words)
+    found = [
+        city
+        for city, spellings in CITIES.items()
+        # Three letters may stand inside of any word.
+        if any(one in (words if len(one) <= 3 else joined) for one in spellings)
+    ]
+    return found[0] if len(found) == 1 else None

@@ -1,4 +1,9 @@
-"""SemEval-2017 Task 4: tweets with their sentiment, from the official files."""
+"""SemEval-2017 Task 4: tweets with their sentiment, from the official files.
+
+A line of a file is ``id TAB label TAB text``. The files of the subtask are found by their names,
+which also tell the part of the data (year and role) that a file is; their lines are read one by
+one, and the texts freed from the escapes that some of the files have.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +17,16 @@ from pathlib import Path
 
 import numpy as np
 
-from setconv.datasets.amazon import numbered_lines
-from setconv.datasets.dataset import Dataset, ProblemLog
+from setconv.datasets.dataset import Dataset, ProblemLog, numbered_lines
 from setconv.errors import DataError, ParameterError
 from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
 
-# ---------- datasets.escapes
-
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_QUOTES = re.compile(r'\\?"+')
-_UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
-
-
-def unescaped(text: str) -> str:
-    """Return the text as it was written: without outer quotes and escapes."""
-    text = text.strip()
-    quoted = _QUOTED.fullmatch(text)
-    if quoted:
-        text = _QUOTES.sub('"', quoted[1])
-    text = _UNICODE.sub(_characters, text)
-    return _ENTITY.sub(_entity, _ENTITY.sub(_entity, text)).strip()
-
-
-def _characters(found: re.Match[str]) -> str:
-    # Characters beyond 16 bits come as two escapes, which only together are one.
-    return bytes.fromhex(found[0].replace("\\u", "")).decode("utf-16-be", errors="replace")
-
-
-def _entity(found: re.Match[str]) -> str:
-    # html.unescape would also take the known beginning of an unknown name.
-    if found[1] is not None and f"{found[1]};" not in html5:
-        return found[0]
-    return html.unescape(found[0])
-
-
-# ---------- datasets.semeval_files
+ADDRESS = "http://alt.qcri.org/semeval2017/task4/index.php?id=data-and-tools"
+LICENCE = (
+    "Annotations by the organisers of SemEval-2017 Task 4, for research use. The tweets are "
+    "subject to the terms of Twitter: do not redistribute them."
+)
 
 #: What the paper's counts come from: with these parts, 7,273 negative tweets and 39,122 others.
 PAPER_PARTS = (
@@ -62,77 +40,11 @@ PAPER_PARTS = (
     "2016test",
 )
 
+_NAME = "SemEval-2017 A"
+_LABELS = ("positive", "neutral", "negative")
 _ENDINGS = (".txt", ".tsv", ".txt.gz", ".tsv.gz")
 _SUBTASK = re.compile(r"(?:[-_.]|subtask|train|dev|test)A(?=[-_.])")
 _PART = re.compile(r"(20\d\d)[-_]?(?:task4-)?(train|devtest|dev|test|sarcasm)", re.IGNORECASE)
-
-
-def chosen_files(
-    path: str | Path | Sequence[str | Path], parts: Sequence[str] | str | None
-) -> list[Path]:
-    """Return the files to read: those given, or those of the subtask in a folder; of some parts."""
-    if isinstance(path, str | Path):
-        given = Path(path)
-        files = _in_folder(given) if given.is_dir() else [given]
-    else:
-        files = [Path(one) for one in path]
-    if not files:
-        raise ParameterError("path=[]: give at least one file.")
-    return files if parts is None else _of_parts(files, parts)
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    names = sorted(
-        one
-        for one in folder.rglob("*")
-        if one.name.lower().endswith(_ENDINGS) and not one.name.startswith(".")
-    )
-    found = [one for one in names if _SUBTASK.search(one.name)]
-    if not found:
-        there = f"There are {listed([one.name for one in names])}." if names else "It has none."
-        raise DataError(
-            f"{folder}: no file of subtask A. The official names are like "
-            f"twitter-2016train-A.txt. {there} Give files of other names as a list."
-        )
-    return found
-
-
-def _part_of(file: Path) -> str | None:
-    """Return the year and role that the name of a file tells, such as "2013train"."""
-    found = _PART.search(file.name)
-    return f"{found[1]}{found[2].lower()}" if found else None
-
-
-def _of_parts(files: list[Path], parts: Sequence[str] | str) -> list[Path]:
-    if isinstance(parts, str):
-        if parts != "paper":
-            raise ParameterError(
-                f"parts={parts!r}: give 'paper', or a list such as ['2016train', '2016dev']."
-            )
-        parts = PAPER_PARTS
-    named = [_part_of(one) for one in files]
-    known = sorted({one for one in named if one})
-    for part in parts:
-        if part not in known:
-            raise DataError(
-                f"There is no file of the part {part!r}.{did_you_mean(part, known)} The files are "
-                f"{listed([one.name for one in files])}."
-            )
-    pairs = list(zip(files, named, strict=True))
-    return [file for part in dict.fromkeys(parts) for file, name in pairs if name == part]
-
-
-# ---------- datasets.semeval
-
-ADDRESS = "http://alt.qcri.org/semeval2017/task4/index.php?id=data-and-tools"
-LICENCE = (
-    "Annotations by the organisers of SemEval-2017 Task 4, for research use. The tweets are "
-    "subject to the terms of Twitter: do not redistribute them."
-)
-NAME = "SemEval-2017 A"
-LABELS = ("positive", "neutral", "negative")
-UNAVAILABLE = "not available"
-CONFLICT = "a tweet seen before, with another label: kept"
 
 
 @dataclass(frozen=True)
@@ -172,11 +84,11 @@ def load_semeval(
         ``groups`` are the ids: with them copies of a tweet stay on one side of a split.
     """
     if binary is not None:
-        check_choice("binary", binary, LABELS)
-    files = chosen_files(path, parts)
+        check_choice("binary", binary, _LABELS)
+    files = _choose_files(path, parts)
     problems = ProblemLog()
-    tweets = list(_tweets(files, problems))
-    found = problems.close(NAME)
+    tweets = list(_read_tweets(files, problems))
+    found = problems.close(_NAME)
     if not tweets:
         raise DataError(
             f"{listed([str(one) for one in files])}: no usable line ({found}). A line is id, "
@@ -184,35 +96,95 @@ def load_semeval(
             "downloaded first."
         )
     ids = [one.id for one in tweets]
+    copies = len(ids) - len(set(ids))
+    provenance = f"SemEval-2017 Task 4 ({ADDRESS}), {', '.join(one.name for one in files)}."
+    if copies:
+        provenance += f" {count_of(copies, 'copy', 'copies')} of earlier tweets kept."
     dataset = Dataset(
-        name=NAME,
+        name=_NAME,
         texts=[one.text for one in tweets],
         features=None,
         labels=np.array([one.label for one in tweets]),
         ids=ids,
         groups=np.array(ids),
-        provenance=_provenance(files, len(ids) - len(set(ids))),
+        provenance=provenance,
         licence=LICENCE,
         problems=found,
     )
     return dataset if binary is None else dataset.binary(binary)
 
 
-def _tweets(files: list[Path], problems: ProblemLog) -> Iterator[_Tweet]:
+def _choose_files(
+    path: str | Path | Sequence[str | Path], parts: Sequence[str] | str | None
+) -> list[Path]:
+    """Return the files to read: those given, or those of the subtask in a folder; of some parts."""
+    if isinstance(path, str | Path):
+        given = Path(path)
+        files = _find_files(given) if given.is_dir() else [given]
+    else:
+        files = [Path(one) for one in path]
+    if not files:
+        raise ParameterError("path=[]: give at least one file.")
+    return files if parts is None else _choose_parts(files, parts)
+
+
+def _find_files(folder: Path) -> list[Path]:
+    """Return the files of subtask A that are in a folder."""
+    names = sorted(
+        one
+        for one in folder.rglob("*")
+        if one.name.lower().endswith(_ENDINGS) and not one.name.startswith(".")
+    )
+    found = [one for one in names if _SUBTASK.search(one.name)]
+    if not found:
+        there = f"There are {listed([one.name for one in names])}." if names else "It has none."
+        raise DataError(
+            f"{folder}: no file of subtask A. The official names are like "
+            f"twitter-2016train-A.txt. {there} Give files of other names as a list."
+        )
+    return found
+
+
+def _choose_parts(files: list[Path], parts: Sequence[str] | str) -> list[Path]:
+    if isinstance(parts, str):
+        if parts != "paper":
+            raise ParameterError(
+                f"parts={parts!r}: give 'paper', or a list such as ['2016train', '2016dev']."
+            )
+        parts = PAPER_PARTS
+    named = [_part_of(one) for one in files]
+    known = sorted({one for one in named if one})
+    for part in parts:
+        if part not in known:
+            raise DataError(
+                f"There is no file of the part {part!r}.{did_you_mean(part, known)} The files are "
+                f"{listed([one.name for one in files])}."
+            )
+    pairs = list(zip(files, named, strict=True))
+    return [file for part in dict.fromkeys(parts) for file, name in pairs if name == part]
+
+
+def _part_of(file: Path) -> str | None:
+    """Return the year and role that the name of a file tells, such as "2013train"."""
+    found = _PART.search(file.name)
+    return f"{found[1]}{found[2].lower()}" if found else None
+
+
+def _read_tweets(files: list[Path], problems: ProblemLog) -> Iterator[_Tweet]:
     labels: dict[str, str] = {}
     for file in files:
         with closing(open_bytes(file)) as source:
             for number, line in numbered_lines(source):
-                tweet = _parsed(_decoded(line, file.name, number, problems))
+                tweet = _parse_tweet(_decode(line, file.name, number, problems))
                 if isinstance(tweet, str):
                     problems.add(tweet, file.name, number)
                     continue
                 if tweet.label != labels.setdefault(tweet.id, tweet.label):
-                    problems.add(CONFLICT, file.name, number)
+                    problems.add("a tweet seen before, with another label: kept", file.name, number)
                 yield tweet
 
 
-def _decoded(line: bytes, file: str, number: int, problems: ProblemLog) -> str:
+def _decode(line: bytes, file: str, number: int, problems: ProblemLog) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
@@ -220,24 +192,45 @@ def _decoded(line: bytes, file: str, number: int, problems: ProblemLog) -> str:
         return line.decode("cp1252", errors="replace")
 
 
-def _parsed(line: str) -> _Tweet | str:
+def _parse_tweet(line: str) -> _Tweet | str:
     """Return the tweet of a line, or what is wrong with it."""
     id, *columns = [one.strip() for one in line.split("\t")]
     if not columns:
         return "too few columns: left out"
     label = columns[0].strip('"').lower()
-    if label not in LABELS:
+    if label not in _LABELS:
         return "unknown label: left out"
     text = unescaped(columns[1]) if len(columns) > 1 else ""
     if not id or not text:
         return f"no {'text' if id else 'id'}: left out"
-    if text.lower() == UNAVAILABLE:
+    if text.lower() == "not available":
         return "text not available: left out"
     return _Tweet(id, label, text)
 
 
-def _provenance(files: list[Path], copies: int) -> str:
-    said = f"SemEval-2017 Task 4 ({ADDRESS}), {', '.join(one.name for one in files)}."
-    return (
-        f"{said} {count_of(copies, 'copy', 'copies')} of earlier tweets kept." if copies else said
-    )
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_QUOTES = re.compile(r'\\?"+')
+_UNICODE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
+
+
+def unescaped(text: str) -> str:
+    """Return the text as it was written: without outer quotes and escapes."""
+    text = text.strip()
+    quoted = _QUOTED.fullmatch(text)
+    if quoted:
+        text = _QUOTES.sub('"', quoted[1])
+    text = _UNICODE.sub(_characters, text)
+    return _ENTITY.sub(_entity, _ENTITY.sub(_entity, text)).strip()
+
+
+def _characters(found: re.Match[str]) -> str:
+    # Characters beyond 16 bits come as two escapes, which only together are one.
+    return bytes.fromhex(found[0].replace("\\u", "")).decode("utf-16-be", errors="replace")
+
+
+def _entity(found: re.Match[str]) -> str:
+    # html.unescape would also take the known beginning of an unknown name.
+    if found[1] is not None and f"{found[1]};" not in html5:
+        return found[0]
+    return html.unescape(found[0])

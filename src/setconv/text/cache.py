@@ -1,4 +1,11 @@
-"""Fresh embeddings on their way into the cache: kept in portions, so that little is ever lost."""
+"""Embeddings on disk, so that no text is encoded twice.
+
+A `Space` is an encoder with its settings. Space and text decide what an embedding is, and a digest
+of both is the key under which `EmbeddingCache` keeps it, in one SQLite file for all spaces that
+several processes may read and write. While a network encodes, a `CacheWriter` passes on what is
+ready every few seconds. The last part of the module is what happens in the database: a block of
+keys is read, rows are added, and what was unused longest makes room for them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +18,10 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -25,7 +31,43 @@ from numpy.typing import NDArray
 
 from setconv.errors import ParameterError
 
-# ---------- text.space
+logger = logging.getLogger("setconv")
+
+_FILE = "embeddings-1.sqlite"  # the number is that of the format
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS spaces (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    model TEXT NOT NULL,
+    pooling TEXT NOT NULL,
+    max_length INTEGER NOT NULL,
+    dtype TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    space INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    used INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
+"""
+_STORED = np.dtype("<f4")
+_PAGE_SIZE = 16384  # several embeddings fit on a page
+_TIMEOUT = 60.0  # seconds to wait for another process, whose transactions are short
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+_LEAST_BYTES = 2**20
+_FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
+_FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
+
+_BLOCK = 4096  # embeddings that are read at a time
+_VARIABLES = 900  # older builds of SQLite take no more than 999 values in a statement
+_PORTION, _SECONDS = 512, 2.0  # texts, and time, after which fresh embeddings are stored
+
+_Result = TypeVar("_Result")
+_warned: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -62,24 +104,6 @@ class Space:
             one.update(text.encode())
             keys.append(one.digest())
         return keys
-
-
-# ---------- text.cache_folder
-
-
-def default_folder() -> Path:
-    """Return ``$SETCONV_CACHE``, else the place for caches of the system with ``setconv`` in it."""
-    if chosen := os.environ.get("SETCONV_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return Path(local or Path.home() / "AppData" / "Local") / "setconv" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "setconv"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setconv"
-
-
-# ---------- text.cache_info
 
 
 @dataclass(frozen=True)
@@ -128,193 +152,6 @@ class CacheInfo:
     spaces: tuple[SpaceInfo, ...]
 
 
-def read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
-    """Count the entries by what made them."""
-    rows = database.execute(
-        "SELECT model, pooling, max_length, dtype, COUNT(*), SUM(bytes), MAX(used) "
-        "FROM entries JOIN spaces ON spaces.id = entries.space "
-        "GROUP BY spaces.id ORDER BY MAX(used) DESC, spaces.id DESC"
-    )
-    return tuple(
-        SpaceInfo(model, pooling, length, dtype, entries, size, datetime.fromtimestamp(used, UTC))
-        for model, pooling, length, dtype, entries, size, used in rows
-    )
-
-
-# ---------- text.cache_store
-
-_Value = TypeVar("_Value")
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS spaces (
-    id INTEGER PRIMARY KEY,
-    digest BLOB NOT NULL UNIQUE,
-    model TEXT NOT NULL,
-    pooling TEXT NOT NULL,
-    max_length INTEGER NOT NULL,
-    dtype TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS entries (
-    id INTEGER PRIMARY KEY,
-    key BLOB NOT NULL UNIQUE,
-    space INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,
-    used INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
-"""
-_PATIENCE = 60.0  # seconds to wait for another process, whose transactions are short
-_PAGE = 16384  # several embeddings fit on a page
-_AT_ONCE = 900  # older builds of SQLite take no more than 999 values in a statement
-_FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
-_FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
-
-Found = tuple[int, bytes, bytes, int, int]  # id, key, value, checksum, used
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file, made if it is not there; transactions begin where they are written."""
-    with closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as database:
-        database.execute(f"PRAGMA page_size = {_PAGE}")
-        with suppress(sqlite3.OperationalError):  # another process is doing the same just now
-            database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.executescript(_SCHEMA)
-        yield database
-
-
-@contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Do all of the block or nothing of it."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
-def checksum(key: bytes, value: bytes) -> int:
-    """Return what tells a damaged value, or one under a wrong key, from a sound one."""
-    return zlib.crc32(value, zlib.crc32(key))
-
-
-def find(database: sqlite3.Connection, keys: Sequence[bytes]) -> Iterator[Found]:
-    """Yield what is there of the keys."""
-    for some in _portions(keys):
-        yield from database.execute(
-            "SELECT id, key, value, checksum, used FROM entries JOIN vectors USING (id) "
-            f"WHERE key IN ({_marks(some)})",
-            some,
-        )
-
-
-def note_use(database: sqlite3.Connection, found: Iterable[tuple[int, int]]) -> None:
-    """Date what was found, given as (id, last used), where the date is not fresh."""
-    now = int(time.time())
-    stale = [number for number, used in found if used < now - _FRESH]
-    if not stale:
-        return
-    with transaction(database):
-        for some in _portions(stale):
-            database.execute(
-                f"UPDATE entries SET used = ? WHERE id IN ({_marks(some)})", (now, *some)
-            )
-
-
-def add(
-    database: sqlite3.Connection,
-    space: tuple[bytes, str, str, int, str],
-    pairs: Sequence[tuple[bytes, bytes]],
-    max_bytes: int,
-) -> None:
-    """Add keys with their values in one transaction; what was unused longest makes room."""
-    now = int(time.time())
-    with transaction(database):
-        _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
-        database.execute(
-            "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
-            "VALUES (?, ?, ?, ?, ?)",
-            space,
-        )
-        ((number,),) = database.execute("SELECT id FROM spaces WHERE digest = ?", space[:1])
-        database.executemany(
-            "INSERT INTO entries (key, space, bytes, checksum, used) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET checksum = excluded.checksum, used = excluded.used",
-            [(key, number, len(value), checksum(key, value), now) for key, value in pairs],
-        )
-        database.executemany(
-            "INSERT OR REPLACE INTO vectors SELECT id, ? FROM entries WHERE key = ?",
-            [(value, key) for key, value in pairs],
-        )
-
-
-def remove(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Remove entries by their ids."""
-    with transaction(database):
-        for some in _portions(numbers):
-            for table in ("vectors", "entries"):
-                database.execute(f"DELETE FROM {table} WHERE id IN ({_marks(some)})", some)
-
-
-def remove_model(database: sqlite3.Connection, model: str | None) -> int:
-    """Remove what a model has encoded, or everything; return how many entries that were."""
-    chosen = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
-    with transaction(database):
-        inside = f"SELECT id FROM entries WHERE space IN ({chosen})"
-        database.execute(f"DELETE FROM vectors WHERE id IN ({inside})", (model,))
-        gone = database.execute(f"DELETE FROM entries WHERE space IN ({chosen})", (model,))
-        database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
-    with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least
-        database.execute("VACUUM")
-    return gone.rowcount
-
-
-def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> None:
-    if _bytes_in_use(database) + incoming <= max_bytes:
-        return
-    while _bytes_in_use(database) + incoming > _FULL * max_bytes:
-        ((entries,),) = database.execute("SELECT COUNT(*) FROM entries")
-        if not entries:
-            return
-        oldest = f"SELECT id FROM entries ORDER BY used, id LIMIT {entries // 10 + 1}"
-        database.execute(f"DELETE FROM vectors WHERE id IN ({oldest})")
-        database.execute(f"DELETE FROM entries WHERE id IN ({oldest})")
-
-
-def _bytes_in_use(database: sqlite3.Connection) -> int:
-    """Return the bytes of the file without the pages that will be used again."""
-    ((pages,),) = database.execute("PRAGMA page_count")
-    ((free,),) = database.execute("PRAGMA freelist_count")
-    ((size,),) = database.execute("PRAGMA page_size")
-    return int((pages - free) * size)
-
-
-def _portions(values: Sequence[_Value]) -> Iterator[list[_Value]]:
-    rest = iter(values)
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
-
-
-# ---------- text.cache
-
-_FILE = "embeddings-1.sqlite"  # the number is that of the format
-_BLOCK = 4096  # embeddings that are read at a time
-_SMALLEST = 2**20
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NUMBERS = np.dtype("<f4")
-_Result = TypeVar("_Result")
-_logger = logging.getLogger("setconv")
-_warned: set[Path] = set()
-
-
 @dataclass(frozen=True)
 class EmbeddingCache:
     """Embeddings on disk, addressed by encoder, settings and text.
@@ -342,8 +179,10 @@ class EmbeddingCache:
     max_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
-        if self.max_bytes < _SMALLEST:
-            raise ParameterError(f"max_bytes={self.max_bytes}: give at least {_SMALLEST} (1 MiB).")
+        if self.max_bytes < _LEAST_BYTES:
+            raise ParameterError(
+                f"max_bytes={self.max_bytes}: give at least {_LEAST_BYTES} (1 MiB)."
+            )
 
     @property
     def path(self) -> Path:
@@ -370,16 +209,15 @@ class EmbeddingCache:
 
     def store(self, space: Space, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Add embeddings, a row for each text."""
-        values = [row.tobytes() for row in np.ascontiguousarray(vectors, dtype=_NUMBERS)]
+        values = [row.tobytes() for row in np.ascontiguousarray(vectors, dtype=_STORED)]
         pairs = list(zip(space.keys(texts), values, strict=True))
-        known = (space.digest, space.model, space.pooling, space.max_length, space.dtype)
-        self._run(lambda database: add(database, known, pairs, self.max_bytes), None)
+        self._run(lambda database: _add(database, space, pairs, self.max_bytes), None)
 
     def info(self) -> CacheInfo:
         """Return what is in the cache."""
         path = self.path
         nothing: tuple[SpaceInfo, ...] = ()
-        spaces = self._run(read_spaces, nothing) if path.exists() else nothing
+        spaces = self._run(_read_spaces, nothing) if path.exists() else nothing
         size = path.stat().st_size if path.exists() else 0
         entries = sum(space.entries for space in spaces)
         return CacheInfo(path.parent, entries, size, self.max_bytes, spaces)
@@ -400,7 +238,7 @@ class EmbeddingCache:
             )
         if not self.path.exists():
             return 0
-        return self._run(lambda database: remove_model(database, model), 0)
+        return self._run(lambda database: _remove(database, model), 0)
 
     def _run(self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result) -> _Result:
         """Do something with the database; trouble with it is reported but never fatal."""
@@ -409,7 +247,8 @@ class EmbeddingCache:
             try:
                 return self._attempt(work)
             except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
+                # The lower byte of the code is the kind, the others say more about it.
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     raise
                 if _identity(self.path) == before:  # else another process was here first
                     self._set_aside(error)
@@ -417,33 +256,50 @@ class EmbeddingCache:
         except (sqlite3.Error, OSError) as error:
             if self.path not in _warned:
                 _warned.add(self.path)
-                _logger.warning(
+                logger.warning(
                     "the cache of embeddings %s cannot be used (%s): going on without it; choose "
                     "another folder with cache= or SETCONV_CACHE",
-                    self.path,
-                    error,
+                    *(self.path, error),
                 )
             return otherwise
 
     def _attempt(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with opened(self.path) as database:
+        with _opened(self.path) as database:
             return work(database)
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         """Move a damaged file out of the way, with the files that SQLite keeps beside it."""
         aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
-        _logger.warning(
+        logger.warning(
             "the cache of embeddings %s is damaged (%s): moved to %s, and a new one begun",
-            self.path,
-            error,
-            aside.name,
+            *(self.path, error, aside.name),
         )
         for ending in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self.path.with_name(self.path.name + ending).replace(
                     aside.with_name(aside.name + ending)
                 )
+
+
+def default_folder() -> Path:
+    """Return ``$SETCONV_CACHE``, else the place for caches of the system with ``setconv`` in it."""
+    if chosen := os.environ.get("SETCONV_CACHE"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local or Path.home() / "AppData" / "Local") / "setconv" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "setconv"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setconv"
+
+
+def _identity(path: Path) -> int | None:
+    """Return what tells a file from another one that came into its place."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def open_cache(cache: bool | str | os.PathLike[str] | EmbeddingCache) -> EmbeddingCache | None:
@@ -455,47 +311,6 @@ def open_cache(cache: bool | str | os.PathLike[str] | EmbeddingCache) -> Embeddi
     if isinstance(cache, bool):
         return EmbeddingCache() if cache else None
     raise ParameterError(f"cache={cache!r}: give True, False, a folder or an EmbeddingCache.")
-
-
-def _identity(path: Path) -> int | None:
-    """Return what tells a file from another one that came into its place."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    # The lower byte is the kind, the others say more about it.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
-
-
-def _read_block(
-    database: sqlite3.Connection, keys: Sequence[bytes], out: NDArray[np.float32]
-) -> NDArray[np.bool_]:
-    place = {key: row for row, key in enumerate(keys)}
-    size = out.shape[1] * _NUMBERS.itemsize
-    rows, values, used, damaged = [], [], [], []
-    for number, key, value, stored, date in find(database, keys):
-        if len(value) != size or checksum(key, value) != stored:
-            damaged.append(number)
-            continue
-        rows.append(place[key])
-        values.append(value)
-        used.append((number, date))
-    if damaged:
-        _logger.warning("%d damaged entries of the cache are encoded again", len(damaged))
-        remove(database, damaged)
-    note_use(database, used)
-    out[rows] = np.frombuffer(b"".join(values), dtype=_NUMBERS).reshape(len(rows), out.shape[1])
-    known = np.zeros(len(keys), dtype=bool)
-    known[rows] = True
-    return known
-
-
-# ---------- text.cache_writer
-
-_TEXTS, _SECONDS = 512, 2.0
 
 
 class CacheWriter:
@@ -513,7 +328,7 @@ class CacheWriter:
             return
         self._texts += texts
         self._vectors.append(vectors)
-        if len(self._texts) >= _TEXTS or time.monotonic() - self._stored > _SECONDS:
+        if len(self._texts) >= _PORTION or time.monotonic() - self._stored > _SECONDS:
             self._flush()
 
     def _flush(self) -> None:
@@ -532,3 +347,149 @@ class CacheWriter:
         traceback: TracebackType | None,
     ) -> None:
         self._flush()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the file, made if it is not there; transactions begin where they are written."""
+    with closing(sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None)) as database:
+        database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        with suppress(sqlite3.OperationalError):  # another process is doing the same just now
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.executescript(_SCHEMA)
+        yield database
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Do all of the block or nothing of it."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _read_block(
+    database: sqlite3.Connection, keys: Sequence[bytes], out: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    """Fill the rows of ``out`` whose keys are there; note their use, and remove damaged ones."""
+    place = {key: row for row, key in enumerate(keys)}
+    size = out.shape[1] * _STORED.itemsize
+    now = int(time.time())
+    rows, values, stale, damaged = [], [], [], []
+    for number, key, value, checksum, used in _find(database, keys):
+        if len(value) != size or _checksum(key, value) != checksum:
+            damaged.append((number,))
+            continue
+        rows.append(place[key])
+        values.append(value)
+        if used < now - _FRESH:
+            stale.append((now, number))
+    if damaged:
+        logger.warning("%d damaged entries of the cache are encoded again", len(damaged))
+    if damaged or stale:
+        with _transaction(database):
+            database.executemany("DELETE FROM vectors WHERE id = ?", damaged)
+            database.executemany("DELETE FROM entries WHERE id = ?", damaged)
+            database.executemany("UPDATE entries SET used = ? WHERE id = ?", stale)
+    out[rows] = np.frombuffer(b"".join(values), dtype=_STORED).reshape(len(rows), out.shape[1])
+    known = np.zeros(len(keys), dtype=bool)
+    known[rows] = True
+    return known
+
+
+def _find(
+    database: sqlite3.Connection, keys: Sequence[bytes]
+) -> Iterator[tuple[int, bytes, bytes, int, int]]:
+    """Yield id, key, value, checksum and date of use of the keys that are there."""
+    for start in range(0, len(keys), _VARIABLES):
+        some = keys[start : start + _VARIABLES]
+        marks = ",".join("?" * len(some))
+        yield from database.execute(
+            "SELECT id, key, value, checksum, used FROM entries JOIN vectors USING (id) "
+            f"WHERE key IN ({marks})",
+            some,
+        )
+
+
+def _checksum(key: bytes, value: bytes) -> int:
+    """Return what tells a damaged value, or one under a wrong key, from a sound one."""
+    return zlib.crc32(value, zlib.crc32(key))
+
+
+def _add(
+    database: sqlite3.Connection,
+    space: Space,
+    pairs: Sequence[tuple[bytes, bytes]],
+    max_bytes: int,
+) -> None:
+    """Add keys with their values in one transaction; what was unused longest makes room."""
+    now = int(time.time())
+    digest = space.digest
+    with _transaction(database):
+        _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
+        database.execute(
+            "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (digest, space.model, space.pooling, space.max_length, space.dtype),
+        )
+        ((number,),) = database.execute("SELECT id FROM spaces WHERE digest = ?", (digest,))
+        database.executemany(
+            "INSERT INTO entries (key, space, bytes, checksum, used) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET checksum = excluded.checksum, used = excluded.used",
+            [(key, number, len(value), _checksum(key, value), now) for key, value in pairs],
+        )
+        database.executemany(
+            "INSERT OR REPLACE INTO vectors SELECT id, ? FROM entries WHERE key = ?",
+            [(value, key) for key, value in pairs],
+        )
+
+
+def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> None:
+    if _bytes_in_use(database) + incoming <= max_bytes:
+        return
+    while _bytes_in_use(database) + incoming > _FULL * max_bytes:
+        ((entries,),) = database.execute("SELECT COUNT(*) FROM entries")
+        if not entries:
+            return
+        oldest = f"SELECT id FROM entries ORDER BY used, id LIMIT {entries // 10 + 1}"
+        database.execute(f"DELETE FROM vectors WHERE id IN ({oldest})")
+        database.execute(f"DELETE FROM entries WHERE id IN ({oldest})")
+
+
+def _bytes_in_use(database: sqlite3.Connection) -> int:
+    """Return the bytes of the file without the pages that will be used again."""
+    ((pages,),) = database.execute("PRAGMA page_count")
+    ((free,),) = database.execute("PRAGMA freelist_count")
+    ((size,),) = database.execute("PRAGMA page_size")
+    return int((pages - free) * size)
+
+
+def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
+    """Count the entries by what made them."""
+    rows = database.execute(
+        "SELECT model, pooling, max_length, dtype, COUNT(*), SUM(bytes), MAX(used) "
+        "FROM entries JOIN spaces ON spaces.id = entries.space "
+        "GROUP BY spaces.id ORDER BY MAX(used) DESC, spaces.id DESC"
+    )
+    return tuple(
+        SpaceInfo(model, pooling, length, dtype, entries, size, datetime.fromtimestamp(used, UTC))
+        for model, pooling, length, dtype, entries, size, used in rows
+    )
+
+
+def _remove(database: sqlite3.Connection, model: str | None) -> int:
+    """Remove what a model has encoded, or everything; return how many entries that were."""
+    chosen = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
+    with _transaction(database):
+        inside = f"SELECT id FROM entries WHERE space IN ({chosen})"
+        database.execute(f"DELETE FROM vectors WHERE id IN ({inside})", (model,))
+        gone = database.execute(f"DELETE FROM entries WHERE space IN ({chosen})", (model,))
+        database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
+    with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least
+        database.execute("VACUUM")
+    return gone.rowcount

@@ -1,4 +1,4 @@
-"""From texts to decisions: an encoder of texts and a SetConv classifier in one estimator."""
+"""`SetConvTextClassifier`: an encoder of texts and a SetConv classifier in one estimator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ParameterError
 from setconv.folds import Keys, text_keys
-from setconv.persistence import SavedModel, save
+from setconv.persistence import save
 from setconv.pipelines import EncodedClassifier
 from setconv.text.encoder import TextEncoder, check_texts
 from setconv.text.tfidf import TfidfEncoder
@@ -81,19 +81,16 @@ class SetConvTextClassifier(EncodedClassifier):
             Whether to copy the files of a Hugging Face encoder into the folder, so that it works
             where the encoder is not installed. By default the folder says which one it is.
         """
-        save(self._describe_with_files(copy_encoder), Path(folder))
-
-    def _describe_with_files(self, copy_encoder: bool) -> SavedModel:
         saved = self._describe()
-        if not (copy_encoder and isinstance(self.encoder_, TextEncoder)):
-            return saved
-        files = self.encoder_.find_files().files
-        described = {**saved.config["encoder"], "copied": _COPIED}
-        return replace(
-            saved,
-            config={**saved.config, "encoder": described},
-            files={f"{_COPIED}/{name}": path for name, path in files.items()},
-        )
+        if copy_encoder and isinstance(self.encoder_, TextEncoder):
+            files = self.encoder_.find_files().files
+            described = {**saved.config["encoder"], "copied": _COPIED}
+            saved = replace(
+                saved,
+                config={**saved.config, "encoder": described},
+                files={f"{_COPIED}/{name}": path for name, path in files.items()},
+            )
+        save(saved, Path(folder))
 
     @staticmethod
     def _restore_encoder(

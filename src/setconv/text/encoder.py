@@ -1,11 +1,14 @@
-"""`TextEncoder`: texts in, embeddings of a Hugging Face encoder out."""
+"""`TextEncoder`: texts in, embeddings of a Hugging Face encoder out.
+
+Texts are checked (`check_texts`, with which every encoder of texts begins), cut to what can be read
+of them (`shorten`), and looked up in the cache; those that are not there go through the network.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +24,6 @@ from setconv.text.models import BUILT_IN, EncoderFiles, find_model, require_tran
 from setconv.text.transformer import (
     DTYPES,
     POOLINGS,
-    Network,
     Pooling,
     choose_device,
     choose_dtype,
@@ -30,247 +32,16 @@ from setconv.text.transformer import (
     pool,
 )
 
-# ---------- text.texts
+logger = logging.getLogger("setconv")
 
-# Words of natural language take 3 to 6 characters a token. A text whose first 64 characters for
-# each token do not fill the tokens that are read is no prose; beyond that nothing is looked at, so
-# that a text of megabytes costs no more than one of a few pages.
-_CHARACTERS_PER_TOKEN = 64
-_SHOWN = 5
-
-
-def check_texts(texts: Any) -> list[str]:
-    """Return the texts as a list of strings that have something in them.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
-    """
-    _refuse_other_kinds(texts)
-    rows = _as_list(texts)
-    if not rows:
-        raise DataError("There are no texts: give at least one.")
-    _refuse_what_is_no_text(rows)
-    empty = [number for number, text in enumerate(rows) if not text.strip()]
-    if empty:
-        raise DataError(
-            f"{len(empty)} of {len(rows)} texts are empty or only white space ({_name(empty)}): "
-            "remove these rows."
-        )
-    return [_with_whole_characters(text) for text in rows]
-
-
-def shorten(text: str, max_length: int) -> str:
-    """Return the part of a text in which the first ``max_length`` tokens are."""
-    limit = max_length * _CHARACTERS_PER_TOKEN
-    return text if len(text) <= limit else " ".join(text.split())[:limit]
-
-
-def _refuse_other_kinds(texts: Any) -> None:
-    if isinstance(texts, (str, bytes)):
-        raise DataTypeError(
-            f"Got a single {type(texts).__name__} where texts are expected: give a list of "
-            "strings, [text] for one."
-        )
-    if hasattr(texts, "columns") or hasattr(texts, "column_names"):
-        raise DataTypeError(
-            f"Got a table ({type(texts).__name__}) where texts are expected: give one column of "
-            'it, such as table["text"].'
-        )
-    dimensions = getattr(texts, "ndim", 1)
-    if dimensions != 1:
-        raise DataTypeError(
-            f"Got an array of {dimensions} dimensions where texts are expected: give one "
-            "dimension, such as one column of it."
-        )
-    if isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
-        raise DataTypeError(
-            f"Got a {type(texts).__name__} where texts are expected: give a list of strings."
-        )
-
-
-def _as_list(texts: Any) -> list[Any]:
-    """Return plain Python values; numpy, pandas, polars and pyarrow each have a word for it."""
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(texts, method):
-            values: list[Any] = getattr(texts, method)()
-            return values
-    return list(texts)
-
-
-def _refuse_what_is_no_text(rows: Sequence[Any]) -> None:
-    wrong = [number for number, value in enumerate(rows) if not isinstance(value, str)]
-    missing = [number for number in wrong if _is_missing(rows[number])]
-    if missing:
-        raise DataError(
-            f"{len(missing)} of {len(rows)} texts are missing ({_name(missing)}): remove these "
-            "rows."
-        )
-    if wrong:
-        value = rows[wrong[0]]
-        raise DataTypeError(
-            f"{len(wrong)} of {len(rows)} texts are no strings ({_name(wrong)}); the first is "
-            f"{_show(value)} of type {type(value).__name__}: {_remedy(value)}."
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":  # pandas.NA, which has no truth value
-        return True
-    return isinstance(value, float) and value != value
-
-
-def _remedy(value: Any) -> str:
-    if isinstance(value, bytes):
-        return "decode it first, for instance as UTF-8"
-    return "convert them with str(), or choose the column that holds the texts"
-
-
-def _show(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."
-
-
-def _name(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:_SHOWN]))
-    return f"row{'s' * (len(numbers) > 1)} {listed}{', ...' * (len(numbers) > _SHOWN)}"
-
-
-def _with_whole_characters(text: str) -> str:
-    """Return the text; halves of characters (lone surrogates), which UTF-8 lacks, are replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-# ---------- text.encoding
-
+_PAPER_MODEL = "google-bert/bert-large-cased-whole-word-masking"
+# What of the parameters belongs to the encoder, not to the machine that it runs on.
+_SAVED = {"pooling": str, "normalize": bool, "max_length": int, "batch_size": int, "dtype": str}
+_SHORTEST = 3  # a token between the two special ones
 # So many texts are tokenised and sorted by length at a time: enough for batches with hardly any
 # padding, few enough that their tokens are nothing next to the embeddings.
 _WINDOW = 4096
-_logger = logging.getLogger("setconv")
 _warned: set[str] = set()
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """An encoder with all that was "auto" decided; see `setconv.text.TextEncoder`.
-
-    Attributes
-    ----------
-    files : EncoderFiles
-    pooling, max_length, batch_size, device, dtype : str, int, int, str, str
-    cache : EmbeddingCache or None
-    progress : bool
-    """
-
-    files: EncoderFiles
-    pooling: Pooling
-    max_length: int
-    batch_size: int
-    device: str
-    dtype: str
-    cache: EmbeddingCache | None
-    progress: bool
-
-    @property
-    def space(self) -> Space:
-        """What decides, with the text, what an embedding is."""
-        files = self.files
-        return Space(files.name, files.identity, self.pooling, self.max_length, self.dtype)
-
-    def fill(self, texts: Sequence[str], out: NDArray[np.float32]) -> int:
-        """Write the embeddings of different texts into ``out``; return how many were encoded."""
-        known = np.zeros(len(texts), dtype=bool)
-        if self.cache is not None:
-            known = self.cache.lookup(self.space, texts, out)
-        missing = np.flatnonzero(~known)
-        if missing.size:
-            unknown = [texts[row] for row in missing.tolist()]
-            for rows, vectors in self._encode(unknown):
-                out[missing[rows]] = vectors
-        return int(missing.size)
-
-    def _encode(
-        self, texts: Sequence[str]
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
-        """Yield embeddings batch by batch, each with the numbers of its texts; cache them too."""
-        network = self._load()
-        hidden = not self.progress
-        bar = tqdm(total=len(texts), unit="text", desc="encoding", smoothing=0, disable=hidden)
-        with bar, CacheWriter(self.cache, self.space) as writer:
-            for start in range(0, len(texts), _WINDOW):
-                tokens = network.tokenise(texts[start : start + _WINDOW], self.max_length)
-                for batch in plan_batches([len(one) for one in tokens], self.batch_size):
-                    states, mask = network.hidden_states([tokens[row] for row in batch])
-                    vectors = pool(states, mask, self.pooling).cpu().numpy()
-                    rows = start + batch
-                    yield rows, vectors
-                    writer.add([texts[row] for row in rows.tolist()], vectors)
-                    bar.update(len(rows))
-
-    def _load(self) -> Network:
-        files = self.files
-        network = load_network(files.folder, files.identity, self.device, self.dtype)
-        if self.max_length > network.longest and files.identity not in _warned:
-            _warned.add(files.identity)
-            _logger.warning(
-                "max_length=%d, but %s reads at most %d tokens: texts are cut there",
-                *(self.max_length, files.name, network.longest),
-            )
-        return network
-
-
-# ---------- text.description
-
-# What of the parameters belongs to the encoder, not to the machine that it runs on.
-_KEPT = ("pooling", "normalize", "max_length", "batch_size", "dtype")
-
-
-def describe_encoder(parameters: dict[str, Any], files: EncoderFiles) -> dict[str, Any]:
-    """Return an encoder as data for JSON; the model is named, not copied."""
-    plain = {name: parameters[name] for name in _KEPT}
-    for name in ("max_length", "batch_size"):
-        plain[name] = int(plain[name])
-    plain["normalize"] = bool(plain["normalize"])
-    return {
-        "kind": "TextEncoder",
-        "model": files.name,
-        "revision": files.revision,
-        "fingerprint": files.fingerprint,
-        "width": files.width,
-        "parameters": plain,
-    }
-
-
-def read_description(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a described encoder."""
-    try:
-        parameters = {name: config["parameters"][name] for name in _KEPT}
-        return {"model": config["model"], "revision": config["revision"], **parameters}
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(
-            f"The description of a TextEncoder lacks {error}: save the model again."
-        ) from error
-
-
-def refuse_other_model(config: dict[str, Any], files: EncoderFiles) -> None:
-    """Refuse a model whose files are not those that were described."""
-    if files.fingerprint != config.get("fingerprint"):
-        raise ModelFileError(
-            f"The encoder in {files.folder} is not the one that the model was fitted with: its "
-            "files have changed. Put the old ones back, or fit again."
-        )
-
-
-# ---------- text.encoder
-
-_PAPER_MODEL = "google-bert/bert-large-cased-whole-word-masking"
-_SHORTEST = 3  # a token between the two special ones
-_logger = logging.getLogger("setconv")
 
 
 class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -379,22 +150,57 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         array of shape (n_texts, width)
         """
-        encoding = self._settle()
-        given = [shorten(text, encoding.max_length) for text in check_texts(texts)]
+        self._check_parameters()
+        files = self.find_files()
+        device = choose_device(self.device)
+        dtype = choose_dtype(self.dtype, device)
+        space = Space(files.name, files.identity, self.pooling, int(self.max_length), dtype)
+        cache = open_cache(self.cache)
+        given = [shorten(text, space.max_length) for text in check_texts(texts)]
         distinct = list(dict.fromkeys(given))
-        vectors = np.empty((len(distinct), encoding.files.width), dtype=np.float32)
-        n_encoded = encoding.fill(distinct, vectors)
+        vectors = np.empty((len(distinct), files.width), dtype=np.float32)
+        known = np.zeros(len(distinct), dtype=bool)
+        if cache is not None:
+            known = cache.lookup(space, distinct, vectors)
+        missing = np.flatnonzero(~known)
+        if missing.size:
+            unknown = [distinct[row] for row in missing.tolist()]
+            with CacheWriter(cache, space) as writer:
+                for rows, encoded in self._encode(unknown, files, space, device):
+                    vectors[missing[rows]] = encoded
+                    writer.add([unknown[row] for row in rows.tolist()], encoded)
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
-        _logger.info(
+        logger.info(
             "%d texts, %d different: %d from the cache, %d encoded",
-            *(len(given), len(distinct), len(distinct) - n_encoded, n_encoded),
+            *(len(given), len(distinct), len(distinct) - missing.size, missing.size),
         )
         if len(distinct) < len(given):
             place = {text: row for row, text in enumerate(distinct)}
             vectors = vectors[[place[text] for text in given]]
         return vectors
+
+    def _encode(
+        self, texts: Sequence[str], files: EncoderFiles, space: Space, device: str
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
+        """Yield embeddings batch by batch, each with the numbers of its texts."""
+        network = load_network(files.folder, files.identity, device, space.dtype)
+        if space.max_length > network.longest and files.identity not in _warned:
+            _warned.add(files.identity)
+            logger.warning(
+                "max_length=%d, but %s reads at most %d tokens: texts are cut there",
+                *(space.max_length, files.name, network.longest),
+            )
+        hidden = not self.progress
+        bar = tqdm(total=len(texts), unit="text", desc="encoding", smoothing=0, disable=hidden)
+        with bar:
+            for start in range(0, len(texts), _WINDOW):
+                tokens = network.tokenise(texts[start : start + _WINDOW], space.max_length)
+                for batch in plan_batches([len(one) for one in tokens], int(self.batch_size)):
+                    states, mask = network.hidden_states([tokens[row] for row in batch])
+                    yield start + batch, pool(states, mask, self.pooling).cpu().numpy()
+                    bar.update(len(batch))
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
@@ -407,7 +213,16 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         The model is named, not copied. Where embeddings are cached and the device belong to the
         machine and are left out.
         """
-        return describe_encoder(self.get_params(deep=False), self.find_files()), {}
+        files = self.find_files()
+        config = {
+            "kind": "TextEncoder",
+            "model": files.name,
+            "revision": files.revision,
+            "fingerprint": files.fingerprint,
+            "width": files.width,
+            "parameters": {name: plain(getattr(self, name)) for name, plain in _SAVED.items()},
+        }
+        return config, {}
 
     @classmethod
     def restore(
@@ -429,29 +244,24 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ModelFileError
             If the model found is not the one that was described.
         """
-        encoder = cls(**read_description(config))
+        try:
+            parameters = {name: config["parameters"][name] for name in _SAVED}
+            encoder = cls(config["model"], revision=config["revision"], **parameters)
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(
+                f"The description of a TextEncoder lacks {error}: save the model again."
+            ) from error
         if folder is not None:
             encoder.set_params(model=str(Path(folder).absolute()), revision=None)
         # The commit of a model of the hub cannot change, and it may still have to be downloaded.
         if encoder.revision is None:
-            refuse_other_model(config, encoder.find_files())
+            files = encoder.find_files()
+            if files.fingerprint != config.get("fingerprint"):
+                raise ModelFileError(
+                    f"The encoder in {files.folder} is not the one that the model was fitted with: "
+                    "its files have changed. Put the old ones back, or fit again."
+                )
         return encoder
-
-    def _settle(self) -> Encoding:
-        """Check the parameters and decide what is "auto"."""
-        self._check_parameters()
-        files = self.find_files()
-        device = choose_device(self.device)
-        return Encoding(
-            files=files,
-            pooling=self.pooling,
-            max_length=int(self.max_length),
-            batch_size=int(self.batch_size),
-            device=device,
-            dtype=choose_dtype(self.dtype, device),
-            cache=open_cache(self.cache),
-            progress=bool(self.progress),
-        )
 
     def _check_parameters(self) -> None:
         model: Any = self.model
@@ -478,3 +288,109 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def check_texts(texts: Any) -> list[str]:
+    """Return the texts as a list of strings that have something in them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
+    """
+    _refuse_other_kinds(texts)
+    rows = _as_list(texts)
+    if not rows:
+        raise DataError("There are no texts: give at least one.")
+    _refuse_what_is_no_text(rows)
+    empty = [number for number, text in enumerate(rows) if not text.strip()]
+    if empty:
+        raise DataError(
+            f"{len(empty)} of {len(rows)} texts are empty or only white space ({_rows(empty)}): "
+            "remove these rows."
+        )
+    return [_with_whole_characters(text) for text in rows]
+
+
+def _refuse_other_kinds(texts: Any) -> None:
+    if isinstance(texts, (str, bytes)):
+        raise DataTypeError(
+            f"Got a single {type(texts).__name__} where texts are expected: give a list of "
+            "strings, [text] for one."
+        )
+    if hasattr(texts, "columns") or hasattr(texts, "column_names"):
+        raise DataTypeError(
+            f"Got a table ({type(texts).__name__}) where texts are expected: give one column of "
+            'it, such as table["text"].'
+        )
+    dimensions = getattr(texts, "ndim", 1)
+    if dimensions != 1:
+        raise DataTypeError(
+            f"Got an array of {dimensions} dimensions where texts are expected: give one "
+            "dimension, such as one column of it."
+        )
+    if isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
+        raise DataTypeError(
+            f"Got a {type(texts).__name__} where texts are expected: give a list of strings."
+        )
+
+
+def _as_list(texts: Any) -> list[Any]:
+    """Return plain Python values; numpy, pandas, polars and pyarrow each have a word for it."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(texts, method):
+            values: list[Any] = getattr(texts, method)()
+            return values
+    return list(texts)
+
+
+def _refuse_what_is_no_text(rows: Sequence[Any]) -> None:
+    wrong = [number for number, value in enumerate(rows) if not isinstance(value, str)]
+    missing = [number for number in wrong if _is_missing(rows[number])]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(rows)} texts are missing ({_rows(missing)}): remove these "
+            "rows."
+        )
+    if wrong:
+        value = rows[wrong[0]]
+        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:37]}..."
+        remedy = "convert them with str(), or choose the column that holds the texts"
+        if isinstance(value, bytes):
+            remedy = "decode it first, for instance as UTF-8"
+        raise DataTypeError(
+            f"{len(wrong)} of {len(rows)} texts are no strings ({_rows(wrong)}); the first is "
+            f"{shown} of type {type(value).__name__}: {remedy}."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":  # pandas.NA, which has no truth value
+        return True
+    return isinstance(value, float) and value != value
+
+
+def _rows(numbers: Sequence[int]) -> str:
+    listed = ", ".join(map(str, numbers[:5]))
+    return f"row{'s' * (len(numbers) > 1)} {listed}{', ...' * (len(numbers) > 5)}"
+
+
+def _with_whole_characters(text: str) -> str:
+    """Return the text; halves of characters (lone surrogates), which UTF-8 lacks, are replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+# Words of natural language take 3 to 6 characters a token. A text whose first 64 characters for
+# each token do not fill the tokens that are read is no prose; beyond that nothing is looked at, so
+# that a text of megabytes costs no more than one of a few pages.
+_CHARACTERS_PER_TOKEN = 64
+
+
+def shorten(text: str, max_length: int) -> str:
+    """Return the part of a text in which the first ``max_length`` tokens are."""
+    limit = max_length * _CHARACTERS_PER_TOKEN
+    return text if len(text) <= limit else " ".join(text.split())[:limit]

@@ -16,8 +16,7 @@ from setconv.errors import ModelFileError, NotFittedError, ParameterError
 from setconv.messages import check_integer, is_integer
 from setconv.text.encoder import check_texts
 
-_FEWEST, _TEXTS_A_COLUMN = 16, 4
-_KEPT = ("n_components", "words", "characters", "max_terms")
+_FEWEST, _TEXTS_PER_COLUMN = 16, 4  # columns that few texts may have, texts for one beyond them
 # Punctuation and emoji are words of their own: they carry meaning, and no text is left empty.
 _WORD = r"(?u)\b\w+\b|[^\w\s]"
 
@@ -91,8 +90,9 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._check_parameters()
         given = check_texts(texts)
         vectorizers = self._new_vectorizers()
-        counted = _side_by_side([one.fit_transform(given) for one in vectorizers.values()])
-        enough = max(_FEWEST, counted.shape[0] // _TEXTS_A_COLUMN)
+        parts = [one.fit_transform(given) for one in vectorizers.values()]
+        counted = sparse.hstack(parts, format="csr")
+        enough = max(_FEWEST, counted.shape[0] // _TEXTS_PER_COLUMN)
         width = min(self.n_components, enough, *counted.shape)
         _, _, components = randomized_svd(counted, width, n_iter=5, random_state=self.random_state)
         self.vectorizers_ = vectorizers
@@ -112,19 +112,20 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         self._check_fitted()
         given = check_texts(texts)
-        return self._project(
-            _side_by_side([one.transform(given) for one in self.vectorizers_.values()])
-        )
+        parts = [one.transform(given) for one in self.vectorizers_.values()]
+        return self._project(sparse.hstack(parts, format="csr"))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as data for JSON, and arrays."""
         self._check_fitted()
-        parameters = {name: getattr(self, name) for name in _KEPT}
         seed = self.random_state
         config = {
             "kind": type(self).__name__,
             "parameters": {
-                **{k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()},
+                "n_components": self.n_components,
+                "words": list(self.words),
+                "characters": None if self.characters is None else list(self.characters),
+                "max_terms": self.max_terms,
                 "random_state": seed if isinstance(seed, int) else None,
             },
             "terms": {
@@ -215,10 +216,6 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _side_by_side(parts: list[Any]) -> Any:
-    return sparse.hstack(parts, format="csr")
 
 
 def _is_range(value: Any) -> bool:

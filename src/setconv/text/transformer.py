@@ -1,4 +1,8 @@
-"""An encoder in memory: texts to tokens, tokens to hidden states."""
+"""An encoder in memory: texts to tokens, tokens to hidden states, and those to one vector a text.
+
+`load_network` brings a folder into memory as a `Network`; `plan_batches` says which texts go
+through it together, and `pool` makes one vector of the states of a text's tokens.
+"""
 
 from __future__ import annotations
 
@@ -20,71 +24,37 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-# ---------- text.pooling
-
 Pooling = Literal["cls", "mean", "max"]
 POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "max")
-
-
-def pool(hidden: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
-    """Return one vector a text, float32.
-
-    Parameters
-    ----------
-    hidden : Tensor of shape (n_texts, n_tokens, width)
-    mask : Tensor of shape (n_texts, n_tokens)
-        1 for tokens, 0 for padding.
-    pooling : {"cls", "mean", "max"}
-        The first token's state, or the mean or the maximum over all tokens, special ones included.
-    """
-    states = hidden.float()
-    if pooling == "cls":
-        return states[:, 0]
-    present = mask.unsqueeze(-1)
-    if pooling == "mean":
-        return (states * present).sum(dim=1) / present.sum(dim=1)
-    return states.masked_fill(present == 0, float("-inf")).amax(dim=1)
-
-
-# ---------- text.batching
-
+DTYPES = ("auto", "float32", "bfloat16")
 # A batch holds so many tokens for each text of ``batch_size``: long texts fill it with few rows,
 # short ones with many, and all batches take about the same time and memory.
 TOKENS_PER_TEXT = 32
 
-
-def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.intp]]:
-    """Deal texts of similar length into batches of similar size.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        The number of tokens of each text.
-    batch_size : int
-        Texts of 32 tokens in a batch.
-
-    Returns
-    -------
-    list of array of int
-        The texts of each batch by their numbers. The batches come in a shuffled order, so that the
-        first ones are like the rest and the time that remains can be told from them.
-    """
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches = []
-    start = 0
-    while start < len(order):
-        longest = lengths[order[start]]
-        stop = start + max(1, batch_size * TOKENS_PER_TEXT // longest)
-        batches.append(order[start:stop])
-        start = stop
-    shuffled = np.random.default_rng(0).permutation(len(batches))
-    return [batches[number] for number in shuffled]
-
-
-# ---------- text.network
-
-DTYPES = ("auto", "float32", "bfloat16")
 _loading = threading.Lock()
+
+
+def choose_device(device: str) -> str:
+    """Return the device; "auto" is CUDA where there is one, else the CPU."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
+    return str(device)
+
+
+def choose_dtype(dtype: str, device: str) -> str:
+    """Return the type of the network's numbers; "auto" is bfloat16 on CUDA, where it pays."""
+    if dtype != "auto":
+        return dtype
+    import torch
+
+    fast = device.startswith("cuda") and torch.cuda.is_bf16_supported()
+    return "bfloat16" if fast else "float32"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,29 +109,6 @@ class Network:
         return found.last_hidden_state, present
 
 
-def choose_device(device: str) -> str:
-    """Return the device; "auto" is CUDA where there is one, else the CPU."""
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
-    return str(device)
-
-
-def choose_dtype(dtype: str, device: str) -> str:
-    """Return the type of the network's numbers; "auto" is bfloat16 on CUDA, where it pays."""
-    if dtype != "auto":
-        return dtype
-    import torch
-
-    fast = device.startswith("cuda") and torch.cuda.is_bf16_supported()
-    return "bfloat16" if fast else "float32"
-
-
 def load_network(folder: Path, identity: str, device: str, dtype: str) -> Network:
     """Return the encoder in a folder; the last ones used stay in memory."""
     require_transformers()
@@ -188,7 +135,10 @@ def _load(folder: Path, identity: str, device: str, dtype: str) -> Network:  # n
         ) from error
     _refuse_unsuitable(folder, module.config, state["missing_keys"])
     module.to(device=device, dtype=getattr(torch, dtype)).eval()
-    return Network(tokenizer, module, torch.device(device), _longest(tokenizer, module.config))
+    # Tokenizers that know no limit say some astronomic number.
+    limit = tokenizer.model_max_length
+    longest = int(min(limit, getattr(module.config, "max_position_embeddings", limit)))
+    return Network(tokenizer, module, torch.device(device), longest)
 
 
 def _refuse_unsuitable(folder: Path, config: Any, missing: Sequence[str]) -> None:
@@ -206,12 +156,6 @@ def _refuse_unsuitable(folder: Path, config: Any, missing: Sequence[str]) -> Non
         )
 
 
-def _longest(tokenizer: Any, config: Any) -> int:
-    """Return the most tokens; tokenizers that know no limit say some astronomic number."""
-    positions = getattr(config, "max_position_embeddings", tokenizer.model_max_length)
-    return int(min(tokenizer.model_max_length, positions))
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep transformers from reporting on what it loads."""
@@ -227,3 +171,51 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.intp]]:
+    """Deal texts of similar length into batches of similar size.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        The number of tokens of each text.
+    batch_size : int
+        Texts of 32 tokens in a batch.
+
+    Returns
+    -------
+    list of array of int
+        The texts of each batch by their numbers. The batches come in a shuffled order, so that the
+        first ones are like the rest and the time that remains can be told from them.
+    """
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    batches = []
+    start = 0
+    while start < len(order):
+        longest = lengths[order[start]]
+        stop = start + max(1, batch_size * TOKENS_PER_TEXT // longest)
+        batches.append(order[start:stop])
+        start = stop
+    shuffled = np.random.default_rng(0).permutation(len(batches))
+    return [batches[number] for number in shuffled]
+
+
+def pool(hidden: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
+    """Return one vector a text, float32.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (n_texts, n_tokens, width)
+    mask : Tensor of shape (n_texts, n_tokens)
+        1 for tokens, 0 for padding.
+    pooling : {"cls", "mean", "max"}
+        The first token's state, or the mean or the maximum over all tokens, special ones included.
+    """
+    states = hidden.float()
+    if pooling == "cls":
+        return states[:, 0]
+    present = mask.unsqueeze(-1)
+    if pooling == "mean":
+        return (states * present).sum(dim=1) / present.sum(dim=1)
+    return states.masked_fill(present == 0, float("-inf")).amax(dim=1)
