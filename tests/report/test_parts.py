@@ -14,9 +14,9 @@ from statsmodels.stats.proportion import proportion_confint
 from setconv.explain import nearest_rows
 from setconv.report import measure as curves
 from setconv.report import words as wording
-from setconv.report.measure import Evaluation, evaluate, explore, minority_classes, sample_rows
+from setconv.report.measure import Evaluation, evaluate, explore, minority_classes
 from setconv.report.page import safe_json
-from setconv.report.rows import compare_judged, draw_map, gather, nearest_other
+from setconv.report.rows import compare_judged, draw_map, gather, nearest_other, sample_rows
 
 
 def evaluation_of(truth, scores, threshold=0.0):
