@@ -216,7 +216,7 @@ def test_words_of_a_training_text_are_marked_by_the_members_that_left_it_out(cop
     places = np.array([3, 40, 9])
     classes = evaluation.predicted[places]
     asked = [texts[row] for row in said.rows[places]]
-    found = explain_words(model, ask(evaluation, asked, classes, places), 24)
+    found = explain_words(model, ask(evaluation, asked, classes, places))
     for place, text, of in zip(places, asked, found, strict=True):
         right = word_contributions(model._only(said.left_out[:, place]), text, said.labels[place])
         np.testing.assert_allclose(of.values, right.values, atol=1e-9)

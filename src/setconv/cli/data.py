@@ -1,11 +1,16 @@
-"""Rows in, columns out, in bounded memory and with progress."""
+"""Which rows of a file a command works on, and what they are for a model.
+
+`load_rows` reads a whole file of rows with labels, for a fit or an evaluation. `column_plan` and
+`stream` go through a file of any length batch by batch. `encoded` turns rows into what the
+classifier `inside` a model takes. `warn_of_duplicates` finds the rows that two files share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +18,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from setconv.cli.options import err, say, table
+from setconv.cli.options import err, note, say
 from setconv.errors import DataError
 from setconv.folds import text_keys
+from setconv.io.columns import (
+    as_numbers,
+    feature_columns,
+    find_label_column,
+    find_text_column,
+    labels_of,
+    plain,
+)
+from setconv.io.reading import open_records
+from setconv.io.sources import RecordReader
+from setconv.io.writer import open_writer
+from setconv.messages import require_column
 
-if TYPE_CHECKING:
-    from setconv.io.sources import RecordReader
-
-# ---------- cli.data
+_BATCH = 8192  # rows
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,11 @@ class Loaded:
         ]
 
 
+def row_name(number: int, name: str | None) -> str:
+    """Return what a row is called: its number in the file, and its id if it has one."""
+    return f"{name} (row {number})" if name else f"row {number}"
+
+
 def load_rows(
     data: str,
     reading: Reading,
@@ -101,10 +120,6 @@ def load_rows(
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
     """
-    from setconv.io.columns import find_label_column, labels_of
-    from setconv.io.reading import open_records
-    from setconv.messages import require_column
-
     known = getattr(model, "source_", None) or {}
     id_column = reading.id_column
     with open_records(data, format=reading.file_format, encoding=reading.encoding) as reader:
@@ -124,9 +139,9 @@ def load_rows(
     numbers = np.arange(1, rows.num_rows + 1)
     if skip_empty:
         if column is not None:
-            rows, numbers = _with(rows, numbers, has_text(rows, column), "text")
+            rows, numbers = _keep_present(rows, numbers, _has_text(rows, column), "text")
         y, present = labels_of(rows[label], drop=True)
-        rows, numbers = _with(rows, numbers, present, "label")
+        rows, numbers = _keep_present(rows, numbers, present, "label")
         if not rows.num_rows:
             raise DataError(f"No row of {data} is left: all lack a label or a text.")
     else:
@@ -137,115 +152,24 @@ def load_rows(
         source["text"] = column
     else:
         no_features = [name for name in (label, group, id_column) if name is not None]
-        X = _features(rows, features, no_features, model)
+        X = _select_features(rows, features, no_features, model)
     ids = None if id_column is None else ids_of(rows, id_column)
     groups = None if group is None else np.array([str(one) for one in rows[group].to_pylist()])
     return Loaded(X, y, source, numbers, ids, groups)
 
 
-def named_columns(option: str, given: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that an option names, "a,b,c"."""
-    names = [name.strip() for name in given.split(",")]
-    unknown = [name for name in names if name not in columns]
-    if unknown:
-        raise DataError(
-            f"{option}: there is no column {unknown[0]!r}; the columns are "
-            f"{', '.join(map(repr, columns))}."
-        )
-    return names
-
-
-def row_name(number: int, name: str | None) -> str:
-    """Return what a row is called: its number in the file, and its id if it has one."""
-    return f"{name} (row {number})" if name else f"row {number}"
-
-
-def ids_of(rows: pa.Table, column: str) -> list[str]:
-    """Return a column as names of the rows; "" for nothing."""
-    return ["" if value is None else str(value) for value in rows[column].to_pylist()]
-
-
-def find_text(
-    reader: RecordReader, given: str | None, known: dict[str, str], *, needed: bool = True
-) -> str | None:
-    """Return the text column of a file: given, that of the training file, or found."""
-    from setconv.io.columns import find_text_column
-
-    column = find_text_column(reader.sample(), given or _if_there(known.get("text"), reader))
-    if column is None and needed:
-        raise DataError(
-            f"No column of {reader.name} looks like texts; there are "
-            f"{', '.join(map(repr, reader.columns))}: give one with --text."
-        )
-    return column
-
-
-def texts_of(rows: pa.Table, column: str, numbers: NDArray[np.int64]) -> list[str]:
-    """Return a column as texts; a missing or empty one is an error that names the row."""
-    present = has_text(rows, column)
-    if not present.all():
-        missing = numbers[~present]
-        raise DataError(
-            f"The text in row {missing[0]}, column {column!r}, is missing or empty "
-            f"({len(missing)} such rows among {len(present)}): give them a text, or run again with "
-            "--empty skip."
-        )
-    texts: list[str] = rows[column].to_pylist()
-    return texts
-
-
-def has_text(rows: pa.Table, column: str) -> NDArray[np.bool_]:
-    """Return which rows have a text."""
-    texts = rows[column].to_pylist()
-    return np.array([isinstance(text, str) and bool(text.strip()) for text in texts], dtype=bool)
-
-
-def show_classes(y: NDArray[Any]) -> None:
-    """Show how many rows each class has, the rarest first."""
-    labels, counts = np.unique(y, return_counts=True)
-    order = np.argsort(counts, kind="stable")
-    rows = [[labels[i], f"{counts[i]:,}", f"{counts[i] / len(y):.1%}"] for i in order]
-    err.print(table(f"{len(y):,} rows", ["class", "rows", "share"], rows))
-
-
-def note(sentences: Sequence[str]) -> None:
-    """Tell what was done to the features."""
-    for sentence in sentences:
-        say(f"note: {sentence}")
-
-
-def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
-    """Say how many rows the two files share: figures on them are too good."""
-    pass
-
-    train = known.X
-    if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts
-        train = train.select([n for n in train.column_names if n in rows.X.column_names])
-    found = find_duplicates(train, rows.X)
-    if len(found):
-        there, here = found[0]
-        say(
-            f"warning: {len(found)} of {len(rows.y)} rows are in the training file too (first: row "
-            f"{rows.numbers[here]}, which is row {known.numbers[there]} there), so the figures are "
-            "better than on new rows: remove them."
-        )
-
-
-def _if_there(column: str | None, reader: RecordReader) -> str | None:
-    return column if column in reader.columns else None
-
-
-def _with(
+def _keep_present(
     rows: pa.Table, numbers: NDArray[np.int64], present: NDArray[np.bool_], what: str
 ) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return the rows that have a text or label, and say how many have not."""
     if not present.all():
         say(f"note: {int((~present).sum())} rows without a {what} are left out")
     return rows.filter(present), numbers[present]
 
 
-def _features(rows: pa.Table, features: str | None, exclude: list[str], model: Any) -> pa.Table:
-    from setconv.io.columns import feature_columns
-
+def _select_features(
+    rows: pa.Table, features: str | None, exclude: list[str], model: Any
+) -> pa.Table:
     if model is not None:
         names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
         if names is None:
@@ -253,7 +177,7 @@ def _features(rows: pa.Table, features: str | None, exclude: list[str], model: A
         # Of those that training left out again, some may be missing.
         return rows.select([name for name in names if name in rows.column_names])
     if features is not None and features != "all":
-        names = named_columns("--features", features, rows.column_names)
+        names = _named_columns("--features", features, rows.column_names)
         if not set(names).isdisjoint(exclude):
             raise DataError(
                 f"--features: {min(set(names) & set(exclude))!r} is the column of labels, groups "
@@ -265,9 +189,6 @@ def _features(rows: pa.Table, features: str | None, exclude: list[str], model: A
     if not names:
         raise DataError("No column is left for features: name them with --features, or --text.")
     return rows.select(names)
-
-
-# ---------- cli.columns
 
 
 @dataclass(frozen=True)
@@ -309,25 +230,22 @@ class ColumnPlan:
             used = [name for name in self.features if name in batch.column_names]
             return encoded(self.model, batch.select(used), numbers), present
         if skip_empty:
-            present = has_text(batch, self.text)
+            present = _has_text(batch, self.text)
             batch, numbers = batch.filter(present), numbers[present]
         return texts_of(batch, self.text, numbers), present
 
 
 def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
     """Find the columns that a model needs in a file."""
-    column: str | None = None
-    features: tuple[str, ...] = ()
     if takes_texts(model):
         column = find_text(reader, text, getattr(model, "source_", None) or {})
-        used: set[str] = set()
-    else:
-        features = _feature_names(model, reader)
-        used = set(features)
-    return ColumnPlan(model, column, features, _kept(reader, keep, used))
+        return ColumnPlan(model, column, (), _kept(reader, keep, set()))
+    features = _feature_names(model, reader)
+    return ColumnPlan(model, None, features, _kept(reader, keep, set(features)))
 
 
 def _feature_names(model: Any, reader: RecordReader) -> tuple[str, ...]:
+    """Return the feature columns: those of the training file, else all that could be features."""
     encoder = getattr(model, "encoder_", None)
     if encoder is not None:
         return tuple(map(str, encoder.feature_names_in_))
@@ -353,21 +271,108 @@ def _feature_names(model: Any, reader: RecordReader) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+
 def _kept(reader: RecordReader, keep: str | None, used: set[str]) -> tuple[str, ...]:
+    """Return the columns to copy, as ``--keep`` names them: all but those used if it does not."""
     if keep is None:
         return tuple(name for name in reader.columns if name not in used)
     if keep in ("all", "none"):
         return tuple(reader.columns) if keep == "all" else ()
-    return tuple(named_columns("--keep", keep, reader.columns))
+    return tuple(_named_columns("--keep", keep, reader.columns))
 
 
-def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
+def stream(
+    reader: RecordReader,
+    output: str,
+    compute: Callable[[pa.Table, NDArray[np.int64]], Mapping[str, Any]],
+    kept: Sequence[str],
+    output_format: str | None = None,
+) -> int:
+    """Write the kept columns and the computed ones of all rows; return their number.
 
-    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+    Parameters
+    ----------
+    reader : RecordReader
+    output : str
+        File to write in one move, or "-".
+    compute : callable
+        From a batch and the file's numbers of its rows, counted from 1, to new columns.
+    kept : sequence of str
+    output_format : str, optional
+    """
+    done = 0
+    columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
+    with (
+        open_writer(output, format=output_format) as writer,
+        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress,
+    ):
+        task = progress.add_task("rows", total=reader.n_rows)
+        for batch in reader.batches(_BATCH):
+            new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
+            writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
+            done += batch.num_rows
+            share = reader.progress()
+            total = reader.n_rows or (done / share if share else None)
+            progress.update(task, completed=done, total=total)
+    return done
 
 
-# ---------- cli.encoding
+def find_text(
+    reader: RecordReader, given: str | None, known: dict[str, str], *, needed: bool = True
+) -> str | None:
+    """Return the text column of a file: given, that of the training file, or found."""
+    column = find_text_column(reader.sample(), given or _if_there(known.get("text"), reader))
+    if column is None and needed:
+        raise DataError(
+            f"No column of {reader.name} looks like texts; there are "
+            f"{', '.join(map(repr, reader.columns))}: give one with --text."
+        )
+    return column
+
+
+def _if_there(column: str | None, reader: RecordReader) -> str | None:
+    return column if column in reader.columns else None
+
+
+def texts_of(rows: pa.Table, column: str, numbers: NDArray[np.int64]) -> list[str]:
+    """Return a column as texts; a missing or empty one is an error that names the row."""
+    present = _has_text(rows, column)
+    if not present.all():
+        missing = numbers[~present]
+        raise DataError(
+            f"The text in row {missing[0]}, column {column!r}, is missing or empty "
+            f"({len(missing)} such rows among {len(present)}): give them a text, or run again with "
+            "--empty skip."
+        )
+    texts: list[str] = rows[column].to_pylist()
+    return texts
+
+
+def _has_text(rows: pa.Table, column: str) -> NDArray[np.bool_]:
+    """Return which rows have a text."""
+    texts = rows[column].to_pylist()
+    return np.array([isinstance(text, str) and bool(text.strip()) for text in texts], dtype=bool)
+
+
+def ids_of(rows: pa.Table, column: str) -> list[str]:
+    """Return a column as names of the rows; "" for nothing."""
+    return ["" if value is None else str(value) for value in rows[column].to_pylist()]
+
+
+def _named_columns(option: str, given: str, columns: Sequence[str]) -> list[str]:
+    """Return the columns that an option names, "a,b,c"."""
+    names = [name.strip() for name in given.split(",")]
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise DataError(
+            f"{option}: there is no column {unknown[0]!r}; the columns are "
+            f"{', '.join(map(repr, columns))}."
+        )
+    return names
 
 
 def load_model(
@@ -402,6 +407,21 @@ def encoded(model: Any, X: Any, numbers: NDArray[np.int64]) -> Any:
     return encode_rows(_matrix if encoder is None else encoder.transform, X, numbers)
 
 
+def _matrix(table: pa.Table, *, first_row: int) -> NDArray[np.float32]:
+    matrix = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
+    for place, name in enumerate(table.column_names):
+        column = plain(table[name].combine_chunks())
+        with np.errstate(over="ignore"):  # found just below, with its row
+            matrix[:, place] = as_numbers(column, "number", name, first_row)
+        bad = np.flatnonzero(~np.isfinite(matrix[:, place]))
+        if len(bad):
+            raise DataError(
+                f"The column {name!r} has no number, or one too large, in row "
+                f"{first_row + int(bad[0])}: the model takes numbers, without gaps."
+            )
+    return matrix
+
+
 def encode_rows(
     encode: Callable[..., NDArray[Any]], table: pa.Table, numbers: NDArray[np.int64]
 ) -> NDArray[Any]:
@@ -434,24 +454,19 @@ def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
     return list(columns if encoder is None else encoder.get_feature_names_out())
 
 
-def _matrix(table: pa.Table, *, first_row: int) -> NDArray[np.float32]:
-    from setconv.io.columns import as_numbers, plain
-
-    matrix = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
-    for place, name in enumerate(table.column_names):
-        column = plain(table[name].combine_chunks())
-        with np.errstate(over="ignore"):  # found just below, with its row
-            matrix[:, place] = as_numbers(column, "number", name, first_row)
-        bad = np.flatnonzero(~np.isfinite(matrix[:, place]))
-        if len(bad):
-            raise DataError(
-                f"The column {name!r} has no number, or one too large, in row "
-                f"{first_row + int(bad[0])}: the model takes numbers, without gaps."
-            )
-    return matrix
-
-
-# ---------- cli.duplicates
+def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
+    """Say how many rows the two files share: figures on them are too good."""
+    train = known.X
+    if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts
+        train = train.select([n for n in train.column_names if n in rows.X.column_names])
+    found = find_duplicates(train, rows.X)
+    if len(found):
+        there, here = found[0]
+        say(
+            f"warning: {len(found)} of {len(rows.y)} rows are in the training file too (first: row "
+            f"{rows.numbers[here]}, which is row {known.numbers[there]} there), so the figures are "
+            "better than on new rows: remove them."
+        )
 
 
 def find_duplicates(train: Any, test: Any) -> NDArray[np.int64]:
@@ -495,59 +510,13 @@ def _codes(train: pa.ChunkedArray, test: pa.ChunkedArray) -> NDArray[np.int64]:
     return _numbered(pa.chunked_array([*train.chunks, *test.chunks], type=train.type))
 
 
-def _numbered(values: pa.ChunkedArray) -> NDArray[np.int64]:
-    found = pc.index_in(values, value_set=pc.unique(values))
-    codes: NDArray[np.int64] = found.to_numpy().astype(np.int64)
-    return codes
-
-
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(column.type):
         return pa.chunked_array([pa.array(map(str, column.to_pylist()), pa.large_string())])
     return pc.cast(column, pa.large_string())
 
 
-# ---------- cli.streaming
-
-BATCH = 8192
-
-
-def stream(
-    reader: RecordReader,
-    output: str,
-    compute: Callable[[pa.Table, NDArray[np.int64]], Mapping[str, Any]],
-    kept: Sequence[str],
-    output_format: str | None = None,
-) -> int:
-    """Write the kept columns and the computed ones of all rows; return their number.
-
-    Parameters
-    ----------
-    reader : RecordReader
-    output : str
-        File to write in one move, or "-".
-    compute : callable
-        From a batch and the file's numbers of its rows, counted from 1, to new columns.
-    kept : sequence of str
-    output_format : str, optional
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    from setconv.io.writer import open_writer
-
-    done = 0
-    columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
-    with (
-        open_writer(output, format=output_format) as writer,
-        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress,
-    ):
-        task = progress.add_task("rows", total=reader.n_rows)
-        for batch in reader.batches(BATCH):
-            new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
-            writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
-            done += batch.num_rows
-            share = reader.progress()
-            total = reader.n_rows or (done / share if share else None)
-            progress.update(task, completed=done, total=total)
-    return done
+def _numbered(values: pa.ChunkedArray) -> NDArray[np.int64]:
+    found = pc.index_in(values, value_set=pc.unique(values))
+    codes: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    return codes

@@ -39,8 +39,8 @@ def command(
     import numpy as np
 
     from setconv.classifier import SetConvClassifier
-    from setconv.cli.data import show_classes
     from setconv.cli.demo_data import NEGATIVE, fit_peers, load_reviews
+    from setconv.cli.reporting import show_classes
     from setconv.text.classifier import SetConvTextClassifier
     from setconv.text.encoder import TextEncoder
 

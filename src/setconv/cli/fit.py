@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setconv.cli import options
-from setconv.cli.options import err, say, show_json
+from setconv.cli.options import err, note, say, show_json
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
@@ -62,11 +62,12 @@ def command(
     The figures that are printed are out of fold: every row is judged by networks that did not
     see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
     """
-    from setconv.cli.data import Reading, encoded, load_rows, show_classes
+    from setconv.cli.data import Reading, encoded, load_rows
     from setconv.cli.reporting import (
         TITLES,
         explain_command,
         report_facts,
+        show_classes,
         show_figures,
         write_report,
     )
@@ -119,7 +120,7 @@ def _make(
 
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
-    from setconv.cli.data import encode_rows, note
+    from setconv.cli.data import encode_rows
     from setconv.errors import DataError
     from setconv.io.encoder import FeatureEncoder
 

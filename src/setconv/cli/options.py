@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""What all commands share: how they speak to the user, and their arguments and options."""
 
 from __future__ import annotations
 
@@ -18,65 +18,14 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
-# ---------- cli.console
-
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def say(message: str) -> None:
-    """Tell the user something that is no result; the message is taken as it is."""
-    err.print(escape(message))
-
-
-def show_json(data: Any) -> None:
-    """Print one JSON document, the result of a command that was asked for ``--json``."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=_plain) + "\n")
-
-
-def table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Return a table whose first column is text and whose others are numbers."""
-    made = Table(title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for number, name in enumerate(head):
-        made.add_column(escape(name), justify="left" if number == 0 else "right")
-    for row in rows:
-        made.add_row(*(escape(str(cell)) for cell in row))
-    return made
-
-
-def start_logging(verbose: bool) -> None:
-    """Show the library's messages: warnings, with ``--verbose`` everything."""
-    handler = RichHandler(console=err, show_time=False, show_path=False, markup=False)
-    logger = logging.getLogger("setconv")
-    logger.handlers[:] = [handler]
-    logger.setLevel(logging.INFO if verbose else logging.WARNING)
-    warnings.formatwarning = _sentence
-    logging.captureWarnings(capture=True)
-    logging.getLogger("py.warnings").handlers[:] = [handler]
-
-
-def figure(value: float | None) -> str:
-    """Return a metric with three digits, "n/a" if it is not defined."""
-    return "n/a" if value is None or value != value else f"{value:.3f}"
-
-
-def _sentence(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
-    """Return a warning without the place in the library, which tells the user nothing."""
-    return str(message) if category is UserWarning else f"{category.__name__}: {message}"
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
-
-
-# ---------- cli.options
-
-_DATA = "CSV, TSV, JSONL or Parquet, also gzipped; - reads standard input."
-
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
-Data = Annotated[str, typer.Argument(help=_DATA, show_default=False)]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV, JSONL or Parquet, also gzipped; - reads standard input.",
+        show_default=False,
+    ),
+]
 Text = Annotated[
     str | None, typer.Option("--text", help="Column of the texts; found if not given.")
 ]
@@ -123,3 +72,59 @@ EmptyRows = Annotated[
         "--empty", help="Rows without text or label: stop with an error, or skip and count them."
     ),
 ]
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Tell the user something that is no result; the message is taken as it is."""
+    err.print(escape(message))
+
+
+def note(sentences: Iterable[str]) -> None:
+    """Tell what was done to the features."""
+    for sentence in sentences:
+        say(f"note: {sentence}")
+
+
+def table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Return a table whose first column is text and whose others are numbers."""
+    made = Table(title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for number, name in enumerate(head):
+        made.add_column(escape(name), justify="left" if number == 0 else "right")
+    for row in rows:
+        made.add_row(*(escape(str(cell)) for cell in row))
+    return made
+
+
+def figure(value: float | None) -> str:
+    """Return a metric with three digits, "n/a" if it is not defined."""
+    return "n/a" if value is None or value != value else f"{value:.3f}"
+
+
+def show_json(data: Any) -> None:
+    """Print one JSON document, the result of a command that was asked for ``--json``."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def start_logging(verbose: bool) -> None:
+    """Show the library's messages: warnings, with ``--verbose`` everything."""
+    handler = RichHandler(console=err, show_time=False, show_path=False, markup=False)
+    logger = logging.getLogger("setconv")
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)
+    warnings.formatwarning = _sentence
+    logging.captureWarnings(capture=True)
+    logging.getLogger("py.warnings").handlers[:] = [handler]
+
+
+def _sentence(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
+    """Return a warning without the place in the library, which tells the user nothing."""
+    return str(message) if category is UserWarning else f"{category.__name__}: {message}"

@@ -1,4 +1,4 @@
-"""The report of a model on the rows of a file."""
+"""The figures of a model: on the terminal, as plain data, and as a page."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setconv.cli.data import encoded, feature_names, inside
-from setconv.cli.options import figure, out, say, table
-from setconv.metrics.report import WHY_NOT_THE_LARGEST
+import numpy as np
+
+from setconv.cli.data import Loaded, Reading, encoded, feature_names, inside
+from setconv.cli.options import err, figure, out, say, table
+from setconv.decisions.objective import weights_to_prior
+from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report, report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from setconv.cli.data import Loaded, Reading
     from setconv.decisions.rule import Predictions
-    from setconv.metrics.report import Report
 
-# ---------- cli.figures
-
-COLUMNS = {
+TITLES = {
+    "out_of_fold": "Each class against the rest, out of fold",
+    "validation": "Each class against the rest, on validation rows",
+    "none": "Each class against the rest: not measured",
+}
+_COLUMNS = {
     "specificity": "Spec",
     "sensitivity": "Sens",
     "precision": "Prec",
@@ -30,11 +34,14 @@ COLUMNS = {
     "auc": "AUC",
     "average_precision": "AP",
 }
-TITLES = {
-    "out_of_fold": "Each class against the rest, out of fold",
-    "validation": "Each class against the rest, on validation rows",
-    "none": "Each class against the rest: not measured",
-}
+
+
+def show_classes(y: NDArray[Any]) -> None:
+    """Show how many rows each class has, the rarest first."""
+    labels, counts = np.unique(y, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    rows = [[labels[i], f"{counts[i]:,}", f"{counts[i] / len(y):.1%}"] for i in order]
+    err.print(table(f"{len(y):,} rows", ["class", "rows", "share"], rows))
 
 
 def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
@@ -42,11 +49,6 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
 
     Where a prevalence was set, each class counts as much as it will where the model is used.
     """
-    import numpy as np
-
-    from setconv.decisions.objective import weights_to_prior
-    from setconv.metrics.report import report
-
     classes = model.classes_.tolist()
     given = (y, found.labels, found.scores)
     known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
@@ -68,27 +70,22 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
     return replace(measured, weighted=False, prior=prior)
 
 
-def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
-    """Return one value a class as plain data; None if there is none."""
-    return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
-
-
-def show_figures(title: str, report: Report, basis: str | None = None) -> None:
+def show_figures(title: str, measured: Report, basis: str | None = None) -> None:
     """Print figures, and below them what to know about them, one sentence a line.
 
     Parameters
     ----------
     title : str
-    report : setconv.metrics.Report
+    measured : setconv.metrics.Report
     basis : str, optional
         What the thresholds rest on.
     """
     rows = [
-        [label, *(figure(getattr(of, name)) for name in COLUMNS)]
-        for label, of in report.per_class.items()
+        [label, *(figure(getattr(of, name)) for name in _COLUMNS)]
+        for label, of in measured.per_class.items()
     ]
-    out.print(table(title, ["class", *COLUMNS.values()], rows))
-    sentences = report.remarks()
+    out.print(table(title, ["class", *_COLUMNS.values()], rows))
+    sentences = measured.remarks()
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
     for sentence in (*sentences, WHY_NOT_THE_LARGEST):
@@ -107,7 +104,9 @@ def report_facts(model: Any) -> dict[str, Any]:
     }
 
 
-# ---------- cli.reporting
+def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
+    """Return one value a class as plain data; None if there is none."""
+    return None if values is None else dict(zip(map(str, classes), list(values), strict=True))
 
 
 def write_report(

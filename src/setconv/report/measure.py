@@ -1,8 +1,14 @@
-"""What the threshold explorer knows: for each threshold, how many alarms, and how many right."""
+"""What a model is worth on labelled rows, in numbers.
+
+`evaluate` asks the model once; everything else follows from its `Evaluation`. `measure` gives the
+figures of each class with their intervals, for the model and the baselines beside it. `roc`,
+`precision_recall` and `reliability` are the curves, and `explore` knows for each threshold how many
+alarms there would be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,11 +22,11 @@ from setconv.errors import DataError, LabelError
 from setconv.explain import by_class, count_rows, plain_classes
 from setconv.report.words import readable
 
-# ---------- report.evaluation
-
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+FIGURES = ("spec", "sens", "precision", "f1", "g_mean", "auc", "ap")
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,7 @@ def evaluate(
         scores=by_class(np.asarray(found.scores, dtype=np.float64)),
         values=by_class(np.asarray(found.decision_values, dtype=np.float64)),
         probabilities=np.asarray(found.probabilities, dtype=np.float64),
-        weights=_weights(found.weights, prior, truth),
+        weights=_row_weights(found.weights, prior, truth),
         counts=counts,
         train_counts=train_counts,
         minority=minority_classes(counts if train_counts is None else train_counts),
@@ -178,7 +184,7 @@ def _check_rows(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> No
         )
 
 
-def _weights(given: Floats | None, prior: Floats | None, truth: Codes) -> Floats:
+def _row_weights(given: Floats | None, prior: Floats | None, truth: Codes) -> Floats:
     """Return what each row counts: as given, or so that classes have the prevalence that was set.
 
     The mean is 1.
@@ -206,7 +212,7 @@ def encode(labels: Any, classes: tuple[Any, ...], name: str) -> Codes:
     if getattr(values, "ndim", 1) != 1:
         raise DataError(f"{name} has {values.ndim} dimensions: pass one label for each row.")
     plain = [one.item() if isinstance(one, np.generic) else one for one in values.tolist()]
-    unknown = [row for row, label in enumerate(plain) if not _known(label, number)]
+    unknown = [row for row, label in enumerate(plain) if not _is_known(label, number)]
     if unknown:
         raise LabelError(
             f"{name} has the label {plain[unknown[0]]!r} in row {unknown[0]}, and "
@@ -216,75 +222,16 @@ def encode(labels: Any, classes: tuple[Any, ...], name: str) -> Codes:
     return np.array([number[label] for label in plain], dtype=np.int64)
 
 
-def _known(label: Any, number: dict[Any, int]) -> bool:
+def _is_known(label: Any, number: dict[Any, int]) -> bool:
     try:
         return label in number
     except TypeError:  # a list or another thing that cannot be a label
         return False
 
 
-# ---------- report.intervals
-
-
-_Z = 1.959963984540054  # of a 95 % interval
-
-
-def wilson(share: Any, n: Any) -> tuple[Floats, Floats]:
-    """Return Wilson's 95 % interval of a share among ``n`` rows; all from 0 to 1 if there is none.
-
-    ``n`` need not be whole: see `effective`.
-    """
-    share, n = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    centre = (n * share + _Z**2 / 2) / (n + _Z**2)
-    half = _Z * np.sqrt(n * share * (1 - share) + _Z**2 / 4) / (n + _Z**2)
-    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
-
-
-def effective(total: Any, squares: Any) -> Floats:
-    """Return how many rows of equal weight tell as much as weights of this sum and sum of squares.
-
-    Without weights it is the number of rows.
-    """
-    below = np.asarray(squares, dtype=np.float64)
-    found: Floats = np.divide(np.square(total), below, out=np.zeros(below.shape), where=below > 0)
-    return found
-
-
-# ---------- report.sampling
-
-
-def sample_rows(codes: Codes, limit: int, seed: int) -> Codes:
-    """Return at most about ``limit`` row numbers, sorted; all rows if there are no more.
-
-    Classes come in their shares, but the rare ones have up to half of an equal share.
-    """
-    if len(codes) <= limit:
-        return np.arange(len(codes))
-    rng = np.random.default_rng(seed)
-    counts = np.bincount(codes)
-    floor = max(1, limit // (2 * len(counts)))
-    wanted = np.minimum(counts, np.maximum(floor, counts * limit // len(codes)))
-    largest = int(np.argmax(counts))
-    wanted[largest] = max(floor, limit - wanted.sum() + wanted[largest])
-    parts = [
-        rng.choice(np.flatnonzero(codes == code), size=number, replace=False)
-        for code, number in enumerate(wanted.tolist())
-    ]
-    return np.sort(np.concatenate(parts))
-
-
-# ---------- report.bootstrap
-
-FIGURES = ("spec", "sens", "precision", "f1", "g_mean", "auc", "ap")
-
-_CELLS = 4_000_000  # numbers that are held at a time
-_WORK = 100_000_000  # rows that are ranked in all; beyond it there are fewer repeats
-_FEWEST = 100
-
-
 @dataclass(frozen=True)
 class Answers:
-    """What one method says about the rows; a method without scores has None."""
+    """What one method says about the judged rows; a method without scores has None."""
 
     predicted: Codes
     scores: Floats | None
@@ -310,13 +257,60 @@ class Measured:
     gap_low: Floats
     gap_high: Floats
 
+    def of_class(self, c: int) -> dict[str, float]:
+        """Return the figures of a class by their names."""
+        return dict(zip(FIGURES, self.values[c].tolist(), strict=True))
+
+
+def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Answers]:
+    """Check the baselines: predictions and scores on the same rows."""
+    found = {}
+    for name, given in baselines.items():
+        try:
+            predictions, scores = given
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"baselines[{name!r}]: pass a pair, (predictions, scores); scores may be None."
+            ) from error
+        predicted = encode(predictions, evaluation.labels, f"baselines[{name!r}]")
+        n_rows = len(evaluation.codes)
+        if len(predicted) != n_rows:
+            raise DataError(
+                f"baselines[{name!r}] has {len(predicted)} predictions but X has {n_rows} rows: "
+                "predict the same rows."
+            )
+        judged = evaluation.rows
+        columns = None if scores is None else _score_columns(scores, name, evaluation)[judged]
+        found[name] = Answers(predicted[judged], columns)
+    return found
+
+
+def _score_columns(scores: Any, name: str, evaluation: Evaluation) -> Floats:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim == 1 and evaluation.binary:
+        values = np.column_stack([-values, values])
+    shape = (len(evaluation.codes), len(evaluation.labels))
+    if values.shape != shape or not np.isfinite(values).all():
+        raise DataError(
+            f"baselines[{name!r}]: the scores have shape {np.shape(scores)}; pass finite numbers "
+            f"of shape {shape}{' or (n,), of the second class' if evaluation.binary else ''}."
+        )
+    return values
+
+
+_WORK = 100_000_000  # rows that are ranked in all; beyond it there are fewer repeats
+_FEWEST_REPEATS = 100
+
 
 def count_repeats(n_rankings: int, wanted: int) -> int:
     """Return how often rows are drawn again: fewer times where very many are to be ranked.
 
     ``n_rankings`` is the number of rows, times that of methods and classes.
     """
-    return min(wanted, max(_FEWEST, _WORK // n_rankings))
+    return min(wanted, max(_FEWEST_REPEATS, _WORK // n_rankings))
+
+
+_CELLS = 4_000_000  # numbers that are held at a time
 
 
 def measure(
@@ -356,38 +350,16 @@ def measure(
     replicates = [np.concatenate(parts) for parts in drawn]
     found = []
     for i, ranking in enumerate(rankings):
-        low, high = _safe(values[i], _interval(replicates[i]), ranking.sizes(weights))
+        low, high = _bounds(values[i], _percentiles(replicates[i]), ranking.sizes(weights))
         gap = values[0] - values[i]
         gap_low, gap_high = np.where(
-            np.isnan(gap), np.nan, _interval(replicates[0] - replicates[i])
+            np.isnan(gap), np.nan, _percentiles(replicates[0] - replicates[i])
         )
         found.append(Measured(values[i], low, high, gap, gap_low, gap_high))
     return found
 
 
-def _safe(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
-    """Return lower and upper bounds of which none has lost its width.
-
-    Shares have Wilson's. Where all draws of another figure are alike, it has what the bounds of
-    its shares give, or Wilson's for as many rows as the smaller side has.
-    """
-    bounds = drawn.copy()
-    bounds[..., :3] = wilson(values[:, :3], sizes)
-    spec, sens, precision = (bounds[..., f] for f in range(3))
-    wide = bounds.copy()
-    wide[..., FIGURES.index("f1")] = ratio(2 * precision * sens, precision + sens, 0.0)
-    wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
-    wide[..., 5:] = wilson(values[:, 5:], sizes[:, :2].min(axis=1, keepdims=True))
-    alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
-    return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
-
-
-def _interval(replicates: Floats) -> Floats:
-    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=0)
-    return bounds
-
-
-def _draw(rng: np.random.Generator, strata: list[NDArray[np.int64]], n_rows: int) -> Floats:
+def _draw(rng: np.random.Generator, strata: list[Codes], n_rows: int) -> Floats:
     """Return how often each row is drawn."""
     weights = np.zeros(n_rows)
     for rows in strata:
@@ -420,10 +392,10 @@ class _Rankings:
         is_class, flagged = self.is_class, self.flagged
         tp, fn = weights @ (is_class & flagged), weights @ (is_class & ~flagged)
         fp, tn = weights @ (~is_class & flagged), weights @ ~(is_class | flagged)
-        sens, spec = ratio(tp, tp + fn), ratio(tn, tn + fp)
+        sens, spec = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
         has_rows = tp + fn > 0
-        precision = np.where(has_rows | (fp > 0), ratio(tp, tp + fp, 0.0), np.nan)
-        f1 = np.where(has_rows, ratio(2 * tp, 2 * tp + fp + fn), np.nan)
+        precision = np.where(has_rows | (fp > 0), _ratio(tp, tp + fp, 0.0), np.nan)
+        f1 = np.where(has_rows, _ratio(2 * tp, 2 * tp + fp + fn), np.nan)
         ranked = [
             np.full((len(weights), 2), np.nan) if order is None else order.areas(weights)
             for order in self.orders
@@ -435,13 +407,13 @@ class _Rankings:
     def sizes(self, weights: Floats) -> Floats:
         """Return how many rows of equal weight each share rests on, (n_classes, 3)."""
         bases = (~self.is_class, self.is_class, self.flagged)
-        return np.stack([effective(weights @ b, weights**2 @ b) for b in bases], axis=1)
+        return np.stack([_effective_size(weights @ b, weights**2 @ b) for b in bases], axis=1)
 
 
 class _Order:
     """Rows from the highest score of a class to the lowest, equal scores together."""
 
-    def __init__(self, is_class: NDArray[np.bool_], scores: Floats) -> None:
+    def __init__(self, is_class: Flags, scores: Floats) -> None:
         self.order = np.argsort(-scores, kind="stable")
         ordered = scores[self.order]
         self.starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -455,23 +427,64 @@ class _Order:
         tp, fp = np.cumsum(ours, axis=1), np.cumsum(rest, axis=1)
         positive, negative = tp[:, -1], fp[:, -1]
         above = (ours * (negative[:, None] - fp + rest / 2)).sum(axis=1)
-        auc = ratio(above, positive * negative)
-        ap = (ours * ratio(tp, tp + fp, 0.0)).sum(axis=1)
-        ap = np.where(negative > 0, ratio(ap, positive), np.nan)
+        auc = _ratio(above, positive * negative)
+        ap = (ours * _ratio(tp, tp + fp, 0.0)).sum(axis=1)
+        ap = np.where(negative > 0, _ratio(ap, positive), np.nan)
         return np.stack([auc, ap], axis=1)
 
 
-def ratio(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
+def _percentiles(replicates: Floats) -> Floats:
+    """Return the lower and upper bounds that 95 % of the draws lie between."""
+    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=0)
+    return bounds
+
+
+def _bounds(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
+    """Return lower and upper bounds of which none has lost its width.
+
+    Shares have Wilson's. Where all draws of another figure are alike, it has what the bounds of
+    its shares give, or Wilson's for as many rows as the smaller side has.
+    """
+    bounds = drawn.copy()
+    bounds[..., :3] = _wilson(values[:, :3], sizes)
+    spec, sens, precision = (bounds[..., f] for f in range(3))
+    wide = bounds.copy()
+    wide[..., FIGURES.index("f1")] = _ratio(2 * precision * sens, precision + sens, 0.0)
+    wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
+    wide[..., 5:] = _wilson(values[:, 5:], sizes[:, :2].min(axis=1, keepdims=True))
+    alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
+    return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
+
+
+def _ratio(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
     """Divide, with ``otherwise`` where there is nothing to divide by."""
     empty = np.full(np.shape(below), otherwise)
     quotient: Floats = np.divide(above, below, out=empty, where=below > 0)
     return quotient
 
 
-# ---------- report.curves
+_Z = 1.959963984540054  # of a 95 % interval
 
-_POINTS = 300
-_BINS = 10
+
+def _wilson(share: Any, n: Any) -> tuple[Floats, Floats]:
+    """Return Wilson's 95 % interval of a share among ``n`` rows; all from 0 to 1 if there is none.
+
+    ``n`` need not be whole: see `_effective_size`.
+    """
+    share, n = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    centre = (n * share + _Z**2 / 2) / (n + _Z**2)
+    half = _Z * np.sqrt(n * share * (1 - share) + _Z**2 / 4) / (n + _Z**2)
+    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
+
+
+def _effective_size(total: Any, squares: Any) -> Floats:
+    """Return how many rows of equal weight tell as much as weights of this sum and sum of squares.
+
+    Without weights it is the number of rows.
+    """
+    below = np.asarray(squares, dtype=np.float64)
+    found: Floats = np.divide(np.square(total), below, out=np.zeros(below.shape), where=below > 0)
+    return found
 
 
 class Curve(NamedTuple):
@@ -479,6 +492,31 @@ class Curve(NamedTuple):
 
     x: Floats
     y: Floats
+
+
+def roc(is_class: Flags, scores: Floats, weights: Floats) -> Curve:
+    """Return false alarms against rows found."""
+    fpr, tpr, _ = roc_curve(is_class, scores, sample_weight=weights)
+    return _thinned(fpr, tpr)
+
+
+def precision_recall(is_class: Flags, scores: Floats, weights: Floats) -> Curve:
+    """Return recall against precision, without the point at recall 0 that no threshold has."""
+    precision, recall, _ = precision_recall_curve(is_class, scores, sample_weight=weights)
+    return _thinned(recall[:-1][::-1], precision[:-1][::-1])
+
+
+_CURVE_POINTS = 300
+
+
+def _thinned(x: Floats, y: Floats) -> Curve:
+    """Return points at equal distances along the line, of those that there are."""
+    if len(x) <= _CURVE_POINTS:
+        return Curve(x, y)
+    walked = np.r_[0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))]
+    at = np.searchsorted(walked, np.linspace(0, walked[-1], _CURVE_POINTS))
+    kept = np.unique(np.r_[0, np.minimum(at, len(x) - 1), len(x) - 1])
+    return Curve(x[kept], y[kept])
 
 
 @dataclass(frozen=True)
@@ -507,19 +545,10 @@ class Bin:
     seen_high: float
 
 
-def roc(is_class: NDArray[np.bool_], scores: Floats, weights: Floats) -> Curve:
-    """Return false alarms against rows found."""
-    fpr, tpr, _ = roc_curve(is_class, scores, sample_weight=weights)
-    return _thinned(fpr, tpr)
+_BINS = 10
 
 
-def precision_recall(is_class: NDArray[np.bool_], scores: Floats, weights: Floats) -> Curve:
-    """Return recall against precision, without the point at recall 0 that no threshold has."""
-    precision, recall, _ = precision_recall_curve(is_class, scores, sample_weight=weights)
-    return _thinned(recall[:-1][::-1], precision[:-1][::-1])
-
-
-def reliability(is_class: NDArray[np.bool_], probability: Floats, weights: Floats) -> list[Bin]:
+def reliability(is_class: Flags, probability: Floats, weights: Floats) -> list[Bin]:
     """Return ten equal bins of the probability, but for those without rows."""
     number = np.minimum((probability * _BINS).astype(np.int64), _BINS - 1)
     found = []
@@ -529,28 +558,10 @@ def reliability(is_class: NDArray[np.bool_], probability: Floats, weights: Float
         said, seen = (
             float(np.average(part[inside], weights=weight)) for part in (probability, is_class)
         )
-        low, high = wilson(seen, effective(weight.sum(), np.square(weight).sum()))
+        low, high = _wilson(seen, _effective_size(weight.sum(), np.square(weight).sum()))
         n = int(inside.sum())
         found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, float(low), float(high)))
     return found
-
-
-def _thinned(x: Floats, y: Floats) -> Curve:
-    """Return points at equal distances along the line, of those that there are."""
-    if len(x) <= _POINTS:
-        return Curve(x, y)
-    walked = np.r_[0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))]
-    at = np.searchsorted(walked, np.linspace(0, walked[-1], _POINTS))
-    kept = np.unique(np.r_[0, np.minimum(at, len(x) - 1), len(x) - 1])
-    return Curve(x[kept], y[kept])
-
-
-# ---------- report.explorer
-
-_POINTS_explorer = 2000  # thresholds of one class
-_ALL_POINTS = 8000  # of all classes
-_FEWEST = 100
-_ABOVE = np.nextafter(0, 1)  # of exact ties, the rows that the model decided for the class
 
 
 @dataclass(frozen=True)
@@ -587,37 +598,28 @@ class Explorer:
     own: int
 
 
+_CUTS = 2000  # thresholds of one class
+_ALL_CUTS = 8000  # of all classes
+_FEWEST_CUTS = 100
+
+
 def explore(evaluation: Evaluation) -> list[Explorer]:
     """Return the thresholds of each class, the rarest class first; of two classes, of one."""
     classes = list(evaluation.minority)
     if not evaluation.binary:
         classes += [c for c in range(len(evaluation.labels)) if c not in classes]
-    limit = min(_POINTS_explorer, max(_FEWEST, _ALL_POINTS // len(classes)))
-    return [_of_class(evaluation, c, limit) for c in classes if evaluation.comparable(c)]
+    limit = min(_CUTS, max(_FEWEST_CUTS, _ALL_CUTS // len(classes)))
+    return [_explorer(evaluation, c, limit) for c in classes if evaluation.comparable(c)]
 
 
-def margins(evaluation: Evaluation, c: int) -> Floats:
-    """Return how far each row is from the decision on a class: above 0 exactly where it is taken.
-
-    Of two classes it is the decision value; of more, that of the class minus the largest of the
-    others.
-    """
-    found = evaluation.values[:, c]
-    if not evaluation.binary:
-        found = found - np.delete(evaluation.values, c, axis=1).max(axis=1)
-    taken = evaluation.predicted == c
-    # A tie is 0 for all its classes, and only one of them is decided for.
-    return np.where(taken, np.maximum(found, _ABOVE), np.minimum(found, 0.0))
-
-
-def _of_class(evaluation: Evaluation, c: int, limit: int) -> Explorer:
+def _explorer(evaluation: Evaluation, c: int, limit: int) -> Explorer:
     is_class = evaluation.truth == c
-    margin = margins(evaluation, c)
+    margin = _margins(evaluation, c)
     order = np.argsort(-margin, kind="stable")
     ordered = margin[order]
     ends = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])
     own = int((ordered[ends] > 0).sum())
-    kept = _kept(ordered[ends], own, limit)
+    kept = _kept_cuts(ordered[ends], own, limit)
 
     def sums(counted: Floats) -> list[float]:
         return [0, *np.cumsum(counted[order])[ends[kept]].tolist()]
@@ -645,7 +647,24 @@ def _of_class(evaluation: Evaluation, c: int, limit: int) -> Explorer:
     )
 
 
-def _kept(cuts: Floats, own: int, limit: int) -> Codes:
+_ABOVE = np.nextafter(0, 1)  # of exact ties, the rows that the model decided for the class
+
+
+def _margins(evaluation: Evaluation, c: int) -> Floats:
+    """Return how far each row is from the decision on a class: above 0 exactly where it is taken.
+
+    Of two classes it is the decision value; of more, that of the class minus the largest of the
+    others.
+    """
+    found = evaluation.values[:, c]
+    if not evaluation.binary:
+        found = found - np.delete(evaluation.values, c, axis=1).max(axis=1)
+    taken = evaluation.predicted == c
+    # A tie is 0 for all its classes, and only one of them is decided for.
+    return np.where(taken, np.maximum(found, _ABOVE), np.minimum(found, 0.0))
+
+
+def _kept_cuts(cuts: Floats, own: int, limit: int) -> Codes:
     """Return which of the falling cuts are kept: even in rank and value, and the model's own."""
     if len(cuts) <= limit:
         return np.arange(len(cuts))

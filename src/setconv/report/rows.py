@@ -1,4 +1,11 @@
-"""All that was found out about a model, before it is put into words and pictures."""
+"""Which rows the page shows, and what it says of them.
+
+`gather` brings the rows that the user gave into one form, `Sources`. Those that are judged and
+those of training are compared with the representatives (`compare_judged`, `compare_training`): from
+that come the map of the learned space (`draw_map`) and what each representative stands for
+(`explain_representatives`). `find_mistakes` takes the surest wrong decisions, with what moved the
+score and the most similar other row.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +35,13 @@ from setconv.explain import (
     unit_vectors,
 )
 from setconv.folds import row_keys, text_keys
-from setconv.report.measure import (
-    Answers,
-    Bin,
-    Codes,
-    Evaluation,
-    Explorer,
-    Flags,
-    Floats,
-    Measured,
-    encode,
-    sample_rows,
-)
+from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode
 from setconv.report.words import number_of, readable
 
-# ---------- report.sources
-
-LOOKED_AT = 10_000  # rows that are compared with representatives, or with a mistake
+_COMPARED = 10_000  # rows that are compared with representatives, or with a mistake
 _CELLS = 20_000_000  # numbers that one explanation by features may cost
+_PIECES = 24  # of a text, which are left out in turn; of a longer one a piece is several words
+_SHOWN_TEXT = 320  # characters of a text
 
 
 @dataclass(frozen=True)
@@ -148,7 +144,7 @@ def gather(
     there = here
     if train is not None and not evaluation.out_of_fold:
         there = _training_rows(train, evaluation, train_row_names)
-    searched = sample_rows(there.codes, LOOKED_AT, seed)
+    searched = sample_rows(there.codes, _COMPARED, seed)
     names, background = None, None
     if shown is None:
         matrix = to_matrix(there.take(searched))
@@ -163,13 +159,6 @@ def gather(
         feature_names=names,
         background=background,
     )
-
-
-def _check_length(what: str, given: Sequence[Any] | None, where: str, n_rows: int) -> None:
-    if given is not None and len(given) != n_rows:
-        raise DataError(
-            f"{what} has {len(given)} entries but {where} has {n_rows} rows: pass one for each row."
-        )
 
 
 def _training_rows(
@@ -189,11 +178,133 @@ def _training_rows(
     return Source(X, codes, list(X) if are_texts(X) else None, names)
 
 
-# ---------- report.highlights
+def _check_length(what: str, given: Sequence[Any] | None, where: str, n_rows: int) -> None:
+    if given is not None and len(given) != n_rows:
+        raise DataError(
+            f"{what} has {len(given)} entries but {where} has {n_rows} rows: pass one for each row."
+        )
 
-_SHOWN = 320  # characters of a text
-_LEVELS = 3
-_EDGES = re.compile(r"^\W+|\W+$")
+
+def sample_rows(codes: Codes, limit: int, seed: int) -> Codes:
+    """Return at most about ``limit`` row numbers, sorted; all rows if there are no more.
+
+    Classes come in their shares, but the rare ones have up to half of an equal share.
+    """
+    if len(codes) <= limit:
+        return np.arange(len(codes))
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(codes)
+    floor = max(1, limit // (2 * len(counts)))
+    wanted = np.minimum(counts, np.maximum(floor, counts * limit // len(codes)))
+    largest = int(np.argmax(counts))
+    wanted[largest] = max(floor, limit - wanted.sum() + wanted[largest])
+    parts = [
+        rng.choice(np.flatnonzero(codes == code), size=number, replace=False)
+        for code, number in enumerate(wanted.tolist())
+    ]
+    return np.sort(np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Rows and how similar they are to the representative of each class.
+
+    Attributes
+    ----------
+    source : Source
+        Where the rows are.
+    rows : int64 array of shape (n_compared,)
+        Which of its rows they are.
+    similarities : float64 array of shape (n_compared, n_classes)
+    places : int64 array of shape (n_compared,) or None
+        Where they stand among the rows that are judged; None for other rows.
+    """
+
+    source: Source
+    rows: Codes
+    similarities: Floats
+    places: Codes | None
+
+    @property
+    def codes(self) -> Codes:
+        """The true classes."""
+        return self.source.codes[self.rows]
+
+
+def compare_judged(model: Any, evaluation: Evaluation, sources: Sources, seed: int) -> Compared:
+    """Compare a sample of the judged rows with the representatives."""
+    places = sample_rows(evaluation.truth, _COMPARED, seed)
+    rows = evaluation.rows[places]
+    found = _to_classes(model, sources.here.take(rows), evaluation.members_of(places))
+    return Compared(sources.here, rows, found, places)
+
+
+def compare_training(model: Any, sources: Sources) -> Compared:
+    """Compare the training rows that were given with the representatives."""
+    rows = sources.searched
+    return Compared(sources.there, rows, _to_classes(model, sources.there.take(rows), None), None)
+
+
+def _to_classes(model: Any, X: Any, members: Flags | None) -> Floats:
+    """Return the mean cosine of rows with each representative, in the head of its class."""
+    directions = representative_directions(model).astype(np.float64)
+    parts = [
+        _seen_by(model, vectors, None if members is None else members[:, part]) @ directions.T
+        for part, vectors in unit_blocks(model, X)
+    ]
+    return np.concatenate(parts)
+
+
+def _seen_by(model: Any, vectors: Any, members: Flags | None) -> Floats:
+    """Return vectors whose dot products are mean cosines over the members that count for a row."""
+    if members is None:
+        return np.asarray(vectors, dtype=np.float64)
+    counted = members / members.mean(axis=0)
+    n_members = len(model.representatives_)
+    by_member = vectors.reshape(len(vectors), n_members, -1) * counted.T[:, :, None]
+    return np.asarray(by_member.reshape(len(vectors), -1), dtype=np.float64)
+
+
+_MAP_ROWS = 1500
+
+
+@dataclass(frozen=True)
+class LearnedMap:
+    """Rows and representatives in two dimensions.
+
+    Attributes
+    ----------
+    points : float64 array of shape (n_shown, 2)
+        Of two classes: the similarity to the main one and to the other.
+    classes : int64 array of shape (n_shown,)
+        The true classes of the points.
+    representatives : float64 array of shape (n_classes, 2)
+    explained : float or None
+        Of more classes: the share of the variance that the two dimensions show.
+    """
+
+    points: Floats
+    classes: Codes
+    representatives: Floats
+    explained: float | None
+
+
+def draw_map(model: Any, evaluation: Evaluation, compared: Compared, seed: int) -> LearnedMap:
+    """Lay a sample of the compared rows, and the representatives, on paper.
+
+    Two classes have two similarities; of more, the first two principal components are shown.
+    """
+    shown = sample_rows(compared.codes, _MAP_ROWS, seed)
+    rows, codes = compared.similarities[shown], compared.codes[shown]
+    points, directions = representative_points(model), representative_directions(model)
+    stars = points.astype(np.float64) @ directions.T.astype(np.float64)
+    if evaluation.binary:
+        axes = [evaluation.main, 1 - evaluation.main]
+        return LearnedMap(rows[:, axes], codes, stars[:, axes], None)
+    pca = PCA(2, svd_solver="full")
+    flat = pca.fit_transform(np.vstack([rows, stars]))
+    explained = float(np.nan_to_num(pca.explained_variance_ratio_).sum())
+    return LearnedMap(flat[: len(rows)], codes, flat[len(rows) :], explained)
 
 
 @dataclass(frozen=True)
@@ -226,84 +337,6 @@ class Weight:
     width: float
     detail: str
     column: int | None = None
-
-
-def plain_pieces(text: str) -> list[Piece]:
-    """Return a text without marks, cut to what is shown."""
-    return [Piece(readable(text, _SHOWN), 0)]
-
-
-def marked_pieces(text: str, of: WordContributions) -> list[Piece]:
-    """Return a text, cut to what is shown, with its words marked."""
-    largest = max(np.abs(of.values).max(initial=0.0), 1e-9)
-    levels = np.round(_LEVELS * of.values / largest).astype(int).tolist()
-    pieces: list[Piece] = []
-    for (start, end), level in zip(of.spans, levels, strict=True):
-        if start >= _SHOWN:
-            pieces.append(Piece("…", 0))
-            break
-        word = readable(text[start:end], max(_SHOWN - start, 12))
-        if pieces and pieces[-1].level == level:
-            pieces[-1] = Piece(f"{pieces[-1].text} {word}", level)
-        else:
-            pieces.append(Piece(word, level))
-    return pieces or plain_pieces(text)
-
-
-def strongest_words(found: Sequence[WordContributions], limit: int) -> list[Weight]:
-    """Return the words that add most to the score, over all texts together."""
-    total: dict[str, float] = defaultdict(float)
-    texts: dict[str, set[int]] = defaultdict(set)
-    for number, of in enumerate(found):
-        if of.words_per_piece > 1:
-            continue
-        for word, value in zip(of.words, of.values.tolist(), strict=True):
-            bare = _EDGES.sub("", word).lower()
-            if bare:
-                total[bare] += value
-                texts[bare].add(number)
-    ranked = sorted(total, key=lambda word: (-total[word], word))[:limit]
-    chosen = [word for word in ranked if total[word] > 0]
-    values = [total[word] / len(found) for word in chosen]
-    details = [f"in {len(texts[word])} of {len(found)} texts" for word in chosen]
-    return _weights([readable(word, 30) for word in chosen], values, details)
-
-
-def strongest_features(
-    names: Sequence[str], values: Floats, rows: Floats, background: Floats, limit: int
-) -> list[Weight]:
-    """Return the features that change the score most, on average over the rows."""
-    mean = values.mean(axis=0)
-    chosen = np.argsort(-np.abs(mean), kind="stable")[:limit]
-    chosen = chosen[mean[chosen] != 0]
-    here = np.median(rows, axis=0)
-    weights = _weights(
-        [readable(names[i], 40) for i in chosen],
-        mean[chosen].tolist(),
-        [f"{number_of(here[i])}, usually {number_of(background[i])}" for i in chosen],
-    )
-    return [replace(one, column=int(i)) for one, i in zip(weights, chosen, strict=True)]
-
-
-def feature_values(names: Sequence[str], row: Floats, columns: Sequence[int]) -> list[Piece]:
-    """Return some features of a row as text."""
-    shown = [f"{readable(names[i], 40)} = {number_of(row[i])}" for i in columns]
-    return [Piece(" · ".join(shown), 0)]
-
-
-def _weights(names: Sequence[str], values: Sequence[float], details: Sequence[str]) -> list[Weight]:
-    largest = max(map(abs, values), default=1.0)
-    return [
-        Weight(name, value, round(100 * abs(value) / largest, 1), detail)
-        for name, value, detail in zip(names, values, details, strict=True)
-    ]
-
-
-# ---------- report.mistakes
-
-_SHOWN_mistakes = 10
-_WORDS = 24  # at most so many pieces of a text are left out in turn
-_FEATURES = 4
 
 
 @dataclass(frozen=True)
@@ -350,6 +383,10 @@ class Mistake:
     nearest: Shown | None
 
 
+_MISTAKES = 10
+_MISTAKE_FEATURES = 4
+
+
 def find_mistakes(model: Any, evaluation: Evaluation, sources: Sources) -> list[Mistake]:
     """Return the mistakes with the largest margins, of every kind some."""
     places, margins = _surest(evaluation)
@@ -358,8 +395,8 @@ def find_mistakes(model: Any, evaluation: Evaluation, sources: Sources) -> list[
     here, rows = sources.here, evaluation.rows[places]
     question = ask(evaluation, here.take(rows), evaluation.predicted[places], places)
     nearest = _nearest(model, question, rows, evaluation, sources)
-    texts = _texts(model, question, rows, sources)
-    features = _features(model, evaluation, places, sources)
+    texts = _mistake_texts(model, question, rows, sources)
+    features = _mistake_features(model, evaluation, places, sources)
     names, truth, predicted = evaluation.names, evaluation.truth, evaluation.predicted
     return [
         Mistake(
@@ -377,12 +414,6 @@ def find_mistakes(model: Any, evaluation: Evaluation, sources: Sources) -> list[
     ]
 
 
-def show(source: Source, evaluation: Evaluation, row: int, similarity: float) -> Shown:
-    """Return what the page shows of a row beside another, or beside a representative."""
-    text = None if source.texts is None else plain_pieces(source.texts[row])
-    return Shown(source.name(row), evaluation.names[source.codes[row]], text, float(similarity))
-
-
 def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
     """Return places and margins of mistakes: half of them rows of the main class, if there are."""
     wrong = np.flatnonzero(evaluation.truth != evaluation.predicted)
@@ -393,9 +424,9 @@ def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
     order = np.argsort(-margins, kind="stable")
     missed = truth[order] == evaluation.main
     first, second = order[missed], order[~missed]
-    half = _SHOWN_mistakes // 2
-    n_first = min(len(first), max(half, _SHOWN_mistakes - len(second)))
-    chosen = np.r_[first[:n_first], second[: _SHOWN_mistakes - n_first]]
+    half = _MISTAKES // 2
+    n_first = min(len(first), max(half, _MISTAKES - len(second)))
+    chosen = np.r_[first[:n_first], second[: _MISTAKES - n_first]]
     return wrong[chosen], margins[chosen]
 
 
@@ -409,217 +440,9 @@ def _nearest(
         model, question.X, question.members, there.take(searched), barred
     )
     return [
-        None if one < 0 else show(there, evaluation, int(searched[one]), similarity)
+        None if one < 0 else _show(there, evaluation, int(searched[one]), similarity)
         for one, similarity in zip(found.tolist(), similarities.tolist(), strict=True)
     ]
-
-
-def _texts(
-    model: Any, question: Question, rows: Codes, sources: Sources
-) -> list[list[Piece] | None]:
-    if sources.here.texts is None:
-        return [None] * len(rows)
-    texts = [sources.here.texts[row] for row in rows.tolist()]
-    if not sources.reads_texts:
-        return [plain_pieces(text) for text in texts]
-    found = explain_words(model, question, _WORDS)
-    return [marked_pieces(text, of) for text, of in zip(texts, found, strict=True)]
-
-
-def _features(
-    model: Any, evaluation: Evaluation, places: Codes, sources: Sources
-) -> list[list[Weight]]:
-    explained = places[: sources.explainable(len(places))]
-    weights: list[list[Weight]] = [[] for _ in places]
-    if not len(explained) or sources.background is None or sources.feature_names is None:
-        return weights
-    X = sources.here.take(evaluation.rows[explained])
-    question = ask(evaluation, X, evaluation.predicted[explained], explained)
-    values, rows = explain_features(model, question, sources), to_matrix(X)
-    for i in range(len(explained)):
-        weights[i] = strongest_features(
-            sources.feature_names, values[i : i + 1], rows[i : i + 1], sources.background, _FEATURES
-        )
-    return weights
-
-
-# ---------- report.meanings
-
-_CLASSES = 6  # in detail
-_NEAREST = 5
-_LOOKED_AT = 60  # nearest rows, from which those shown and explained are taken
-_TEXTS = 16  # whose words are left out in turn, over all classes
-_WORDS = 24  # in the longest text for which that is done word by word
-_ROWS = 20  # whose features are, for a class
-_LISTED = 10
-_VALUES = 4  # features of a row
-
-
-@dataclass(frozen=True)
-class ClassPortrait:
-    """What a representative stands for.
-
-    Attributes
-    ----------
-    class_number : int
-    nearest : list of Shown
-    n_looked_at, n_of_class : int
-        The nearest rows looked at, and how many of them are of the class.
-    weights : list of Weight
-        The words or features that add most to the score of the class in its rows nearby.
-    n_explained : int
-        Rows that the weights come from.
-    """
-
-    class_number: int
-    nearest: list[Shown]
-    n_looked_at: int
-    n_of_class: int
-    weights: list[Weight]
-    n_explained: int
-
-
-def explain_representatives(
-    model: Any, evaluation: Evaluation, sources: Sources, compared: Compared
-) -> list[ClassPortrait]:
-    """Return what the representatives of the rarest classes stand for."""
-    classes = evaluation.minority[:_CLASSES]
-    n_texts = max(4, _TEXTS // len(classes))
-    meanings = []
-    for c in classes:
-        near = np.argsort(-compared.similarities[:, c], kind="stable")[:_LOOKED_AT]
-        of_class = near[compared.codes[near] == c]
-        weights, n_explained = _weights_meanings(
-            model, evaluation, c, of_class, sources, compared, n_texts
-        )
-        meanings.append(
-            ClassPortrait(
-                class_number=c,
-                nearest=[
-                    _show(evaluation, sources, compared, i, c, weights)
-                    for i in _different(near, compared)
-                ],
-                n_looked_at=len(near),
-                n_of_class=len(of_class),
-                weights=weights,
-                n_explained=n_explained,
-            )
-        )
-    return meanings
-
-
-def _show(
-    evaluation: Evaluation,
-    sources: Sources,
-    compared: Compared,
-    i: int,
-    c: int,
-    weights: list[Weight],
-) -> Shown:
-    """Return a row with its text, or else with the features that count most for the class."""
-    row = int(compared.rows[i])
-    shown = show(compared.source, evaluation, row, compared.similarities[i, c])
-    columns = [one.column for one in weights[:_VALUES] if one.column is not None]
-    if not columns or sources.feature_names is None:
-        return shown
-    values = to_matrix(compared.source.take(np.array([row])))[0]
-    return replace(shown, text=feature_values(sources.feature_names, values, columns))
-
-
-def _different(near: Codes, compared: Compared) -> list[int]:
-    """Return the first of the nearest rows of which no two have the same text."""
-    texts = compared.source.texts
-    if texts is None:
-        return [int(i) for i in near[:_NEAREST]]
-    seen: dict[str, int] = {}
-    for i in near.tolist():
-        seen.setdefault(texts[compared.rows[i]].strip().lower(), i)
-    return list(seen.values())[:_NEAREST]
-
-
-def _weights_meanings(
-    model: Any,
-    evaluation: Evaluation,
-    c: int,
-    of_class: Codes,
-    sources: Sources,
-    compared: Compared,
-    n_texts: int,
-) -> tuple[list[Weight], int]:
-    texts = compared.source.texts
-    by_words = texts is not None and sources.reads_texts
-    if by_words:
-        chosen = _short(of_class, compared)[:n_texts]
-    else:
-        chosen = of_class[: sources.explainable(_ROWS)]
-    if not len(chosen) or not (by_words or sources.background is not None):
-        return [], 0
-    places = None if compared.places is None else compared.places[chosen]
-    X = compared.source.take(compared.rows[chosen])
-    question = ask(evaluation, X, np.full(len(chosen), c), places)
-    if by_words:
-        return strongest_words(explain_words(model, question, _WORDS), _LISTED), len(chosen)
-    assert sources.feature_names is not None
-    assert sources.background is not None
-    values = explain_features(model, question, sources)
-    weights = strongest_features(
-        sources.feature_names, values, to_matrix(X), sources.background, _LISTED
-    )
-    return weights, len(chosen)
-
-
-def _short(of_class: Codes, compared: Compared) -> Codes:
-    """Return rows of different texts, if there are any then short ones: every word is tried."""
-    texts = compared.source.texts
-    assert texts is not None
-    seen: dict[str, int] = {}
-    for i in of_class.tolist():
-        seen.setdefault(texts[compared.rows[i]], i)
-    short = [i for text, i in seen.items() if len(text.split(maxsplit=_WORDS)) <= _WORDS]
-    return np.array(short or list(seen.values()), dtype=np.int64)
-
-
-# ---------- report.similarity
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Rows and how similar they are to the representative of each class.
-
-    Attributes
-    ----------
-    source : Source
-        Where the rows are.
-    rows : int64 array of shape (n_compared,)
-        Which of its rows they are.
-    similarities : float64 array of shape (n_compared, n_classes)
-    places : int64 array of shape (n_compared,) or None
-        Where they stand among the rows that are judged; None for other rows.
-    """
-
-    source: Source
-    rows: Codes
-    similarities: Floats
-    places: Codes | None
-
-    @property
-    def codes(self) -> Codes:
-        """The true classes."""
-        return self.source.codes[self.rows]
-
-
-def compare_judged(model: Any, evaluation: Evaluation, sources: Sources, seed: int) -> Compared:
-    """Compare a sample of the judged rows with the representatives."""
-    places = sample_rows(evaluation.truth, LOOKED_AT, seed)
-    rows = evaluation.rows[places]
-    found = _to_classes(model, sources.here.take(rows), evaluation.members_of(places))
-    return Compared(sources.here, rows, found, places)
-
-
-def compare_training(model: Any, sources: Sources) -> Compared:
-    """Compare the training rows that were given with the representatives."""
-    rows = sources.searched
-    return Compared(sources.there, rows, _to_classes(model, sources.there.take(rows), None), None)
 
 
 def nearest_other(
@@ -647,71 +470,243 @@ def nearest_other(
     return np.where(np.isfinite(similarities), best, -1), similarities
 
 
-def _to_classes(model: Any, X: Any, members: Flags | None) -> Floats:
-    """Return the mean cosine of rows with each representative, in the head of its class."""
-    directions = representative_directions(model).astype(np.float64)
-    parts = [
-        _seen_by(model, vectors, None if members is None else members[:, part]) @ directions.T
-        for part, vectors in unit_blocks(model, X)
-    ]
-    return np.concatenate(parts)
+def _mistake_texts(
+    model: Any, question: Question, rows: Codes, sources: Sources
+) -> list[list[Piece] | None]:
+    """Return the text of each mistake, its words marked if the model reads them."""
+    if sources.here.texts is None:
+        return [None] * len(rows)
+    texts = [sources.here.texts[row] for row in rows.tolist()]
+    if not sources.reads_texts:
+        return [_plain_pieces(text) for text in texts]
+    return list(map(_marked_pieces, texts, explain_words(model, question)))
 
 
-def _seen_by(model: Any, vectors: Any, members: Flags | None) -> Floats:
-    """Return vectors whose dot products are mean cosines over the members that count for a row."""
-    if members is None:
-        return np.asarray(vectors, dtype=np.float64)
-    counted = members / members.mean(axis=0)
-    n_members = len(model.representatives_)
-    by_member = vectors.reshape(len(vectors), n_members, -1) * counted.T[:, :, None]
-    return np.asarray(by_member.reshape(len(vectors), -1), dtype=np.float64)
+_LEVELS = 3
 
 
-# ---------- report.learned_map
+def _marked_pieces(text: str, of: WordContributions) -> list[Piece]:
+    """Return a text, cut to what is shown, with its words marked."""
+    largest = max(np.abs(of.values).max(initial=0.0), 1e-9)
+    levels = np.round(_LEVELS * of.values / largest).astype(int).tolist()
+    pieces: list[Piece] = []
+    for (start, end), level in zip(of.spans, levels, strict=True):
+        if start >= _SHOWN_TEXT:
+            pieces.append(Piece("…", 0))
+            break
+        word = readable(text[start:end], max(_SHOWN_TEXT - start, 12))
+        if pieces and pieces[-1].level == level:
+            pieces[-1] = Piece(f"{pieces[-1].text} {word}", level)
+        else:
+            pieces.append(Piece(word, level))
+    return pieces or _plain_pieces(text)
 
-_ROWS_learned_map = 1500
+
+def _mistake_features(
+    model: Any, evaluation: Evaluation, places: Codes, sources: Sources
+) -> list[list[Weight]]:
+    """Return the strongest features of each mistake; of those that cost too much, none."""
+    weights: list[list[Weight]] = [[] for _ in places]
+    explained = places[: sources.explainable(len(places))]
+    if not len(explained):
+        return weights
+    X = sources.here.take(evaluation.rows[explained])
+    question = ask(evaluation, X, evaluation.predicted[explained], explained)
+    contributions, rows = _explain_features(model, question, sources), to_matrix(X)
+    for i in range(len(explained)):
+        one = slice(i, i + 1)
+        weights[i] = _strongest_features(sources, contributions[one], rows[one], _MISTAKE_FEATURES)
+    return weights
 
 
 @dataclass(frozen=True)
-class LearnedMap:
-    """Rows and representatives in two dimensions.
+class ClassPortrait:
+    """What a representative stands for.
 
     Attributes
     ----------
-    points : float64 array of shape (n_shown, 2)
-        Of two classes: the similarity to the main one and to the other.
-    classes : int64 array of shape (n_shown,)
-        The true classes of the points.
-    representatives : float64 array of shape (n_classes, 2)
-    explained : float or None
-        Of more classes: the share of the variance that the two dimensions show.
+    class_number : int
+    nearest : list of Shown
+    n_looked_at, n_of_class : int
+        The nearest rows looked at, and how many of them are of the class.
+    weights : list of Weight
+        The words or features that add most to the score of the class in its rows nearby.
+    n_explained : int
+        Rows that the weights come from.
     """
 
-    points: Floats
-    classes: Codes
-    representatives: Floats
-    explained: float | None
+    class_number: int
+    nearest: list[Shown]
+    n_looked_at: int
+    n_of_class: int
+    weights: list[Weight]
+    n_explained: int
 
 
-def draw_map(model: Any, evaluation: Evaluation, compared: Compared, seed: int) -> LearnedMap:
-    """Lay a sample of the compared rows, and the representatives, on paper.
-
-    Two classes have two similarities; of more, the first two principal components are shown.
-    """
-    shown = sample_rows(compared.codes, _ROWS_learned_map, seed)
-    rows, codes = compared.similarities[shown], compared.codes[shown]
-    points, directions = representative_points(model), representative_directions(model)
-    stars = points.astype(np.float64) @ directions.T.astype(np.float64)
-    if evaluation.binary:
-        axes = [evaluation.main, 1 - evaluation.main]
-        return LearnedMap(rows[:, axes], codes, stars[:, axes], None)
-    pca = PCA(2, svd_solver="full")
-    flat = pca.fit_transform(np.vstack([rows, stars]))
-    explained = float(np.nan_to_num(pca.explained_variance_ratio_).sum())
-    return LearnedMap(flat[: len(rows)], codes, flat[len(rows) :], explained)
+_PORTRAITS = 6  # the rarest classes
+_NEIGHBOURS = 60  # nearest rows, from which those shown and explained are taken
+_NEAREST = 5  # that are shown
+_PORTRAIT_TEXTS = 16  # whose words are left out in turn, over all classes
+_PORTRAIT_ROWS = 20  # whose features are, for a class
+_PORTRAIT_WEIGHTS = 10
+_PORTRAIT_VALUES = 4  # features of a row
 
 
-# ---------- report.explaining
+def explain_representatives(
+    model: Any, evaluation: Evaluation, sources: Sources, compared: Compared
+) -> list[ClassPortrait]:
+    """Return what the representatives of the rarest classes stand for."""
+    classes = evaluation.minority[:_PORTRAITS]
+    n_texts = max(4, _PORTRAIT_TEXTS // len(classes))
+    portraits = []
+    for c in classes:
+        near = np.argsort(-compared.similarities[:, c], kind="stable")[:_NEIGHBOURS]
+        of_class = near[compared.codes[near] == c]
+        if sources.reads_texts and compared.source.texts is not None:
+            chosen = _short_texts(of_class, compared)[:n_texts]
+        else:
+            chosen = of_class[: sources.explainable(_PORTRAIT_ROWS)]
+        weights = _portrait_weights(model, evaluation, c, chosen, sources, compared)
+        portraits.append(
+            ClassPortrait(
+                class_number=c,
+                nearest=[
+                    _show_near(evaluation, sources, compared, i, c, weights)
+                    for i in _different_texts(near, compared)
+                ],
+                n_looked_at=len(near),
+                n_of_class=len(of_class),
+                weights=weights,
+                n_explained=len(chosen),
+            )
+        )
+    return portraits
+
+
+def _short_texts(of_class: Codes, compared: Compared) -> Codes:
+    """Return rows of different texts, if there are any then short ones: every word is tried."""
+    texts = compared.source.texts
+    assert texts is not None
+    seen: dict[str, int] = {}
+    for i in of_class.tolist():
+        seen.setdefault(texts[compared.rows[i]], i)
+    short = [i for text, i in seen.items() if len(text.split(maxsplit=_PIECES)) <= _PIECES]
+    return np.array(short or list(seen.values()), dtype=np.int64)
+
+
+def _portrait_weights(
+    model: Any,
+    evaluation: Evaluation,
+    c: int,
+    chosen: Codes,
+    sources: Sources,
+    compared: Compared,
+) -> list[Weight]:
+    """Return the words or features that add most to the score of a class in the chosen rows."""
+    if not len(chosen):
+        return []
+    places = None if compared.places is None else compared.places[chosen]
+    X = compared.source.take(compared.rows[chosen])
+    question = ask(evaluation, X, np.full(len(chosen), c), places)
+    if sources.reads_texts:
+        return _strongest_words(explain_words(model, question), _PORTRAIT_WEIGHTS)
+    contributions = _explain_features(model, question, sources)
+    return _strongest_features(sources, contributions, to_matrix(X), _PORTRAIT_WEIGHTS)
+
+
+_EDGES = re.compile(r"^\W+|\W+$")  # of a word: what is no letter or digit
+
+
+def _strongest_words(found: Sequence[WordContributions], limit: int) -> list[Weight]:
+    """Return the words that add most to the score, over all texts together."""
+    total: dict[str, float] = defaultdict(float)
+    texts: dict[str, set[int]] = defaultdict(set)
+    for number, of in enumerate(found):
+        if of.words_per_piece > 1:
+            continue
+        for word, value in zip(of.words, of.values.tolist(), strict=True):
+            bare = _EDGES.sub("", word).lower()
+            if bare:
+                total[bare] += value
+                texts[bare].add(number)
+    ranked = sorted(total, key=lambda word: (-total[word], word))[:limit]
+    chosen = [word for word in ranked if total[word] > 0]
+    values = [total[word] / len(found) for word in chosen]
+    return [
+        Weight(readable(word, 30), value, width, f"in {len(texts[word])} of {len(found)} texts")
+        for word, value, width in zip(chosen, values, _bar_widths(values), strict=True)
+    ]
+
+
+def _different_texts(near: Codes, compared: Compared) -> list[int]:
+    """Return the first of the nearest rows of which no two have the same text."""
+    texts = compared.source.texts
+    if texts is None:
+        return [int(i) for i in near[:_NEAREST]]
+    seen: dict[str, int] = {}
+    for i in near.tolist():
+        seen.setdefault(texts[compared.rows[i]].strip().lower(), i)
+    return list(seen.values())[:_NEAREST]
+
+
+def _show_near(
+    evaluation: Evaluation,
+    sources: Sources,
+    compared: Compared,
+    i: int,
+    c: int,
+    weights: list[Weight],
+) -> Shown:
+    """Return a row with its text, or else with the features that count most for the class."""
+    row = int(compared.rows[i])
+    shown = _show(compared.source, evaluation, row, compared.similarities[i, c])
+    columns = [one.column for one in weights[:_PORTRAIT_VALUES] if one.column is not None]
+    names = sources.feature_names
+    if not columns or names is None:
+        return shown
+    values = to_matrix(compared.source.take(np.array([row])))[0]
+    text = " · ".join(f"{readable(names[i], 40)} = {number_of(values[i])}" for i in columns)
+    return replace(shown, text=[Piece(text, 0)])
+
+
+def _show(source: Source, evaluation: Evaluation, row: int, similarity: float) -> Shown:
+    """Return what the page shows of a row beside another, or beside a representative."""
+    text = None if source.texts is None else _plain_pieces(source.texts[row])
+    return Shown(source.name(row), evaluation.names[source.codes[row]], text, float(similarity))
+
+
+def _plain_pieces(text: str) -> list[Piece]:
+    """Return a text without marks, cut to what is shown."""
+    return [Piece(readable(text, _SHOWN_TEXT), 0)]
+
+
+def _strongest_features(
+    sources: Sources, contributions: Floats, rows: Floats, limit: int
+) -> list[Weight]:
+    """Return the features that change the score most, on average over the rows."""
+    assert sources.feature_names is not None
+    assert sources.background is not None
+    names, usual, here = sources.feature_names, sources.background, np.median(rows, axis=0)
+    mean = contributions.mean(axis=0)
+    chosen = np.argsort(-np.abs(mean), kind="stable")[:limit]
+    chosen = chosen[mean[chosen] != 0]
+    values = mean[chosen].tolist()
+    return [
+        Weight(
+            readable(names[i], 40),
+            value,
+            width,
+            f"{number_of(here[i])}, usually {number_of(usual[i])}",
+            column=i,
+        )
+        for i, value, width in zip(chosen.tolist(), values, _bar_widths(values), strict=True)
+    ]
+
+
+def _bar_widths(values: Sequence[float]) -> list[float]:
+    """Return the size of each value in per cent of the largest."""
+    largest = max(map(abs, values), default=1.0)
+    return [round(100 * abs(value) / largest, 1) for value in values]
 
 
 @dataclass(frozen=True)
@@ -742,7 +737,22 @@ def ask(evaluation: Evaluation, X: Any, classes: Codes, places: Codes | None) ->
     return Question(X, classes, scores, evaluation.members_of(places))
 
 
-def explain_features(model: Any, question: Question, sources: Sources) -> Floats:
+def explain_words(model: Any, question: Question) -> list[WordContributions]:
+    """Return what the words of each text add to the score."""
+    found: dict[int, WordContributions] = {}
+    for part, label, here in _parts(model, question):
+        of_part = contributions_of_texts(
+            part,
+            [question.X[place] for place in here.tolist()],
+            label,
+            max_pieces=_PIECES,
+            scores=None if question.scores is None else question.scores[here],
+        )
+        found.update(zip(here.tolist(), of_part, strict=True))
+    return [found[place] for place in range(len(found))]
+
+
+def _explain_features(model: Any, question: Question, sources: Sources) -> Floats:
     """Return what each feature adds to the score, (n_rows, n_features)."""
     assert sources.background is not None
     values = np.empty((count_rows(question.X), len(sources.background)))
@@ -758,21 +768,6 @@ def explain_features(model: Any, question: Question, sources: Sources) -> Floats
     return values
 
 
-def explain_words(model: Any, question: Question, max_pieces: int) -> list[WordContributions]:
-    """Return what the words of each text add to the score."""
-    found: dict[int, WordContributions] = {}
-    for part, label, here in _parts(model, question):
-        of_part = contributions_of_texts(
-            part,
-            [question.X[place] for place in here.tolist()],
-            label,
-            max_pieces=max_pieces,
-            scores=None if question.scores is None else question.scores[here],
-        )
-        found.update(zip(here.tolist(), of_part, strict=True))
-    return [found[place] for place in range(len(found))]
-
-
 def _parts(model: Any, question: Question) -> Iterator[tuple[Any, Any, Codes]]:
     """Yield who is asked, about which label, for which rows."""
     labels = plain_classes(model)
@@ -783,32 +778,3 @@ def _parts(model: Any, question: Question) -> Iterator[tuple[Any, Any, Codes]]:
     for kind, of in enumerate(kinds):
         part = model if question.members is None else model._only(of[1:].astype(np.bool_))
         yield part, labels[of[0]], np.flatnonzero(number.ravel() == kind)
-
-
-# ---------- report.findings
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What the page tells; in ``methods``, ``answers`` and ``measured`` the model comes first.
-
-    ``bins`` is empty where probabilities cannot be judged, ``explorers`` where no class can.
-    ``compared`` are the rows that ``meanings`` were found among.
-    """
-
-    model: Any
-    evaluation: Evaluation
-    methods: Sequence[str]
-    answers: Sequence[Answers]
-    measured: Sequence[Measured]
-    repeats: int
-    explorers: Sequence[Explorer]
-    bins: Sequence[Bin]
-    map: LearnedMap
-    meanings: Sequence[ClassPortrait]
-    compared: Compared
-    mistakes: Sequence[Mistake]
-    sources: Sources
-    command: str | None
-    title: str | None
-    data_name: str | None

@@ -1,4 +1,4 @@
-"""Numbers and texts as a reader sees them."""
+"""Numbers, labels and texts as a reader sees them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any
 
 MISSING = "n/a"
-MINUS = "\u2212"
+_MINUS = "\u2212"
 
 
 def readable(value: Any, limit: int) -> str:
@@ -24,12 +24,12 @@ def readable(value: Any, limit: int) -> str:
 
 def figure(value: float) -> str:
     """Return a figure with three digits; nan is "n/a"."""
-    return MISSING if not math.isfinite(value) else f"{value:.3f}".replace("-", MINUS)
+    return MISSING if not math.isfinite(value) else f"{value:.3f}".replace("-", _MINUS)
 
 
 def signed(value: float) -> str:
     """Return a figure with its sign."""
-    return MISSING if not math.isfinite(value) else f"{value:+.3f}".replace("-", MINUS)
+    return MISSING if not math.isfinite(value) else f"{value:+.3f}".replace("-", _MINUS)
 
 
 def of_100(share: float) -> str:
@@ -56,7 +56,7 @@ def per_cent(share: float) -> str:
 
 def number_of(value: float) -> str:
     """Return a value of a feature, short."""
-    return f"{value:.4g}".replace("-", MINUS)
+    return f"{value:.4g}".replace("-", _MINUS)
 
 
 def count(number: float) -> str:
@@ -72,21 +72,3 @@ def quoted(name: str) -> str:
 def listed(parts: list[str]) -> str:
     """Return "a, b and c"."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
-
-
-def objective_in_words(objective: Any) -> str:
-    """Return what the decision was set for."""
-    if objective is None:
-        return "the paper's rule, the largest score"
-    if isinstance(objective, str):
-        known = {
-            "balanced": "“balanced”: errors in every class weigh the same, however rare it is",
-            "f1": "“f1”: finding the class and not crying wolf, in balance",
-            "mcc": "“mcc”: the correlation of truth and decision",
-            "accuracy": "“accuracy”: as few errors as possible, whatever the class",
-        }
-        return known.get(objective.strip().lower(), quoted(readable(objective, 60)))
-    if isinstance(objective, dict):
-        pairs = [f"{name} {readable(value, 40)}" for name, value in objective.items()]
-        return "a minimum: " + ", ".join(pairs)
-    return "a matrix of costs, one for each kind of error"
