@@ -11,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -22,8 +22,10 @@ from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, NotFittedError
 from setconv.folds import Keys
-from setconv.io.encoder import FeatureEncoder
 from setconv.persistence import SavedModel, arrays_under, describe, read_model, restore, save
+
+if TYPE_CHECKING:
+    from setconv.io.encoder import FeatureEncoder
 
 Array = NDArray[Any]
 
@@ -38,7 +40,8 @@ def _from_classifier(name: str) -> property:
 class EncodedClassifier(ClassifierMixin, BaseEstimator):
     """An encoder and a `setconv.SetConvClassifier` that is fitted on its rows.
 
-    A subclass says which encoder it makes (`_make_encoder`) and which it can save.
+    A subclass says which encoder it makes (`_make_encoder`) and which it can save
+    (``saved_encoders``).
 
     Parameters
     ----------
@@ -159,11 +162,11 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
 
     def _describe(self) -> SavedModel:
         saved = describe(self._fitted())
-        kind = type(self.encoder_).__name__
-        if self.saved_encoders.get(kind) is not type(self.encoder_):
+        kind, known = type(self.encoder_).__name__, self._saved_encoders()
+        if known.get(kind) is not type(self.encoder_):
             raise ModelFileError(
                 f"An encoder of type {kind} cannot be saved without pickle (these can: "
-                f"{', '.join(self.saved_encoders)}). The classifier of its rows can be: "
+                f"{', '.join(known)}). The classifier of its rows can be: "
                 "model.classifier_.save(folder)."
             )
         config, arrays = self.encoder_.describe()
@@ -177,13 +180,17 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         return SavedModel(type(self).__name__, described, {**saved.tensors, **tensors})
 
     @classmethod
+    def _saved_encoders(cls) -> Mapping[str, Any]:
+        return cls.saved_encoders
+
+    @classmethod
     def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
         """Return the estimator that was saved; `setconv.load` calls this."""
         classifier = SetConvClassifier()
         restore(classifier, saved, device)
         try:
             described = dict(saved.config["encoder"])
-            kind = cls.saved_encoders[described.pop("kind")]
+            kind = cls._saved_encoders()[described.pop("kind")]
             arrays = arrays_under("encoder/", saved.tensors)
             encoder = cls._restore_encoder(kind, described, arrays, folder)
         except (LookupError, TypeError, AttributeError) as error:
@@ -248,7 +255,6 @@ class SetConvTableClassifier(EncodedClassifier):
         ``threshold_``, ``oof_report_`` ...) are this estimator's too.
     """
 
-    saved_encoders: ClassVar[dict[str, Any]] = {"FeatureEncoder": FeatureEncoder}
     takes = "rows of a table"
 
     def __init__(
@@ -259,7 +265,18 @@ class SetConvTableClassifier(EncodedClassifier):
         super().__init__(encoder, classifier)
 
     def _make_encoder(self) -> Any:
-        return FeatureEncoder() if self.encoder is None else clone(self.encoder)
+        return _feature_encoder()() if self.encoder is None else clone(self.encoder)
+
+    @classmethod
+    def _saved_encoders(cls) -> Mapping[str, Any]:
+        return {"FeatureEncoder": _feature_encoder()}
+
+
+def _feature_encoder() -> Any:
+    """Return the class when it is asked for: it needs pyarrow, which other models do without."""
+    from setconv.io import FeatureEncoder
+
+    return FeatureEncoder
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Any:
