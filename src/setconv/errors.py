@@ -11,6 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
+__all__ = [
+    "CheckpointError",
+    "DataError",
+    "DataTypeError",
+    "DivergedError",
+    "LabelError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "SetConvError",
+    "StudyError",
+]
+
 
 class SetConvError(Exception):
     """The root of every error that setconv raises on purpose."""
@@ -74,18 +88,3 @@ def _not_fitted_error() -> type[SetConvError]:
 
     NotFittedError.__qualname__ = "NotFittedError"  # so that it can be pickled
     return NotFittedError
-
-
-__all__ = [
-    "CheckpointError",
-    "DataError",
-    "DataTypeError",
-    "DivergedError",
-    "LabelError",
-    "MissingDependencyError",
-    "ModelFileError",
-    "NotFittedError",
-    "ParameterError",
-    "SetConvError",
-    "StudyError",
-]

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.speed.made import CHUNK, dense_chunks, dense_rows
 from benchmarks.speed.processes import Alone, forget_peak, peak_gigabytes
 from benchmarks.speed.timing import seconds_of
-from setconv import validation as stored
+from setconv import validation
 from setconv.classifier import SetConvClassifier
 from setconv.training.callbacks import Callback, TrainingState
 
@@ -139,7 +139,7 @@ def fit_in_memory(rows: int, features: int, steps: int) -> dict[str, float]:
 
 def difference(folder: Path, sizes: Sizes) -> float:
     """Return the largest difference of the scores after fits from disk and from memory."""
-    stored.IN_MEMORY = 0  # else so small a folder is read into memory
+    validation.IN_MEMORY = 0  # else so small a folder is read into memory
     X, y = dense_rows(sizes.equal_rows, sizes.equal_features)
     scores = [
         SetConvClassifier(max_steps=sizes.equal_steps, progress=False, random_state=0)
