@@ -5,6 +5,7 @@ import json
 import math
 import re
 import struct
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -387,6 +388,13 @@ def test_loading_opens_no_pickle(folder, monkeypatch):
     monkeypatch.setattr("pickle.loads", refuse)
     monkeypatch.setattr(torch, "load", refuse)
     load(folder)
+
+
+def test_a_model_of_rows_of_numbers_is_opened_without_pyarrow(folder):
+    program = (
+        f"import sys; sys.modules['pyarrow'] = None; import setconv; setconv.load({str(folder)!r})"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,26 @@ if TYPE_CHECKING:
     from setconv.pipelines import SetConvTableClassifier, load
     from setconv.text.classifier import SetConvTextClassifier
 
+__all__ = [
+    "SetConvClassifier",
+    "SetConvTableClassifier",
+    "SetConvTextClassifier",
+    "__version__",
+    "load",
+    "metrics",
+    "presets",
+]
+
 _MODULES = (
     "episodes",
     "errors",
     "experiment",
     "explain",
+    "io",
     "metrics",
+    "model",
     "nn",
     "presets",
-    "io",
     "report",
     "text",
     "training",
@@ -48,14 +59,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "SetConvClassifier",
-    "SetConvTableClassifier",
-    "SetConvTextClassifier",
-    "__version__",
-    "load",
-    "metrics",
-    "presets",
-]

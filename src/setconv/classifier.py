@@ -1,4 +1,9 @@
-"""The scikit-learn estimator: validates, then calls the rooms below in order."""
+"""The scikit-learn estimator for rows of numbers.
+
+`SetConvClassifier` checks what it is given (`setconv.validation`), has a model and a decision made
+of it (`setconv.fitting`) and answers with them. Its methods stand in the order of a user's life:
+fit, update, predict, decide otherwise, save. At the end are its predictions as columns of a file.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
-from setconv import validation as inputs
-from setconv import validation as targets
 from setconv.data import Matrix, Rows, StoredRows, choose
-from setconv.decisions.rule import DecisionRule, Predictions, cross_fit
+from setconv.decisions.rule import Predictions, cross_fit
 from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
-from setconv.fitting import FitResult, FittedDecision, fit_model
+from setconv.fitting import fit_model
 from setconv.folds import Keys, Ties, row_keys, tie_copies
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
-from setconv.messages import needed
-from setconv.model import Anchor, SetConvModel
+from setconv.model import Anchor
 from setconv.nn.network import Similarity
 from setconv.params import FitParameters, seed_from
 from setconv.persistence import describe, save
@@ -32,442 +34,27 @@ from setconv.preprocessing import Scaling
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.early_stopping import Monitor, split_validation
 from setconv.training.optimizer import Optimizer, Schedule
-from setconv.validation import iter_batches, open_rows
+from setconv.validation import (
+    check_class_weight,
+    check_classes,
+    check_groups,
+    check_weights,
+    columns_kept_on_error,
+    encode_known_labels,
+    encode_labels,
+    iter_batches,
+    open_rows,
+    stack_rows,
+    warn_of_equal_counts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# ---------- predicted
-
-
-def column_names(model: Any) -> list[str]:
-    """Return the names of the columns: the label, then the probability of each class."""
-    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]
-
-
-def check_kept(model: Any, kept: Iterable[str]) -> None:
-    """Refuse columns to keep whose names the predictions need."""
-    clash = set(kept) & set(column_names(model))
-    if clash:
-        raise DataError(
-            f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
-            "rename it."
-        )
-
-
-Answer = Callable[[Any], Predictions]
-
-
-def predicted_columns(
-    model: Any, rows: Any, answer: Answer, present: NDArray[np.bool_] | None = None
-) -> dict[str, Any]:
-    """Return label and probabilities as Arrow arrays; null where a row is not present.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    rows : what the model predicts
-        Those that are present.
-    answer : callable
-        From rows to `Predictions`.
-    present : bool array, optional
-        All by default.
-    """
-    with needed("predicting to a file", "pyarrow", "cli"):
-        import pyarrow as pa
-
-    if present is None:
-        present = np.ones(rows.shape[0], dtype=np.bool_)
-    labels = np.full(len(present), None, dtype=object)
-    probabilities = np.full((len(present), len(model.classes_)), np.nan)
-    if present.any():
-        found = answer(rows)
-        labels[present], probabilities[present] = found.labels.tolist(), found.probabilities
-    kind = pa.array(model.classes_.tolist()).type
-    columns = [pa.array(labels, type=kind)]
-    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
-    return dict(zip(column_names(model), columns, strict=True))
-
-
-def predicted_tables(model: Any, batches: Iterable[Batch], answer: Answer) -> Iterator[pa.Table]:
-    """Yield for each batch the columns that it keeps, and its predictions."""
-    with needed("predicting to a file", "pyarrow", "cli"):
-        import pyarrow as pa
-
-    for batch in batches:
-        kept = {} if batch.extra is None else {n: batch.extra[n] for n in batch.extra.column_names}
-        yield pa.table(kept | predicted_columns(model, batch.rows, answer))
-
-
-# ---------- prediction
-
 Array = NDArray[Any]
 
 
-class Predicting(TransformerMixin):
-    """The part of the estimator that comes after `fit`."""
-
-    if TYPE_CHECKING:
-        classes_: Array
-        objective: Any
-        batch_size: int
-        representatives_: Array
-        _decision: FittedDecision
-        _model: SetConvModel
-
-        def _fitted_model(self) -> SetConvModel: ...
-        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
-        def _publish(self) -> None: ...
-
-    def predict(self, X: Any) -> Array:
-        """Return the class of each row: the decision for the `objective`.
-
-        It is the sign (two classes) or the argmax of `decision_function`. It is the argmax of
-        `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
-        worth predicting for "balanced" at a probability far below one half.
-        """
-        return self.predictions(X).labels
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes).
-
-        Calibrated on out-of-fold rows, for the prevalence of the training data or for that of
-        `set_prior`. With ``objective=None`` they are the paper's (equations 5-7), for equally
-        frequent classes; with more than two, P(y=c|x) of each head is then divided by their sum.
-        """
-        return self.predictions(X).probabilities
-
-    def predictions(self, X: Any) -> Predictions:
-        """Return labels, probabilities, scores and decision values, from one pass over the rows."""
-        return self._answer(self._scores(X))
-
-    def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
-        """Write labels and probabilities to a Parquet file, batch by batch.
-
-        Columns: those of ``keep``, ``predicted_label``, and ``probability_<class>`` for each class.
-        The file is there whole or not at all.
-
-        Parameters
-        ----------
-        X : path, Arrow dataset, memmap, or array-like
-            As for `fit`.
-        path : path
-            The Parquet file to write.
-        keep : sequence of str, default=()
-            Columns of the file ``X`` to copy.
-
-        Returns
-        -------
-        int
-            Rows written.
-        """
-        model = self._fitted_model()
-        check_kept(self, keep)
-        batches = iter_batches(self, X, keep)
-
-        done = 0
-
-        def answer(rows: Any) -> Predictions:
-            nonlocal done
-            scores = model.scores(rows, self.batch_size, done)
-            done += rows.shape[0]
-            return self._answer(scores)
-
-        return write_predictions(path, predicted_tables(self, batches, answer))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
-
-        With two classes it is that of the second, and its sign is `predict`; with more the argmax
-        is. With a cost matrix over more than two classes it is minus the expected cost.
-        """
-        return self.predictions(X).decision_values
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the learned embedding of each row, as it is compared with representatives.
-
-        Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
-        """
-        model = self._fitted_model()
-        parts = [model.embed(batch.rows, self.batch_size) for batch in iter_batches(self, X)]
-        embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return embedded.reshape(len(embedded), -1)
-
-    def predict_out_of_fold(self) -> Predictions:
-        """Return what the members that left a training row out say of it, for all such rows.
-
-        ``rows`` has their numbers among the rows that were given to `fit`. Decisions and
-        probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
-        exactly these predictions: what to judge the model by without a test set.
-        """
-        decision, evidence = self._fitted_decision(), self._rule.evidence
-        if decision.source != "out_of_fold" or evidence is None:
-            why = " ".join(decision.report.remarks())
-            raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
-        found = cross_fit(decision.rule, decision.folds)
-        classes, scores = np.asarray(self.classes_), evidence.scores
-        rows = np.arange(len(scores)) if decision.rows is None else decision.rows
-        return Predictions(
-            labels=classes[found.codes],
-            probabilities=found.probabilities,
-            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
-            decision_values=found.values,
-            rows=rows,
-            truth=classes[evidence.codes],
-            weights=decision.row_weights,
-            left_out=decision.left_out,
-        )
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
-        """Return names for the columns of `transform`."""
-        model = self._fitted_model()
-        width = self.representatives_.shape[-1] * model.network.n_stacked
-        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
-
-    def set_objective(self, objective: Any) -> Self:
-        """Move the decision to another objective, without training.
-
-        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow.
-
-        Parameters
-        ----------
-        objective : see `SetConvClassifier`
-
-        Returns
-        -------
-        self
-        """
-        self._fitted_model()
-        self._decision = self._decision.moved(self._rule.with_objective(objective))
-        self.objective = self.objective_ = objective
-        self._publish_decision()
-        return self
-
-    def set_prior(self, prior: Any) -> Self:
-        """Say how frequent the classes are where the model is used.
-
-        Probabilities follow, and so does the threshold of an objective that depends on it
-        (precision, F1, MCC, accuracy, costs; not recall and "balanced"). `report_` and
-        `oof_report_` are then of rows that are weighted to that prevalence, and say so.
-
-        Parameters
-        ----------
-        prior : float, mapping of label to float, array-like of shape (n_classes,) or None
-            Shares of the classes; one number is that of the rarer class of two. None: those of
-            the training data.
-
-        Returns
-        -------
-        self
-        """
-        self._fitted_model()
-        self._decision = self._decision.moved(self._rule.with_prior(prior))
-        self._publish_decision()
-        return self
-
-    def save(self, folder: str | Path) -> None:
-        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
-
-        The write is atomic. A folder that holds another setconv model is replaced; any other
-        folder that is not empty is refused. Load with `setconv.load`.
-        """
-        self._fitted_model()
-        save(describe(self), Path(folder))
-
-    def _only(self, members: NDArray[np.bool_]) -> Self:
-        """Return the classifier as some of its members see it: those that left a row out."""
-        part = copy.copy(self)
-        part._model = self._fitted_model().only(members)
-        part.representatives_ = self.representatives_[members]
-        return part
-
-    @property
-    def _rule(self) -> DecisionRule:
-        return self._fitted_decision().rule
-
-    def _fitted_decision(self) -> FittedDecision:
-        self._fitted_model()
-        return self._decision
-
-    def _answer(self, scores: NDArray[np.float64]) -> Predictions:
-        rule = self._rule
-        return Predictions(
-            labels=np.asarray(self.classes_)[rule.decide(scores)],
-            probabilities=rule.probabilities(scores),
-            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
-            decision_values=rule.decision_values(scores),
-            rows=np.arange(len(scores)),
-        )
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        model = self._fitted_model()
-        parts: list[NDArray[np.float64]] = []
-        done = 0
-        for batch in iter_batches(self, X):
-            parts.append(model.scores(batch.rows, self.batch_size, done))
-            done += batch.rows.shape[0]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _publish_decision(self) -> None:
-        """Show the decision, and the report on it, as fitted attributes."""
-        decision = self._decision
-        rule = decision.rule
-        self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
-        self.threshold_basis_ = decision.basis
-        self.prior_ = rule.prior
-        self.report_, self.report_source_ = decision.report, decision.source
-        if decision.source == "out_of_fold":
-            self.oof_report_ = decision.report
-        elif hasattr(self, "oof_report_"):
-            del self.oof_report_
-
-
-# ---------- updating
-
-
-class Updates:
-    """The part of the estimator that learns after, or without, `fit`."""
-
-    if TYPE_CHECKING:
-        classes_: Array
-        class_counts_: NDArray[np.int64]
-        batch_size: int
-        _decision: FittedDecision
-        _weight_scales: NDArray[np.float64]
-        _pending: list[tuple[Any, Array, NDArray[np.float64]]]
-
-        def _fitted_model(self) -> SetConvModel: ...
-        def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array: ...
-        def _publish(self) -> None: ...
-        def __sklearn_is_fitted__(self) -> bool: ...
-        def _fit(
-            self,
-            rows: Matrix,
-            labels: Array,
-            weights: NDArray[np.float64],
-        ) -> Self: ...
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Let new rows take part in the representatives, exactly.
-
-        The network, the anchor and the scaling stay as they were; the representatives become what
-        they would be with all rows seen so far. Decision and `report_` stay those of the model
-        before these rows, and the report says so. A batch may lack classes. On a new estimator the
-        first call needs ``classes``; rows are kept until every class has been seen, then the model
-        is fitted on them as `fit` does.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
-        y : array-like of shape (n_rows,) or str
-        classes : array-like of shape (n_classes,), optional
-            All labels that will ever occur; needed in the first call, optional afterwards.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
-        if first and classes is None:
-            raise LabelError(
-                "The first call of partial_fit needs classes=: the list of all labels that will "
-                "occur."
-            )
-        with open_rows(self, X, y, reset=first) as (rows, given):
-            labels = targets.check_labels(given, rows.shape[0])
-            weights = targets.check_weights(sample_weight, rows.shape[0])
-            if classes is not None:
-                self._announce(classes, first=first)
-            return self._learn(rows, labels, weights)
-
-    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
-        """Take over the classes of the first call of `partial_fit`, or compare with them."""
-        announced = targets.check_classes(classes)
-        if first:
-            self.classes_ = announced
-        elif not np.array_equal(announced, self.classes_):
-            raise LabelError(
-                f"classes={announced.tolist()} differ from those of the first call, "
-                f"{self.classes_.tolist()}: fit a new estimator for other classes."
-            )
-
-    def _learn(self, rows: Matrix, labels: Array, weights: NDArray[np.float64]) -> Self:
-        """Add rows to the representatives, or keep them until every class has been seen."""
-        codes = targets.encode_known_labels(labels, self.classes_, "y")
-        if self.__sklearn_is_fitted__():
-            weights = weights * self._weight_scales[codes]
-            self._fitted_model().add_rows(rows, codes, weights, self.batch_size)
-            counted = self._count(codes, weights)
-            self.class_counts_ += counted
-            known = self._decision.updates
-            rows_added = known.get("partial_fit", 0) + int(counted.sum())
-            self._decision = self._decision.updated({**known, "partial_fit": rows_added})
-            self._publish()
-            return self
-        if isinstance(rows, StoredRows):
-            raise DataError(
-                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
-                "too large: call fit with it."
-            )
-        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
-        rows = inputs.stack_rows([part for part, _, _ in pending])
-        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
-        if len(np.unique(labels[weights > 0])) == len(self.classes_):
-            return self._fit(rows, labels, weights)
-        self._pending = pending
-        return self
-
-    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Make the representatives anew, from these rows alone: the paper's post-training.
-
-        The network, the anchor, the scaling and the thresholds stay as they were, and so does
-        `report_`, which says so. `partial_fit` adds rows instead.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
-        y : array-like of shape (n_rows,) or str
-            Every class must occur.
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        model = self._fitted_model()
-        with open_rows(self, X, y, reset=False) as (rows, given):
-            labels = targets.check_labels(given, rows.shape[0])
-            weights = targets.check_weights(sample_weight, rows.shape[0])
-            codes = targets.encode_known_labels(labels, self.classes_, "y")
-            counts = self._count(codes, weights)
-            if not counts.all():
-                absent = np.asarray(self.classes_)[counts == 0][0]
-                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
-            scales = weight_scales(weights, codes, len(self.classes_))
-            earlier = model.sums
-            model.reset_representatives()
-            try:
-                model.add_rows(rows, codes, weights * scales[codes], self.batch_size)
-            except BaseException:
-                model.sums = earlier
-                raise
-        self.class_counts_, self._weight_scales = counts, scales
-        self._decision = self._decision.updated({"post_train": int(counts.sum())})
-        self._publish()
-        return self
-
-
-# ---------- classifier
-
-
-class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
+class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Classification when the class that matters is rare, by set convolution.
 
     The rows of each class are compressed into one representative by a permutation-invariant set
@@ -493,8 +80,9 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         quantiles, or cut at their quantiles into pieces, each an input of its own. With a list
         members take turns. "auto" is all three for up to 100 features and "standard" for more.
         Sparse rows of more than 512 columns are projected to 128 before that (a quarter of the rows
-        if that is less), see `setconv.sparse`. With None, as in the presets, features stay as they
-        are; of sparse rows, too, all columns are then made dense, a block of rows at a time.
+        if that is less), see `setconv.preprocessing`. With None, as in the presets, features
+        stay as they are; of sparse rows, too, all columns are then made dense, a block of rows at a
+        time.
     clip : float or None, default=5.0
         Bound on the absolute value of a standardised feature.
     encoder : sequence of int or "auto", default="auto"
@@ -528,7 +116,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
     anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
         What the kernel compares rows with, made from the smaller side of each head; see
-        `setconv.anchors`. An array is in the units of ``X``.
+        `setconv.model`. An array is in the units of ``X``.
     support_size : int, default=64
         Rows in the support set of an episode, in the class ratio of the data.
     n_queries : int, default=8
@@ -640,8 +228,6 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
     >>> clf.representatives_.shape
     (10, 2, 64)
     """
-
-    class_counts_: NDArray[np.int64]
 
     def __init__(
         self,
@@ -791,16 +377,32 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Fit; ``keys`` are equal for rows that are copies, by default those of equal features."""
         with (
-            inputs.columns_kept_on_error(self),
-            open_rows(self, X, y, reset=True) as (rows, given),
-            self._validation_rows(X_val, y_val, keys_val) as validation,
+            columns_kept_on_error(self),
+            open_rows(self, X, y, reset=True) as (rows, labels),
+            self._open_validation(X_val, y_val, keys_val) as validation,
         ):
-            labels = targets.check_labels(given, rows.shape[0])
-            weights = targets.check_weights(sample_weight, rows.shape[0])
-            members = targets.check_groups(groups, rows.shape[0])
-            return self._fit(rows, labels, weights, members, validation, resume_from, keys)
+            weights = check_weights(sample_weight, rows.shape[0])
+            groups = check_groups(groups, rows.shape[0])
+            return self._fit_checked(rows, labels, weights, groups, validation, resume_from, keys)
 
-    def _fit(
+    @contextmanager
+    def _open_validation(
+        self, X_val: Any, y_val: Any, keys: Keys | None
+    ) -> Iterator[tuple[Matrix, Array, Keys | None] | None]:
+        """Give validation rows, their labels and keys, if there are any."""
+        if X_val is None and y_val is None:
+            yield None
+            return
+        if X_val is None or y_val is None:
+            raise DataError("Give both X_val and y_val, or neither.")
+        with ExitStack() as opened:
+            try:
+                rows, labels = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
+            except DataError as error:
+                raise type(error)(f"In X_val or y_val: {error}") from error
+            yield rows, labels, keys
+
+    def _fit_checked(
         self,
         rows: Matrix,
         labels: Array,
@@ -810,25 +412,33 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         resume_from: str | Path | None = None,
         keys: Keys | None = None,
     ) -> Self:
+        """Fit on rows that were checked; those of weight 0 take no part."""
         numbers = None
         if not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
             rows, labels, weights = choose(rows, numbers), labels[numbers], weights[numbers]
             groups = None if groups is None else groups[numbers]
             keys = None if keys is None else keys[numbers]
-        classes, codes = targets.encode_labels(labels)
-        targets.warn_of_equal_counts(classes, codes)
+        classes, codes = encode_labels(labels)
+        warn_of_equal_counts(classes, codes)
         parameters = FitParameters.of(self)
         seed = seed_from(self.random_state)
         keys = row_keys(rows) if keys is None else keys
         ties = tie_copies(keys, rows, codes, groups)
         scales = weight_scales(weights, codes, len(classes))
-        weights = weights * scales[codes]
-        tied = (ties.units, ties.shares, ties.crossing)
-        train = Rows(rows, codes, weights, groups, *tied, numbers)
+        train = Rows(
+            rows,
+            codes,
+            weights * scales[codes],
+            groups,
+            units=ties.units,
+            shares=ties.shares,
+            crossing=ties.crossing,
+            numbers=numbers,
+        )
         held_out = None
         if validation is not None:
-            held_out = _validation(*validation, classes, keys, ties)
+            held_out = _validation_rows(*validation, classes, keys, ties)
         elif self.early_stopping:
             fraction = parameters.validation_fraction
             inside, outside = split_validation(codes, fraction, ties.units, seed)
@@ -838,7 +448,7 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
             classes,
             train,
             validation=held_out,
-            class_weights=targets.check_class_weight(self.class_weight, classes),
+            class_weights=check_class_weight(self.class_weight, classes),
             seed=seed,
             notes=ties.notes,
             callbacks=gather_callbacks(self.callbacks, self.progress),
@@ -846,20 +456,20 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         )
         self.classes_ = classes
         self._weight_scales = scales
-        self._keep(result, self._count(train.codes, train.weights))
-        return self
-
-    def _keep(self, result: FitResult, counts: Array) -> None:
-        """Take over what a fit has left."""
         self._model = result.model
+        self._decision = result.decision
         self.history_ = result.state.history
         self.n_steps_ = result.state.step
         self.objective_ = self.objective
-        self._decision = result.decision
-        self.class_counts_ = counts
+        self.class_counts_ = self._count(train.codes, train.weights)
         if hasattr(self, "_pending"):
             del self._pending
         self._publish()
+        return self
+
+    def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the number of rows of each class that have a weight."""
+        return np.bincount(codes[weights > 0], minlength=len(self.classes_))
 
     def _publish(self) -> None:
         """Show the parts of the model as fitted attributes."""
@@ -872,29 +482,327 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         self.representatives_ = representatives.reshape(lead + representatives.shape[1:])
         self._publish_decision()
 
-    def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> Array:
-        return np.bincount(codes[weights > 0], minlength=len(self.classes_))
+    def _publish_decision(self) -> None:
+        """Show the decision, and the report on it, as fitted attributes."""
+        decision = self._decision
+        rule = decision.rule
+        self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
+        self.threshold_basis_ = decision.basis
+        self.prior_ = rule.prior
+        self.report_, self.report_source_ = decision.report, decision.source
+        if decision.source == "out_of_fold":
+            self.oof_report_ = decision.report
+        elif hasattr(self, "oof_report_"):
+            del self.oof_report_
 
-    @contextmanager
-    def _validation_rows(
-        self, X_val: Any, y_val: Any, keys: Keys | None
-    ) -> Iterator[tuple[Matrix, Array, Keys | None] | None]:
-        if X_val is None and y_val is None:
-            yield None
-            return
-        if X_val is None or y_val is None:
-            raise DataError("Give both X_val and y_val, or neither.")
-        with ExitStack() as opened:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Let new rows take part in the representatives, exactly.
+
+        The network, the anchor and the scaling stay as they were; the representatives become what
+        they would be with all rows seen so far. Decision and `report_` stay those of the model
+        before these rows, and the report says so. A batch may lack classes. On a new estimator the
+        first call needs ``classes``; rows are kept until every class has been seen, then the model
+        is fitted on them as `fit` does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever occur; needed in the first call, optional afterwards.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not (self.__sklearn_is_fitted__() or hasattr(self, "_pending"))
+        if first and classes is None:
+            raise LabelError(
+                "The first call of partial_fit needs classes=: the list of all labels that will "
+                "occur."
+            )
+        with open_rows(self, X, y, reset=first) as (rows, labels):
+            weights = check_weights(sample_weight, rows.shape[0])
+            if classes is not None:
+                self._announce(classes, first=first)
+            codes = encode_known_labels(labels, self.classes_, "y")
+            if self.__sklearn_is_fitted__():
+                return self._add_rows(rows, codes, weights)
+            return self._fit_once_all_are_seen(rows, labels, weights)
+
+    def _announce(self, classes: ArrayLike, *, first: bool) -> None:
+        """Take over the classes of the first call of `partial_fit`, or compare with them."""
+        announced = check_classes(classes)
+        if first:
+            self.classes_ = announced
+        elif not np.array_equal(announced, self.classes_):
+            raise LabelError(
+                f"classes={announced.tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}: fit a new estimator for other classes."
+            )
+
+    def _add_rows(
+        self, rows: Matrix, codes: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> Self:
+        """Let rows take part in the representatives of a fitted model."""
+        weights = weights * self._weight_scales[codes]
+        self._model.add_rows(rows, codes, weights, self.batch_size)
+        counted = self._count(codes, weights)
+        self.class_counts_ += counted
+        known = self._decision.updates
+        rows_added = known.get("partial_fit", 0) + int(counted.sum())
+        self._decision = self._decision.updated({**known, "partial_fit": rows_added})
+        self._publish()
+        return self
+
+    def _fit_once_all_are_seen(
+        self, rows: Matrix, labels: Array, weights: NDArray[np.float64]
+    ) -> Self:
+        """Fit on the rows of all calls so far, or keep them until every class has been seen."""
+        if isinstance(rows, StoredRows):
+            raise DataError(
+                "partial_fit of a new estimator keeps its rows in memory, for which the file is "
+                "too large: call fit with it."
+            )
+        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
+        rows = stack_rows([part for part, _, _ in pending])
+        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
+        if len(np.unique(labels[weights > 0])) == len(self.classes_):
+            return self._fit_checked(rows, labels, weights)
+        self._pending = pending
+        return self
+
+    def post_train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Make the representatives anew, from these rows alone: the paper's post-training.
+
+        The network, the anchor, the scaling and the thresholds stay as they were, and so does
+        `report_`, which says so. `partial_fit` adds rows instead.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
+        y : array-like of shape (n_rows,) or str
+            Every class must occur.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_is_fitted()
+        model = self._model
+        with open_rows(self, X, y, reset=False) as (rows, labels):
+            weights = check_weights(sample_weight, rows.shape[0])
+            codes = encode_known_labels(labels, self.classes_, "y")
+            counts = self._count(codes, weights)
+            if not counts.all():
+                absent = np.asarray(self.classes_)[counts == 0][0]
+                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+            scales = weight_scales(weights, codes, len(self.classes_))
+            earlier = model.sums
+            model.reset_representatives()
             try:
-                rows, given = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
-                labels = targets.check_labels(given, rows.shape[0])
-            except DataError as error:
-                raise type(error)(f"In X_val or y_val: {error}") from error
-            yield rows, labels, keys
+                model.add_rows(rows, codes, weights * scales[codes], self.batch_size)
+            except BaseException:
+                model.sums = earlier
+                raise
+        self.class_counts_, self._weight_scales = counts, scales
+        self._decision = self._decision.updated({"post_train": int(counts.sum())})
+        self._publish()
+        return self
 
-    def _fitted_model(self) -> SetConvModel:
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row: the decision for the `objective`.
+
+        It is the sign (two classes) or the argmax of `decision_function`. It is the argmax of
+        `predict_proba` only where the objective asks for that ("accuracy"): a class of 5 % is
+        worth predicting for "balanced" at a probability far below one half.
+        """
+        return self.predictions(X).labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes).
+
+        Calibrated on out-of-fold rows, for the prevalence of the training data or for that of
+        `set_prior`. With ``objective=None`` they are the paper's (equations 5-7), for equally
+        frequent classes; with more than two, P(y=c|x) of each head is then divided by their sum.
+        """
+        return self.predictions(X).probabilities
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes).
+
+        With two classes it is that of the second, and its sign is `predict`; with more the argmax
+        is. With a cost matrix over more than two classes it is minus the expected cost.
+        """
+        return self.predictions(X).decision_values
+
+    def predictions(self, X: Any) -> Predictions:
+        """Return labels, probabilities, scores and decision values, from one pass over the rows."""
+        self._check_is_fitted()
+        parts = [scores for _, scores in self._score_batches(X)]
+        return self._decide(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+    def _score_batches(
+        self, X: Any, keep: Sequence[str] = ()
+    ) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+        """Yield the rows of X, all at once or batch by batch, with their scores."""
+        done = 0
+        for batch in iter_batches(self, X, keep):
+            yield batch, self._model.scores(batch.rows, self.batch_size, done)
+            done += batch.rows.shape[0]
+
+    def _decide(self, scores: NDArray[np.float64]) -> Predictions:
+        rule = self._decision.rule
+        return Predictions(
+            labels=np.asarray(self.classes_)[rule.decide(scores)],
+            probabilities=rule.probabilities(scores),
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=rule.decision_values(scores),
+            rows=np.arange(len(scores)),
+        )
+
+    def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
+        """Write labels and probabilities to a Parquet file, batch by batch.
+
+        Columns: those of ``keep``, ``predicted_label``, and ``probability_<class>`` for each class.
+        The file is there whole or not at all.
+
+        Parameters
+        ----------
+        X : path, Arrow dataset, memmap, or array-like
+            As for `fit`.
+        path : path
+            The Parquet file to write.
+        keep : sequence of str, default=()
+            Columns of the file ``X`` to copy.
+
+        Returns
+        -------
+        int
+            Rows written.
+        """
+        self._check_is_fitted()
+        check_kept(self, keep)
+        return write_predictions(path, self._predicted_tables(X, keep))
+
+    def _predicted_tables(self, X: Any, keep: Sequence[str]) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        for batch, scores in self._score_batches(X, keep):
+            kept = {} if batch.extra is None else {name: batch.extra[name] for name in keep}
+            found = self._decide(scores)
+            yield pa.table(kept | _columns(self, found.labels.tolist(), found.probabilities))
+
+    def predict_out_of_fold(self) -> Predictions:
+        """Return what the members that left a training row out say of it, for all such rows.
+
+        ``rows`` has their numbers among the rows that were given to `fit`. Decisions and
+        probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
+        exactly these predictions: what to judge the model by without a test set.
+        """
+        self._check_is_fitted()
+        decision, evidence = self._decision, self._decision.rule.evidence
+        if decision.source != "out_of_fold" or evidence is None:
+            why = " ".join(decision.report.remarks())
+            raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
+        found = cross_fit(decision.rule, decision.folds)
+        classes, scores = np.asarray(self.classes_), evidence.scores
+        return Predictions(
+            labels=classes[found.codes],
+            probabilities=found.probabilities,
+            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
+            decision_values=found.values,
+            rows=np.arange(len(scores)) if decision.rows is None else decision.rows,
+            truth=classes[evidence.codes],
+            weights=decision.row_weights,
+            left_out=decision.left_out,
+        )
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return the learned embedding of each row, as it is compared with representatives.
+
+        Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
+        """
+        self._check_is_fitted()
+        parts = [self._model.embed(batch.rows, self.batch_size) for batch in iter_batches(self, X)]
+        embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return embedded.reshape(len(embedded), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
+        """Return names for the columns of `transform`."""
+        self._check_is_fitted()
+        width = self.representatives_.shape[-1] * self._model.network.n_stacked
+        return np.array([f"setconv{column}" for column in range(width)], dtype=object)
+
+    def set_objective(self, objective: Any) -> Self:
+        """Move the decision to another objective, without training.
+
+        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow.
+
+        Parameters
+        ----------
+        objective : see `SetConvClassifier`
+
+        Returns
+        -------
+        self
+        """
+        self._check_is_fitted()
+        self._decision = self._decision.moved(self._decision.rule.with_objective(objective))
+        self.objective = self.objective_ = objective
+        self._publish_decision()
+        return self
+
+    def set_prior(self, prior: Any) -> Self:
+        """Say how frequent the classes are where the model is used.
+
+        Probabilities follow, and so does the threshold of an objective that depends on it
+        (precision, F1, MCC, accuracy, costs; not recall and "balanced"). `report_` and
+        `oof_report_` are then of rows that are weighted to that prevalence, and say so.
+
+        Parameters
+        ----------
+        prior : float, mapping of label to float, array-like of shape (n_classes,) or None
+            Shares of the classes; one number is that of the rarer class of two. None: those of
+            the training data.
+
+        Returns
+        -------
+        self
+        """
+        self._check_is_fitted()
+        self._decision = self._decision.moved(self._decision.rule.with_prior(prior))
+        self._publish_decision()
+        return self
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
+
+        The write is atomic. A folder that holds another setconv model is replaced; any other
+        folder that is not empty is refused. Load with `setconv.load`.
+        """
+        self._check_is_fitted()
+        save(describe(self), Path(folder))
+
+    def _only(self, members: NDArray[np.bool_]) -> Self:
+        """Return the classifier as some of its members see it: those that left a row out."""
+        self._check_is_fitted()
+        part = copy.copy(self)
+        part._model = self._model.only(members)
+        part.representatives_ = self.representatives_[members]
+        return part
+
+    def _check_is_fitted(self) -> None:
         if self.__sklearn_is_fitted__():
-            return self._model
+            return
         if hasattr(self, "_pending"):
             seen = np.unique(np.concatenate([part[w > 0] for _, part, w in self._pending]))
             missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]
@@ -925,14 +833,62 @@ class SetConvClassifier(Updates, Predicting, ClassifierMixin, BaseEstimator):
         return state
 
 
-def _validation(
+def _validation_rows(
     rows: Matrix, labels: Array, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
 ) -> Rows:
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
-    codes = targets.encode_known_labels(labels, classes, "y_val")
+    codes = encode_known_labels(labels, classes, "y_val")
     weights = np.ones(len(codes))
     if ties.natural:
         return Rows(rows, codes, weights)
     keys = row_keys(rows) if keys is None else keys
     weights[np.isin(keys, train_keys)] = 0
     return Rows(rows, codes, weights, units=np.unique(keys, return_inverse=True)[1])
+
+
+def check_kept(model: Any, kept: Iterable[str]) -> None:
+    """Refuse columns to keep whose names the predictions need."""
+    clash = set(kept) & set(_column_names(model))
+    if clash:
+        raise DataError(
+            f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
+            "rename it."
+        )
+
+
+def predicted_columns(
+    model: Any, rows: Any, answer: Callable[[Any], Predictions], present: NDArray[np.bool_]
+) -> dict[str, pa.Array]:
+    """Return label and probabilities as Arrow arrays; null where a row is not present.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    rows : what the model predicts
+        Those that are present.
+    answer : callable
+        From rows to `Predictions`.
+    present : bool array
+    """
+    labels = np.full(len(present), None, dtype=object)
+    probabilities = np.full((len(present), len(model.classes_)), np.nan)
+    if present.any():
+        found = answer(rows)
+        labels[present], probabilities[present] = found.labels.tolist(), found.probabilities
+    return _columns(model, labels, probabilities)
+
+
+def _columns(
+    model: Any, labels: Sequence[Any] | Array, probabilities: NDArray[np.float64]
+) -> dict[str, pa.Array]:
+    import pyarrow as pa
+
+    kind = pa.array(model.classes_.tolist()).type
+    columns = [pa.array(labels, type=kind)]
+    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
+    return dict(zip(_column_names(model), columns, strict=True))
+
+
+def _column_names(model: Any) -> list[str]:
+    """Return the names of the columns: the label, then the probability of each class."""
+    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]

@@ -1,4 +1,8 @@
-"""The error of a study that cannot go on."""
+"""The errors that setconv raises on purpose.
+
+All are `SetConvError`, and each is also the builtin or scikit-learn error that callers already
+catch.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
-# ---------- errors
+__all__ = [
+    "CheckpointError",
+    "DataError",
+    "DataTypeError",
+    "DivergedError",
+    "LabelError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "SetConvError",
+    "StudyError",
+]
 
 
 class SetConvError(Exception):
@@ -23,7 +39,7 @@ class DataError(SetConvError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """The rows are of a kind that is not supported, such as a sparse matrix."""
+    """The rows are of a type that is not supported."""
 
 
 class LabelError(DataError):
@@ -52,6 +68,10 @@ class MissingDependencyError(SetConvError, ImportError):
     """An optional dependency is not installed; the message has the exact pip line."""
 
 
+class StudyError(SetConvError, ValueError):
+    """A store belongs to another study, or the workers of a study cannot start."""
+
+
 def __getattr__(name: str) -> Any:
     # Importing scikit-learn takes seconds, and the command line knows all errors at its start.
     if name == "NotFittedError":
@@ -68,25 +88,3 @@ def _not_fitted_error() -> type[SetConvError]:
 
     NotFittedError.__qualname__ = "NotFittedError"  # so that it can be pickled
     return NotFittedError
-
-
-# ---------- experiment.errors
-
-
-class StudyError(SetConvError, ValueError):
-    """A store belongs to another study, or the workers of a study cannot start."""
-
-
-__all__ = [
-    "CheckpointError",
-    "DataError",
-    "DataTypeError",
-    "DivergedError",
-    "LabelError",
-    "MissingDependencyError",
-    "ModelFileError",
-    "NotFittedError",
-    "ParameterError",
-    "SetConvError",
-    "StudyError",
-]

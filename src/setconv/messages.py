@@ -1,4 +1,8 @@
-"""Parameters, checked: each error names the parameter and what it may be."""
+"""What the errors of all rooms have in common: how they name things, and checks that many need.
+
+First the words of a message: what may have been meant, lists and values that are cut where they are
+long, and counts. Then checks of column names and of parameters, and of packages that are optional.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,7 @@ from typing import Any
 
 from setconv.errors import DataError, MissingDependencyError, ParameterError
 
-# ---------- names
-
-LISTED = 20
+_LISTED = 20  # names in a message
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -26,8 +28,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Return the names for a message, quoted; of many only the first."""
-    shown = ", ".join(map(repr, names[:LISTED]))
-    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+    shown = ", ".join(map(repr, names[:_LISTED]))
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
 
 
 def excerpt(value: object, width: int = 60) -> str:
@@ -69,23 +71,6 @@ def check_header(names: Sequence[str], where: str) -> None:
         seen[name] = number
 
 
-# ---------- needs
-
-
-@contextmanager
-def needed(what: str, package: str, extra: str) -> Iterator[None]:
-    """Import inside this block; a failure says what needs the package and how to get it."""
-    try:
-        yield
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs {package}: pip install 'setconv[{extra}]'"
-        ) from error
-
-
-# ---------- checks
-
-
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or numpy; a bool is not."""
     try:
@@ -104,5 +89,15 @@ def check_integer(name: str, value: Any, *, least: int) -> None:
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Refuse what is not among ``allowed``."""
     if value not in allowed:
-        listed = ", ".join(map(repr, allowed))
-        raise ParameterError(f"{name}={value!r}: give one of {listed}.")
+        raise ParameterError(f"{name}={value!r}: give one of {listed(allowed)}.")
+
+
+@contextmanager
+def needed(what: str, package: str, extra: str) -> Iterator[None]:
+    """Import inside this block; a failure says what needs the package and how to get it."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs {package}: pip install 'setconv[{extra}]'"
+        ) from error

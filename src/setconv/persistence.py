@@ -1,4 +1,11 @@
-"""A fitted classifier as plain data, and back."""
+"""A model folder: a fitted classifier as plain data, and back.
+
+A folder holds tensors (safetensors), everything else (JSON) and a card for people (Markdown), and
+no code. `describe` makes a fitted classifier a `SavedModel`, `save` writes that to a folder,
+`read_model` reads it and `restore` makes a new classifier what the saved one was. Each part of a
+classifier (model, views, sparse front, linear part, decision, labels, parameters) is described and
+restored side by side; the card is at the end.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +48,9 @@ from setconv.preprocessing import (
     View,
 )
 
-# ---------- persistence
-
-FORMAT = "setconv-model"
+_FORMAT = "setconv-model"
 FORMAT_VERSION = 1
-CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
+_CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
 
 
 @dataclass(frozen=True)
@@ -69,20 +74,20 @@ class SavedModel:
     files: dict[str, Path] = field(default_factory=dict)
 
 
-def write_model(folder: Path, model: SavedModel, card: str) -> None:
+def save(saved: SavedModel, folder: Path) -> None:
     """Write a model folder in one move; see `setconv.SetConvClassifier.save`."""
     _refuse_foreign(folder)
-    tensors = save_tensors({k: t.detach().cpu().contiguous() for k, t in model.tensors.items()})
+    tensors = save_tensors({k: t.detach().cpu().contiguous() for k, t in saved.tensors.items()})
     config = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "format_version": FORMAT_VERSION,
-        "kind": model.kind,
+        "kind": saved.kind,
         "sha256": hashlib.sha256(tensors).hexdigest(),
-        **model.config,
+        **saved.config,
     }
     text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
-    own = {CONFIG: text.encode(), TENSORS: tensors, CARD: card.encode()}
-    replace_folder(folder.resolve(), {**model.files, **own})  # behind a link, what it points to
+    own = {_CONFIG: text.encode(), _TENSORS: tensors, _CARD: write_card(saved.config).encode()}
+    replace_folder(folder.resolve(), {**saved.files, **own})  # behind a link, what it points to
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -91,7 +96,7 @@ def _refuse_foreign(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise ModelFileError(f"{folder} is a file: give a folder to save the model in.")
-    if any(folder.iterdir()) and _peek_format(folder) != FORMAT:
+    if any(folder.iterdir()) and _peek_format(folder) != _FORMAT:
         raise ModelFileError(
             f"{folder} is not empty and is not a setconv model: choose another folder, or empty it."
         )
@@ -99,7 +104,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _peek_format(folder: Path) -> str | None:
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
+        config = json.loads((folder / _CONFIG).read_bytes())
     except (OSError, ValueError):
         return None
     return config.get("format") if isinstance(config, dict) else None
@@ -116,16 +121,16 @@ def read_model(folder: Path) -> SavedModel:
             f"{folder} has format version {version!r}, written by setconv {wrote}; this version "
             f"reads {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
         )
-    path = folder / TENSORS
+    path = folder / _TENSORS
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ModelFileError(
-            f"{folder} has no readable {TENSORS} ({error.strerror}): copy the whole model folder."
+            f"{folder} has no readable {_TENSORS} ({error.strerror}): copy the whole model folder."
         ) from error
     if hashlib.sha256(content).hexdigest() != config.get("sha256"):
         raise ModelFileError(
-            f"{path} is truncated or damaged (its checksum is not the one in {CONFIG}): copy the "
+            f"{path} is truncated or damaged (its checksum is not the one in {_CONFIG}): copy the "
             "model folder again."
         )
     try:
@@ -141,21 +146,375 @@ def _read_config(folder: Path) -> dict[str, Any]:
         hint = f" A save was cut short; the earlier model is in {aside[-1]}." if aside else ""
         raise ModelFileError(f"{folder} is not a folder: give the folder of a saved model.{hint}")
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
+        config = json.loads((folder / _CONFIG).read_bytes())
     except OSError as error:
         raise ModelFileError(
-            f"{folder} is not a setconv model: it has no readable {CONFIG} ({error.strerror})."
+            f"{folder} is not a setconv model: it has no readable {_CONFIG} ({error.strerror})."
         ) from error
     except ValueError as error:
         raise ModelFileError(
-            f"{folder / CONFIG} is truncated or damaged ({error}): copy the model folder again."
+            f"{folder / _CONFIG} is truncated or damaged ({error}): copy the model folder again."
         ) from error
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise ModelFileError(f"{folder} is not a setconv model: {CONFIG} is of another kind.")
+    if not isinstance(config, dict) or config.get("format") != _FORMAT:
+        raise ModelFileError(f"{folder} is not a setconv model: {_CONFIG} is of another kind.")
     return config
 
 
-# ---------- card
+# Not part of a model: what only makes sense in the process that fitted it.
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
+
+
+def describe(estimator: Any) -> SavedModel:
+    """Return everything that `restore` needs of a fitted classifier."""
+    model: SetConvModel = estimator._model
+    decision: FittedDecision = estimator._decision
+    linear, linear_tensors = _describe_linear(model.discriminants)
+    front, front_tensors = _describe_front(model.front)
+    views, view_tensors = describe_views(model.scaler)
+    tensors = {
+        **{f"network/{name}": t for name, t in model.network.state_dict().items()},
+        "anchors": torch.from_numpy(model.anchors),
+        "sums/total": model.sums.total,
+        "sums/weight": model.sums.weight,
+        "levels": torch.from_numpy(model.levels),
+        "spreads": torch.from_numpy(model.spreads),
+        **linear_tensors,
+        **front_tensors,
+        **view_tensors,
+        **{f"rule/{name}": torch.from_numpy(a) for name, a in _decision_arrays(decision).items()},
+    }
+    names = getattr(estimator, "feature_names_in_", None)
+    # The objective of the decision that is saved, whatever was set for the next fit.
+    parameters = {**estimator.get_params(deep=False), "objective": estimator.objective_}
+    config = {
+        "versions": {
+            "setconv": __version__,
+            "torch": torch.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "parameters": {
+            name: _encode_parameter(name, value)
+            for name, value in parameters.items()
+            if name not in _LEFT_OUT
+        },
+        "classes": _encode_labels(estimator.classes_),
+        "class_counts": estimator.class_counts_.tolist(),
+        "weight_scales": estimator._weight_scales.tolist(),
+        "n_features": estimator.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "network": model.network.spec,
+        "views": views,
+        "front": front,
+        "linear": linear,
+        "offset": model.offset,
+        "rule": decision.rule.to_dict(),
+        "n_steps": estimator.n_steps_,
+        "history": estimator.history_,
+        "report": decision.report.to_dict(),
+        "report_source": decision.source,
+        "threshold_basis": decision.basis,
+        "notes": list(decision.notes),
+        "updates": dict(decision.updates),
+    }
+    return SavedModel(type(estimator).__name__, config, tensors)
+
+
+def restore(estimator: Any, saved: SavedModel, device: str) -> None:
+    """Make a new estimator what the saved one was; errors name the damage."""
+    target = resolve_device(device)
+    config, tensors = saved.config, saved.tensors
+    try:
+        anchors = tensors["anchors"].numpy()
+        parameters = {
+            name: _decode_parameter(value, anchors) for name, value in config["parameters"].items()
+        }
+        estimator.set_params(**parameters, device=device)
+        classes = _decode_labels(config["classes"])
+        model = _restore_model(config, tensors, len(classes))
+        decision = _restore_decision(config, tensors, classes)
+        _check_shapes(model, decision.rule, config, classes)
+        estimator.n_features_in_ = int(config["n_features"])
+        if config["feature_names"] is not None:
+            estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+        estimator.classes_ = classes
+        estimator.class_counts_ = np.array(config["class_counts"])
+        estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
+        estimator.objective_ = estimator.objective
+        estimator.history_ = config["history"]
+        estimator.n_steps_ = config["n_steps"]
+        estimator._decision = decision
+        estimator._model = model.to(target)
+        estimator._publish()
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(
+            f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
+            "model folder again."
+        ) from error
+
+
+def _restore_model(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], n_classes: int
+) -> SetConvModel:
+    network = SetConvNetwork(**config["network"])
+    network.load_state_dict(_under("network/", tensors))
+    model = SetConvModel(
+        network,
+        restore_views(config["views"], tensors),
+        tensors["anchors"].numpy(),
+        n_classes,
+        config["offset"],
+        front=_restore_front(config["front"], tensors),
+    )
+    model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
+    model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
+    model.discriminants = _restore_linear(config["linear"], tensors)
+    return model
+
+
+def arrays_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Return the tensors of one part of a model as arrays, by their names without the prefix."""
+    return {name: tensor.numpy() for name, tensor in _under(prefix, tensors).items()}
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+
+
+def _check_shapes(
+    model: SetConvModel, rule: DecisionRule, config: Mapping[str, Any], classes: NDArray[Any]
+) -> None:
+    """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
+    width, heads = config["n_features"], count_heads(len(classes))
+    names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
+    seen = width if model.front is None else model.front.width
+    wrong = {
+        "n_features": scaler.width(seen) != model.network.spec["in_features"],
+        "heads": model.network.n_heads != heads,
+        "classes": len(np.unique(classes)) != len(classes),
+        "class_counts": len(config["class_counts"]) != len(classes),
+        "weight_scales": len(config["weight_scales"]) != len(classes),
+        "feature_names": names is not None and len(names) != width,
+        "offset": len(model.offset) != heads,
+        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),
+        "views": not views_fit(scaler, seen),
+        "front": model.front is not None and model.front.n_features != width,
+        "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
+        "linear": not _linear_fits(model),
+        "rule": rule.thresholds.shape != (heads,),
+    }
+    if not wrong["anchors"]:
+        wrong["sums"] = model.sums.total.shape != (stacked, 2, model.embedding_size) or (
+            model.sums.weight.shape != (stacked, 2)
+        )
+    if any(wrong.values()):
+        raise ValueError(
+            f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
+        )
+
+
+def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Return the views as JSON, and the tensors that go with it."""
+    described, tensors = [], {}
+    for number, view in enumerate(scaler.views):
+        standard = view.standard if isinstance(view, Pieces) else view
+        clip = standard.clip if isinstance(standard, Standard) else None
+        described.append({"kind": view.kind, "clip": clip})
+        for name, array in view.arrays().items():
+            tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
+    return described, tensors
+
+
+def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]) -> Scaler:
+    """Return what `describe_views` described."""
+    views: list[View] = []
+    for number, one in enumerate(described):
+        parts = arrays_under(f"views/{number}/", tensors)
+        clip = None if one["clip"] is None else float(one["clip"])
+        if one["kind"] == "normal":
+            views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
+            continue
+        standard = Standard(parts["mean"], parts["scale"], clip)
+        if one["kind"] == "standard":
+            views.append(standard)
+        elif one["kind"] == "pieces":
+            views.append(Pieces(parts["low"], parts["high"], parts["column"], standard))
+        else:
+            raise ValueError(f"a view of kind {one['kind']!r} is not known")
+    return Scaler(tuple(views))
+
+
+def views_fit(scaler: Scaler, n_features: int) -> bool:
+    """Say whether the arrays of every view are of the shapes that go with the features."""
+    return all(_view_fits(view, n_features) for view in scaler.views)
+
+
+def _view_fits(view: View, n_features: int) -> bool:
+    if isinstance(view, Standard):
+        return view.mean.shape == view.scale.shape == (n_features,)
+    if isinstance(view, Normal):
+        ends = view.starts.shape == (n_features + 1,) and view.starts[-1] == len(view.knots)
+        return bool(ends and view.knots.shape == view.values.shape)
+    width = (view.width,)
+    shapes = {part.shape for part in (view.low, view.high, view.column, view.standard.mean)}
+    return shapes == {width, view.standard.scale.shape} and bool(
+        ((view.column >= 0) & (view.column < n_features)).all()
+    )
+
+
+def _describe_front(front: SparseFront | None) -> tuple[dict[str, Any] | None, dict[str, Tensor]]:
+    """Return the front of a model as JSON, and the tensors that go with it."""
+    if front is None:
+        return None, {}
+    if isinstance(front, Densify):
+        return {"kind": "unpacked", "n_features": front.n_features}, {}
+    return {"kind": "projection", "n_features": front.n_features}, {
+        "front/columns": torch.from_numpy(front.columns),
+        "front/directions": torch.from_numpy(front.directions),
+    }
+
+
+def _restore_front(
+    described: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]
+) -> SparseFront | None:
+    """Return what `_describe_front` described."""
+    if described is None:
+        return None
+    n_features = int(described["n_features"])
+    if described["kind"] == "unpacked":
+        return Densify(n_features)
+    columns, directions = tensors["front/columns"].numpy(), tensors["front/directions"].numpy()
+    inside = len(columns) and columns.min() >= 0 and columns.max() < n_features
+    if directions.ndim != 2 or len(columns) != len(directions) or not inside:
+        raise ValueError("the projection's parts do not fit together")
+    return SparseProjection(columns, directions, n_features)
+
+
+def _describe_linear(
+    linear: Discriminants | SparseLines | None,
+) -> tuple[str | None, dict[str, Tensor]]:
+    """Return the kind of the linear part, and its tensors."""
+    if linear is None:
+        return None, {}
+    weights, intercepts = torch.as_tensor(linear.weights), torch.as_tensor(linear.intercepts)
+    kind = "lines" if isinstance(linear, SparseLines) else "discriminants"
+    return kind, {"linear/weights": weights, "linear/intercepts": intercepts}
+
+
+def _restore_linear(
+    kind: str | None, tensors: Mapping[str, Tensor]
+) -> Discriminants | SparseLines | None:
+    """Return what `_describe_linear` described."""
+    if kind is None:
+        return None
+    weights, intercepts = tensors["linear/weights"], tensors["linear/intercepts"]
+    if kind == "lines":
+        return SparseLines(weights.numpy(), intercepts.numpy())
+    return Discriminants(weights, intercepts)
+
+
+def _linear_fits(model: SetConvModel) -> bool:
+    """Say whether the linear part has the shapes that go with the model."""
+    found, stacked = model.discriminants, model.network.n_stacked
+    if found is None:
+        return True
+    shape = (stacked, model.network.spec["in_features"])
+    if isinstance(found, SparseLines):
+        shape = (model.n_features, stacked)
+    return tuple(found.weights.shape) == shape and tuple(found.intercepts.shape) == (stacked,)
+
+
+def _decision_arrays(decision: FittedDecision) -> dict[str, NDArray[Any]]:
+    """Return the rows that the decision and the report rest on, in few bytes each."""
+    arrays = decision.rule.arrays()
+    if decision.left_out is not None:
+        arrays["left_out"] = np.packbits(decision.left_out, axis=0)
+        arrays["n_folds"] = np.array(len(decision.left_out))
+    if decision.rows is not None and (decision.rows != np.arange(len(decision.rows))).any():
+        arrays["rows"] = decision.rows
+    return arrays
+
+
+def _restore_decision(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: NDArray[Any]
+) -> FittedDecision:
+    arrays = arrays_under("rule/", tensors)
+    left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
+    if left_out is not None:
+        n_folds = int(arrays.pop("n_folds"))
+        left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
+    rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
+    report = Report.from_dict(config["report"])
+    n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
+    if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
+        raise ValueError("wrong: rows of the rule")
+    return FittedDecision(
+        rule,
+        report,
+        config["report_source"],
+        left_out=left_out,
+        rows=rows,
+        unjudged=report.unjudged,
+        notes=tuple(map(str, config["notes"])),
+        updates={str(name): int(n) for name, n in config["updates"].items()},
+    )
+
+
+def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    dtype = "object" if labels.dtype.kind == "O" else labels.dtype.str
+    values = labels.tolist()
+    if not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ModelFileError(
+            f"Labels of type {type(values[0]).__name__} cannot be saved: use strings, bools or "
+            "numbers."
+        )
+    return {"dtype": dtype, "values": values}
+
+
+def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
+    return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
+
+
+_ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
+    if name == "anchor" and not isinstance(value, str):
+        rule = type(value).__name__
+        if type(value) is _ANCHOR_RULES.get(rule):
+            return {"rule": rule, "arguments": dataclasses.asdict(value)}
+        return {"rule": "array"}  # an array or a callable: the anchors that it gave
+    if name == "random_state":
+        return int(value) if isinstance(value, (int, np.integer)) else None
+    if name == "class_weight" and isinstance(value, Mapping):
+        return {"pairs": [[_plain(label), float(weight)] for label, weight in value.items()]}
+    return _plain(value)
+
+
+def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict) and "rule" in value:
+        if value["rule"] == "array":
+            return anchors
+        return _ANCHOR_RULES[value["rule"]](**value["arguments"])
+    if isinstance(value, dict) and "pairs" in value:
+        return dict(value["pairs"])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy scalars, tuples and paths as what JSON knows."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
 
 _COLUMNS = {
     "specificity": "Spec",
@@ -251,372 +610,3 @@ def _cell(label: Any) -> str:
 
 def _number(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3f}"
-
-
-# ---------- saved_views
-
-
-def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    """Return the views as JSON, and the tensors that go with it."""
-    described, tensors = [], {}
-    for number, view in enumerate(scaler.views):
-        standard = view.standard if isinstance(view, Pieces) else view
-        clip = standard.clip if isinstance(standard, Standard) else None
-        described.append({"kind": view.kind, "clip": clip})
-        for name, array in view.arrays().items():
-            tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
-    return described, tensors
-
-
-def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]) -> Scaler:
-    """Return what `describe_views` described."""
-    views: list[View] = []
-    for number, one in enumerate(described):
-        prefix = f"views/{number}/"
-        parts = {
-            key.removeprefix(prefix): tensor.numpy()
-            for key, tensor in tensors.items()
-            if key.startswith(prefix)
-        }
-        clip = None if one["clip"] is None else float(one["clip"])
-        if one["kind"] == "normal":
-            views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
-            continue
-        standard = Standard(parts["mean"], parts["scale"], clip)
-        if one["kind"] == "standard":
-            views.append(standard)
-        elif one["kind"] == "pieces":
-            views.append(Pieces(parts["low"], parts["high"], parts["column"], standard))
-        else:
-            raise ValueError(f"a view of kind {one['kind']!r} is not known")
-    return Scaler(tuple(views))
-
-
-def views_fit(scaler: Scaler, n_features: int) -> bool:
-    """Say whether the arrays of every view are of the shapes that go with the features."""
-    return all(_fits(view, n_features) for view in scaler.views)
-
-
-def _fits(view: View, n_features: int) -> bool:
-    if isinstance(view, Standard):
-        return view.mean.shape == view.scale.shape == (n_features,)
-    if isinstance(view, Normal):
-        ends = view.starts.shape == (n_features + 1,) and view.starts[-1] == len(view.knots)
-        return bool(ends and view.knots.shape == view.values.shape)
-    width = (view.width,)
-    shapes = {part.shape for part in (view.low, view.high, view.column, view.standard.mean)}
-    return shapes == {width, view.standard.scale.shape} and bool(
-        ((view.column >= 0) & (view.column < n_features)).all()
-    )
-
-
-# ---------- saved_parts
-
-Described = dict[str, Any] | None
-Linear = Discriminants | SparseLines
-
-
-def describe_front(front: SparseFront | None) -> tuple[Described, dict[str, Tensor]]:
-    """Return the front of a model as JSON, and the tensors that go with it."""
-    if front is None:
-        return None, {}
-    if isinstance(front, Densify):
-        return {"kind": "unpacked", "n_features": front.n_features}, {}
-    return {"kind": "projection", "n_features": front.n_features}, {
-        "front/columns": torch.from_numpy(front.columns),
-        "front/directions": torch.from_numpy(front.directions),
-    }
-
-
-def restore_front(
-    described: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]
-) -> SparseFront | None:
-    """Return what `describe_front` described."""
-    if described is None:
-        return None
-    n_features = int(described["n_features"])
-    if described["kind"] == "unpacked":
-        return Densify(n_features)
-    columns, directions = tensors["front/columns"].numpy(), tensors["front/directions"].numpy()
-    inside = len(columns) and columns.min() >= 0 and columns.max() < n_features
-    if directions.ndim != 2 or len(columns) != len(directions) or not inside:
-        raise ValueError("the projection's parts do not fit together")
-    return SparseProjection(columns, directions, n_features)
-
-
-def describe_linear(linear: Linear | None) -> tuple[str | None, dict[str, Tensor]]:
-    """Return the kind of the linear part, and its tensors."""
-    if linear is None:
-        return None, {}
-    weights, intercepts = torch.as_tensor(linear.weights), torch.as_tensor(linear.intercepts)
-    kind = "lines" if isinstance(linear, SparseLines) else "discriminants"
-    return kind, {"linear/weights": weights, "linear/intercepts": intercepts}
-
-
-def restore_linear(kind: str | None, tensors: Mapping[str, Tensor]) -> Linear | None:
-    """Return what `describe_linear` described."""
-    if kind is None:
-        return None
-    weights, intercepts = tensors["linear/weights"], tensors["linear/intercepts"]
-    if kind == "lines":
-        return SparseLines(weights.numpy(), intercepts.numpy())
-    return Discriminants(weights, intercepts)
-
-
-def linear_fits(model: SetConvModel) -> bool:
-    """Say whether the linear part has the shapes that go with the model."""
-    found, stacked = model.discriminants, model.network.n_stacked
-    if found is None:
-        return True
-    shape = (stacked, model.network.spec["in_features"])
-    if isinstance(found, SparseLines):
-        shape = (model.n_features, stacked)
-    return tuple(found.weights.shape) == shape and tuple(found.intercepts.shape) == (stacked,)
-
-
-# ---------- saving
-
-_ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
-# Not part of a model: what only makes sense in the process that fitted it.
-_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
-
-
-def save(saved: SavedModel, folder: Path) -> None:
-    """Write a described estimator to a folder, with its card."""
-    write_model(folder, saved, write_card(saved.config))
-
-
-def describe(estimator: Any) -> SavedModel:
-    """Return everything that `restore` needs of a fitted classifier."""
-    model: SetConvModel = estimator._model
-    tensors = {f"network/{name}": t for name, t in model.network.state_dict().items()}
-    tensors |= {
-        "anchors": torch.from_numpy(model.anchors),
-        "sums/total": model.sums.total,
-        "sums/weight": model.sums.weight,
-    }
-    tensors |= {
-        "levels": torch.from_numpy(model.levels),
-        "spreads": torch.from_numpy(model.spreads),
-    }
-    linear, linear_tensors = describe_linear(model.discriminants)
-    front, front_tensors = describe_front(model.front)
-    tensors |= linear_tensors | front_tensors
-    views, view_tensors = describe_views(model.scaler)
-    tensors |= view_tensors
-    decision = estimator._decision
-    tensors |= {f"rule/{k}": torch.from_numpy(a) for k, a in _kept_rows(decision).items()}
-    names = getattr(estimator, "feature_names_in_", None)
-    config = {
-        "versions": {
-            "setconv": __version__,
-            "torch": torch.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "parameters": {
-            name: _encode_parameter(name, value)
-            # The decision that is saved, whatever was set for the next fit.
-            for name, value in {
-                **estimator.get_params(deep=False),
-                "objective": estimator.objective_,
-            }.items()
-            if name not in _LEFT_OUT
-        },
-        "classes": _encode_labels(estimator.classes_),
-        "class_counts": estimator.class_counts_.tolist(),
-        "weight_scales": estimator._weight_scales.tolist(),
-        "n_features": estimator.n_features_in_,
-        "feature_names": None if names is None else names.tolist(),
-        "network": model.network.spec,
-        "views": views,
-        "front": front,
-        "linear": linear,
-        "offset": model.offset,
-        "rule": decision.rule.to_dict(),
-        "n_steps": estimator.n_steps_,
-        "history": estimator.history_,
-        "report": decision.report.to_dict(),
-        "report_source": decision.source,
-        "threshold_basis": decision.basis,
-        "notes": list(decision.notes),
-        "updates": dict(decision.updates),
-    }
-    return SavedModel(type(estimator).__name__, config, tensors)
-
-
-def restore(estimator: Any, saved: SavedModel, device: str) -> None:
-    """Make a new estimator what the saved one was; errors name the damage."""
-    target = resolve_device(device)
-    try:
-        _restore(estimator, saved, device)
-        estimator._model = estimator._model.to(target)
-        estimator._publish()
-    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise ModelFileError(
-            f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
-            "model folder again."
-        ) from error
-
-
-def _restore(estimator: Any, saved: SavedModel, device: str) -> None:
-    config, tensors = saved.config, saved.tensors
-    anchors = tensors["anchors"].numpy()
-    parameters = {
-        name: _decode_parameter(value, anchors) for name, value in config["parameters"].items()
-    }
-    estimator.set_params(**parameters, device=device)
-    classes = _decode_labels(config["classes"])
-    network = SetConvNetwork(**config["network"])
-    prefix = "network/"
-    network.load_state_dict(
-        {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-    )
-    scaler = restore_views(config["views"], tensors)
-    model = SetConvModel(
-        network,
-        scaler,
-        anchors,
-        len(classes),
-        config["offset"],
-        front=restore_front(config["front"], tensors),
-    )
-    model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
-    model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
-    model.discriminants = restore_linear(config["linear"], tensors)
-    decision = _restore_judgement(config, tensors, classes)
-    _check_shapes(model, decision.rule, config, classes)
-    estimator.n_features_in_ = int(config["n_features"])
-    if config["feature_names"] is not None:
-        estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
-    estimator.classes_ = classes
-    estimator.class_counts_ = np.array(config["class_counts"])
-    estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
-    estimator.objective_ = estimator.objective
-    estimator.history_ = config["history"]
-    estimator.n_steps_ = config["n_steps"]
-    estimator._decision = decision
-    estimator._model = model
-
-
-def _kept_rows(decision: FittedDecision) -> dict[str, NDArray[Any]]:
-    """Return the rows that the decision and the report rest on, in few bytes each."""
-    arrays = decision.rule.arrays()
-    if decision.left_out is not None:
-        arrays["left_out"] = np.packbits(decision.left_out, axis=0)
-        arrays["n_folds"] = np.array(len(decision.left_out))
-    if decision.rows is not None and (decision.rows != np.arange(len(decision.rows))).any():
-        arrays["rows"] = decision.rows
-    return arrays
-
-
-def _restore_judgement(
-    config: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], classes: NDArray[Any]
-) -> FittedDecision:
-    prefix = "rule/"
-    arrays = {k.removeprefix(prefix): t.numpy() for k, t in tensors.items() if k.startswith(prefix)}
-    left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
-    if left_out is not None:
-        n_folds = int(arrays.pop("n_folds"))
-        left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
-    rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
-    report = Report.from_dict(config["report"])
-    source = config["report_source"]
-    n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
-    if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
-        raise ValueError("wrong: rows of the rule")
-    return FittedDecision(
-        rule,
-        report,
-        source,
-        left_out,
-        rows,
-        report.unjudged,
-        tuple(map(str, config["notes"])),
-        {str(name): int(n) for name, n in config["updates"].items()},
-    )
-
-
-def _check_shapes(
-    model: SetConvModel, rule: DecisionRule, config: Mapping[str, Any], classes: NDArray[Any]
-) -> None:
-    """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
-    width, heads = config["n_features"], count_heads(len(classes))
-    names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
-    seen = width if model.front is None else model.front.width
-    wrong = {
-        "n_features": scaler.width(seen) != model.network.spec["in_features"],
-        "heads": model.network.n_heads != heads,
-        "classes": len(np.unique(classes)) != len(classes),
-        "class_counts": len(config["class_counts"]) != len(classes),
-        "weight_scales": len(config["weight_scales"]) != len(classes),
-        "feature_names": names is not None and len(names) != width,
-        "offset": len(model.offset) != heads,
-        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),
-        "views": not views_fit(scaler, seen),
-        "front": model.front is not None and model.front.n_features != width,
-        "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
-        "linear": not linear_fits(model),
-        "rule": rule.thresholds.shape != (heads,),
-    }
-    if not wrong["anchors"]:
-        wrong["sums"] = model.sums.total.shape != (stacked, 2, model.embedding_size) or (
-            model.sums.weight.shape != (stacked, 2)
-        )
-    if any(wrong.values()):
-        raise ValueError(
-            f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
-        )
-
-
-def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
-    dtype = "object" if labels.dtype.kind == "O" else labels.dtype.str
-    values = labels.tolist()
-    if not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ModelFileError(
-            f"Labels of type {type(values[0]).__name__} cannot be saved: use strings, bools or "
-            "numbers."
-        )
-    return {"dtype": dtype, "values": values}
-
-
-def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
-    return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
-
-
-def _encode_parameter(name: str, value: Any) -> Any:
-    """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
-    if name == "anchor" and not isinstance(value, str):
-        rule = type(value).__name__
-        if type(value) is _ANCHOR_RULES.get(rule):
-            return {"rule": rule, "arguments": dataclasses.asdict(value)}
-        return {"rule": "array"}  # an array or a callable: the anchors that it gave
-    if name == "random_state":
-        return int(value) if isinstance(value, (int, np.integer)) else None
-    if name == "class_weight" and isinstance(value, Mapping):
-        return {"pairs": [[_plain(label), float(weight)] for label, weight in value.items()]}
-    return _plain(value)
-
-
-def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, dict) and "rule" in value:
-        if value["rule"] == "array":
-            return anchors
-        return _ANCHOR_RULES[value["rule"]](**value["arguments"])
-    if isinstance(value, dict) and "pairs" in value:
-        return dict(value["pairs"])
-    return value
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy scalars, tuples and paths as what JSON knows."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value

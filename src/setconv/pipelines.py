@@ -1,4 +1,9 @@
-"""Opening a saved model."""
+"""Estimators with an encoder in front of the classifier, and opening any saved one.
+
+`EncodedClassifier` is an encoder and a `setconv.SetConvClassifier` in one estimator, fitted,
+predicted with and saved together; `SetConvTableClassifier` is the one for tables, and
+`setconv.text.SetConvTextClassifier` the one for texts. `load` opens what ``save`` wrote.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,10 +22,10 @@ from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, NotFittedError
 from setconv.folds import Keys
-from setconv.io.encoder import FeatureEncoder
-from setconv.persistence import SavedModel, describe, read_model, restore, save
+from setconv.persistence import SavedModel, arrays_under, describe, read_model, restore, save
 
-# ---------- encoded
+if TYPE_CHECKING:
+    from setconv.io.encoder import FeatureEncoder
 
 Array = NDArray[Any]
 
@@ -35,7 +40,8 @@ def _from_classifier(name: str) -> property:
 class EncodedClassifier(ClassifierMixin, BaseEstimator):
     """An encoder and a `setconv.SetConvClassifier` that is fitted on its rows.
 
-    A subclass says which encoder it makes (`_make_encoder`) and which it can save.
+    A subclass says which encoder it makes (`_make_encoder`) and which it can save
+    (``saved_encoders``).
 
     Parameters
     ----------
@@ -87,6 +93,14 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         self.encoder_, self.classifier_ = encoder, classifier
         return self
 
+    def _make_encoder(self) -> Any:
+        """Return a new, unfitted encoder."""
+        raise NotImplementedError
+
+    def _keys(self, X: Any) -> Keys | None:  # noqa: ARG002
+        """Return numbers that are equal for copies; None: for rows that are encoded alike."""
+        return None
+
     def predict(self, X: Any) -> Array:
         """Return the labels; see `SetConvClassifier.predict`."""
         return self._fitted().predict(self.encode(X))
@@ -95,13 +109,17 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         """Return the calibrated probability of each class, shape (n_rows, n_classes)."""
         return self._fitted().predict_proba(self.encode(X))
 
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes)."""
+        return self._fitted().decision_function(self.encode(X))
+
     def predictions(self, X: Any) -> Predictions:
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         return self._fitted().predictions(self.encode(X))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score minus the threshold: (n_rows,), or (n_rows, n_classes)."""
-        return self._fitted().decision_function(self.encode(X))
+    def predict_out_of_fold(self) -> Predictions:
+        """Return what the members that left a training row out say of it, and which rows."""
+        return self._fitted().predict_out_of_fold()
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the learned embedding of each row, shape (n_rows, n_embedding)."""
@@ -111,10 +129,6 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         """Return what the encoder makes of X: the rows that the classifier sees."""
         self._fitted()
         return np.asarray(self.encoder_.transform(X))
-
-    def predict_out_of_fold(self) -> Predictions:
-        """Return what the members that left a training row out say of it, and which rows."""
-        return self._fitted().predict_out_of_fold()
 
     def set_objective(self, objective: Any) -> Self:
         """Move the decision to another objective, without training."""
@@ -146,21 +160,13 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
     n_steps_ = _from_classifier("n_steps_")
     objective_ = _from_classifier("objective_")
 
-    def _make_encoder(self) -> Any:
-        """Return a new, unfitted encoder."""
-        raise NotImplementedError
-
-    def _keys(self, X: Any) -> Keys | None:  # noqa: ARG002
-        """Return numbers that are equal for copies; None: for rows that are encoded alike."""
-        return None
-
     def _describe(self) -> SavedModel:
         saved = describe(self._fitted())
-        kind = type(self.encoder_).__name__
-        if self.saved_encoders.get(kind) is not type(self.encoder_):
+        kind, known = type(self.encoder_).__name__, self._saved_encoders()
+        if known.get(kind) is not type(self.encoder_):
             raise ModelFileError(
                 f"An encoder of type {kind} cannot be saved without pickle (these can: "
-                f"{', '.join(self.saved_encoders)}). The classifier of its rows can be: "
+                f"{', '.join(known)}). The classifier of its rows can be: "
                 "model.classifier_.save(folder)."
             )
         config, arrays = self.encoder_.describe()
@@ -174,19 +180,18 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         return SavedModel(type(self).__name__, described, {**saved.tensors, **tensors})
 
     @classmethod
+    def _saved_encoders(cls) -> Mapping[str, Any]:
+        return cls.saved_encoders
+
+    @classmethod
     def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
         """Return the estimator that was saved; `setconv.load` calls this."""
         classifier = SetConvClassifier()
         restore(classifier, saved, device)
         try:
             described = dict(saved.config["encoder"])
-            kind = cls.saved_encoders[described.pop("kind")]
-            prefix = "encoder/"
-            arrays = {
-                name.removeprefix(prefix): tensor.numpy()
-                for name, tensor in saved.tensors.items()
-                if name.startswith(prefix)
-            }
+            kind = cls._saved_encoders()[described.pop("kind")]
+            arrays = arrays_under("encoder/", saved.tensors)
             encoder = cls._restore_encoder(kind, described, arrays, folder)
         except (LookupError, TypeError, AttributeError) as error:
             raise ModelFileError(
@@ -231,9 +236,6 @@ def _fit_transform(encoder: Any, X: Any, keys: Keys | None) -> Any:
     return encoder.fit(np.asarray(X, dtype=object)[np.sort(first)].tolist()).transform(X)
 
 
-# ---------- table
-
-
 class SetConvTableClassifier(EncodedClassifier):
     """Classify the rows of a table: numeric columns, categories and missing values.
 
@@ -253,7 +255,6 @@ class SetConvTableClassifier(EncodedClassifier):
         ``threshold_``, ``oof_report_`` ...) are this estimator's too.
     """
 
-    saved_encoders: ClassVar[dict[str, Any]] = {"FeatureEncoder": FeatureEncoder}
     takes = "rows of a table"
 
     def __init__(
@@ -264,16 +265,18 @@ class SetConvTableClassifier(EncodedClassifier):
         super().__init__(encoder, classifier)
 
     def _make_encoder(self) -> Any:
-        return FeatureEncoder() if self.encoder is None else clone(self.encoder)
+        return _feature_encoder()() if self.encoder is None else clone(self.encoder)
+
+    @classmethod
+    def _saved_encoders(cls) -> Mapping[str, Any]:
+        return {"FeatureEncoder": _feature_encoder()}
 
 
-# ---------- loading
+def _feature_encoder() -> Any:
+    """Return the class when it is asked for: it needs pyarrow, which other models do without."""
+    from setconv.io import FeatureEncoder
 
-# Estimators with an encoder in front; imported only when a folder holds one.
-_ENCODED = {
-    "SetConvTextClassifier": "setconv.text",
-    "SetConvTableClassifier": "setconv.pipelines",
-}
+    return FeatureEncoder
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Any:
@@ -296,14 +299,18 @@ def load(folder: str | Path, *, device: str = "auto") -> Any:
         If the folder is damaged, not a setconv model, or written by a newer version.
     """
     saved = read_model(Path(folder))
-    if saved.kind in _ENCODED:
-        kind = getattr(import_module(_ENCODED[saved.kind]), saved.kind)
-        return kind.restore(saved, Path(folder), device)
-    if saved.kind != SetConvClassifier.__name__:
+    if saved.kind == SetConvClassifier.__name__:
+        estimator = SetConvClassifier()
+        restore(estimator, saved, device)
+        return estimator
+    encoded: type[EncodedClassifier]
+    if saved.kind == SetConvTableClassifier.__name__:
+        encoded = SetConvTableClassifier
+    elif saved.kind == "SetConvTextClassifier":  # imported only when a folder holds one
+        encoded = import_module("setconv.text").SetConvTextClassifier
+    else:
         raise ModelFileError(
             f"{folder} holds a {saved.kind}, which this version of setconv does not know: "
             "upgrade with pip install --upgrade setconv"
         )
-    estimator = SetConvClassifier()
-    restore(estimator, saved, device)
-    return estimator
+    return encoded.restore(saved, Path(folder), device)

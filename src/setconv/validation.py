@@ -1,4 +1,10 @@
-"""Rows from wherever the user has them: arrays and matrices, or files larger than memory."""
+"""What a user gives, checked: rows, labels, weights and groups, from memory or from files.
+
+`open_rows` gives a fit its rows and labels, `iter_batches` a prediction its rows. Both take arrays,
+sparse matrices and data frames, which `check_rows` makes plain, or files, which may be larger than
+memory. The checks of labels and of what else comes with each row follow; every error says which row
+or column is wrong and what to do.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +27,134 @@ from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io.disk import Batch
 from setconv.io.opening import is_stored, open_source, read_batches
 
-# ---------- inputs
-
 Array = NDArray[Any]
+
+# Rows of up to so many bytes are read into memory: training is then as fast as it can be.
+IN_MEMORY = 1 << 28
+_BATCH = 8192  # rows of a file at a time
+
+
+@contextmanager
+def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Array]]:
+    """Give rows and their labels, both checked; files are closed in the end.
+
+    Parameters
+    ----------
+    estimator : SetConvClassifier
+        Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
+        without. Its ``scratch_dir`` and ``progress`` are used.
+    X : array-like, sparse matrix, or what `setconv.io.open_source` takes
+    y : array-like or str
+        A string is the name of a column of a file.
+    reset : bool
+    """
+    if not is_stored(X):
+        rows = check_rows(estimator, X, reset=reset)
+        yield rows, check_labels(y, rows.shape[0])
+        return
+    label = y if isinstance(y, str) else None
+    columns = None if reset else _known_columns(estimator)
+    with _bar(estimator.progress, "reading") as moved:
+        source = open_source(X, columns, label, estimator.scratch_dir, moved)
+    with source:
+        if reset:
+            _remember_columns(estimator, source.rows.shape[1], source.names)
+        else:
+            _compare_columns(estimator, source.rows.shape[1])
+        rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
+        if reset and label is None and y is not None:
+            _refuse_label_column(rows, y, source.names)
+        yield rows, check_labels(y if label is None else source.labels, rows.shape[0])
+
+
+def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
+    """Yield the rows of X for a prediction, checked: all at once, or files batch by batch.
+
+    Parameters
+    ----------
+    estimator : SetConvClassifier
+    X : array-like, sparse matrix, or what `setconv.io.read_batches` takes
+    keep : sequence of str
+        Columns of a file that come with each batch.
+    """
+    if not is_stored(X):
+        if keep:
+            raise ParameterError(f"keep={list(keep)!r}: only a file or a table has named columns.")
+        yield Batch(check_rows(estimator, X, reset=False))
+        return
+    with _bar(estimator.progress, "predicting") as moved:
+        for batch in read_batches(X, _known_columns(estimator), _BATCH, keep, moved):
+            _compare_columns(estimator, batch.rows.shape[1])
+            yield batch
+
+
+def _known_columns(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that the estimator was fitted on, if it knows any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:
+    estimator.n_features_in_ = width
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _compare_columns(estimator: Any, width: int) -> None:
+    if width != estimator.n_features_in_:
+        raise DataError(
+            f"X has {width} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input: give it the columns that it was "
+            "fitted on."
+        )
+
+
+def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> None:
+    """Refuse a file in which a column of the features is the labels that are to be learned."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
+        return
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    for part in row_slices(rows.shape[0], _BATCH):
+        same &= (rows[part] == labels[part, None]).all(axis=0)
+        if not same.any():
+            return
+    column = int(np.flatnonzero(same)[0])
+    name = f"{column}" if names is None else f"{names[column]!r}"
+    raise DataError(
+        f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
+        "the column as y, or take it out of X."
+    )
+
+
+@contextmanager
+def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
+    shown = sys.stderr.isatty() if progress == "auto" else bool(progress)
+    with tqdm(desc=f"SetConv {what}", unit="row", unit_scale=True, disable=not shown) as bar:
+
+        def move(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield move
+
+
+@contextmanager
+def columns_kept_on_error(estimator: Any) -> Iterator[None]:
+    """Give the estimator its old column names back if a new fit fails."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            if name in before:
+                setattr(estimator, name, before[name])
+            elif hasattr(estimator, name):
+                delattr(estimator, name)
+        raise
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
@@ -60,23 +191,6 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
     return checked
 
 
-def _tidy_sparse(rows: Any) -> csr_matrix:
-    """Return a csr matrix whose rows are sorted and name each column once."""
-    tidy = csr_matrix(rows)
-    if not tidy.has_canonical_format:
-        tidy = tidy.copy()  # the user's own stays as it is
-        tidy.sum_duplicates()
-    if not np.isfinite(tidy.data).all():
-        place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
-        row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
-        kind = "NaN" if np.isnan(tidy.data[place]) else "infinity"
-        raise DataError(
-            f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
-            "or replace such values first."
-        )
-    return tidy
-
-
 def _refuse_text_columns(X: Any) -> None:
     """Name the columns of a data frame that are not numbers."""
     columns = getattr(X, "columns", None)
@@ -100,16 +214,6 @@ def _is_float32(X: Any) -> bool:
     return all(str(kind).lower() == "float32" for kind in kinds)
 
 
-def _is_numeric(column: Array) -> bool:
-    if column.dtype.kind in "biuf":
-        return True
-    try:
-        column.astype(np.float64)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
 def _name_text_column(X: Any) -> str:
     """Say which column of an array is not numbers, if that is what is wrong."""
     try:
@@ -122,6 +226,33 @@ def _name_text_column(X: Any) -> str:
         if not _is_numeric(column):
             return f" (column {number} is not numbers: Encode it first)"
     return ""
+
+
+def _is_numeric(column: Array) -> bool:
+    if column.dtype.kind in "biuf":
+        return True
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _tidy_sparse(rows: Any) -> csr_matrix:
+    """Return a csr matrix whose rows are sorted and name each column once."""
+    tidy = csr_matrix(rows)
+    if not tidy.has_canonical_format:
+        tidy = tidy.copy()  # the user's own stays as it is
+        tidy.sum_duplicates()
+    if not np.isfinite(tidy.data).all():
+        place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
+        row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
+        kind = "NaN" if np.isnan(tidy.data[place]) else "infinity"
+        raise DataError(
+            f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
+            "or replace such values first."
+        )
+    return tidy
 
 
 def _refuse_non_finite(rows: Array, names: Array | None) -> None:
@@ -149,25 +280,6 @@ def stack_rows(parts: Sequence[Array | csr_matrix]) -> Array | csr_matrix:
     return np.concatenate(list(parts))
 
 
-@contextmanager
-def columns_kept_on_error(estimator: Any) -> Iterator[None]:
-    """Give the estimator its old column names back if a new fit fails."""
-    names = ("n_features_in_", "feature_names_in_")
-    before = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-    try:
-        yield
-    except BaseException:
-        for name in names:
-            if name in before:
-                setattr(estimator, name, before[name])
-            elif hasattr(estimator, name):
-                delattr(estimator, name)
-        raise
-
-
-# ---------- targets
-
-
 def check_labels(y: Any, n_rows: int) -> Array:
     """Return y as a 1-D array of labels of one type."""
     if y is None:
@@ -193,11 +305,9 @@ def check_labels(y: Any, n_rows: int) -> Array:
     return labels
 
 
-def check_classes(classes: Any) -> Array:
-    """Return the announced classes, sorted."""
-    if np.ndim(classes) != 1:
-        raise LabelError(f"classes={classes!r}: give the list of all labels that will occur.")
-    return encode_labels(check_labels(classes, len(classes)))[0]
+def _as_objects(y: Any) -> Any:
+    objects = np.asarray(y, dtype=object)
+    return objects if objects.ndim == 1 else y
 
 
 def _refuse_missing(labels: Array) -> None:
@@ -229,23 +339,11 @@ def _with_one_type(labels: Array) -> Array:
     return np.array(plain) if kinds <= {int, float, bool} else labels
 
 
-def _as_objects(y: Any) -> Any:
-    objects = np.asarray(y, dtype=object)
-    return objects if objects.ndim == 1 else y
-
-
-def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
-    """Say what resampling in front of the fit does, where the data looks like it."""
-    counts = np.bincount(codes)
-    if counts.min() == counts.max():
-        warnings.warn(
-            f"All {len(classes)} classes have exactly {counts[0]:,} rows. If that was made by "
-            "SMOTE or another sampler, the out-of-fold figures are too good, for made-up rows tell "
-            "of the rows of other folds: fit the rows as they were collected; classes need no "
-            "balancing here.",
-            UserWarning,
-            stacklevel=2,
-        )
+def check_classes(classes: Any) -> Array:
+    """Return the announced classes, sorted."""
+    if np.ndim(classes) != 1:
+        raise LabelError(f"classes={classes!r}: give the list of all labels that will occur.")
+    return encode_labels(check_labels(classes, len(classes)))[0]
 
 
 def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
@@ -270,6 +368,20 @@ def encode_known_labels(labels: Array, classes: Array, where: str) -> NDArray[np
             f"(first in row {first}). Fit anew with all classes, or remove these rows."
         )
     return np.searchsorted(classes, labels).astype(np.int64)
+
+
+def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
+    """Say what resampling in front of the fit does, where the data looks like it."""
+    counts = np.bincount(codes)
+    if counts.min() == counts.max():
+        warnings.warn(
+            f"All {len(classes)} classes have exactly {counts[0]:,} rows. If that was made by "
+            "SMOTE or another sampler, the out-of-fold figures are too good, for made-up rows tell "
+            "of the rows of other folds: fit the rows as they were collected; classes need no "
+            "balancing here.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
@@ -331,116 +443,3 @@ def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise ParameterError(f"class_weight={class_weight!r}: weights must be positive and finite.")
     return weights
-
-
-# ---------- stored
-
-# Rows of up to so many bytes are read into memory: training is then as fast as it can be.
-IN_MEMORY = 1 << 28
-_BATCH = 8192
-
-
-@contextmanager
-def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Any]]:
-    """Give rows, checked, and their labels, as they are; files are closed in the end.
-
-    Parameters
-    ----------
-    estimator : SetConvClassifier
-        Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
-        without. Its ``scratch_dir`` and ``progress`` are used.
-    X : array-like, sparse matrix, or what `setconv.io.open_source` takes
-    y : array-like or str
-        A string is the name of a column of a file.
-    reset : bool
-    """
-    if not is_stored(X):
-        yield check_rows(estimator, X, reset=reset), y
-        return
-    label = y if isinstance(y, str) else None
-    columns = None if reset else known_columns(estimator)
-    with _bar(estimator.progress, "reading") as moved:
-        source = open_source(X, columns, label, estimator.scratch_dir, moved)
-    with source:
-        if reset:
-            _remember_columns(estimator, source.rows.shape[1], source.names)
-        else:
-            _compare_columns(estimator, source.rows.shape[1])
-        rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
-        if reset and label is None and y is not None:
-            _refuse_label_column(rows, y, source.names)
-        yield rows, y if label is None else source.labels
-
-
-def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
-    """Yield the rows of X for a prediction, checked: all at once, or files batch by batch.
-
-    Parameters
-    ----------
-    estimator : SetConvClassifier
-    X : array-like, sparse matrix, or what `setconv.io.read_batches` takes
-    keep : sequence of str
-        Columns of a file that come with each batch.
-    """
-    if not is_stored(X):
-        if keep:
-            raise ParameterError(f"keep={list(keep)!r}: only a file or a table has named columns.")
-        yield Batch(check_rows(estimator, X, reset=False))
-        return
-    with _bar(estimator.progress, "predicting") as moved:
-        for batch in read_batches(X, known_columns(estimator), _BATCH, keep, moved):
-            _compare_columns(estimator, batch.rows.shape[1])
-            yield batch
-
-
-def known_columns(estimator: Any) -> list[str] | None:
-    """Return the names of the columns that the estimator was fitted on, if it knows any."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> None:
-    """Refuse a file in which a column of the features is the labels that are to be learned."""
-    labels = np.asarray(y)
-    if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
-        return
-    same = np.ones(rows.shape[1], dtype=np.bool_)
-    for part in row_slices(rows.shape[0], _BATCH):
-        same &= (rows[part] == labels[part, None]).all(axis=0)
-        if not same.any():
-            return
-    column = int(np.flatnonzero(same)[0])
-    name = f"{column}" if names is None else f"{names[column]!r}"
-    raise DataError(
-        f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
-        "the column as y, or take it out of X."
-    )
-
-
-def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:
-    estimator.n_features_in_ = width
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-
-
-def _compare_columns(estimator: Any, width: int) -> None:
-    if width != estimator.n_features_in_:
-        raise DataError(
-            f"X has {width} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input: give it the columns that it was "
-            "fitted on."
-        )
-
-
-@contextmanager
-def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
-    shown = sys.stderr.isatty() if progress == "auto" else bool(progress)
-    with tqdm(desc=f"SetConv {what}", unit="row", unit_scale=True, disable=not shown) as bar:
-
-        def move(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield move
