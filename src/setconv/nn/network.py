@@ -1,4 +1,8 @@
-"""The network around the layer: encoder, set convolution, output, similarity."""
+"""The network around the layer: encoder, set convolution, output, similarity.
+
+`SetConvNetwork` holds all heads of all members and is what is trained; `ReadyEncoder` is its
+encoder for prediction.
+"""
 
 from __future__ import annotations
 
@@ -12,52 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setconv.errors import ParameterError
-from setconv.nn.functional import cosine_margin, drop, left_out_means, pick_sides, signed
+from setconv.nn.functional import cosine_margin, drop, left_out_means
 from setconv.nn.layer import Kernel, SetConv, StackedLinear, relu_layer, side_by_side
-
-# ---------- nn.ready
-
-
-class ReadyEncoder:
-    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
-
-    The first layer's weights for all members are laid side by side once, not at every block, and
-    results are changed in place. `SetConvNetwork.encode` is the same for training.
-
-    Parameters
-    ----------
-    layers : sequence of StackedLinear
-    """
-
-    def __init__(self, layers: Sequence[StackedLinear]) -> None:
-        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
-        if layers and layers[0].weight.dim() == 3:
-            self._layers[0] = _FirstLayer(layers[0])
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
-        for layer in self._layers:
-            rows = layer(rows).relu_()
-        return rows
-
-
-class _FirstLayer:
-    def __init__(self, linear: StackedLinear) -> None:
-        self.linear = linear
-        stack, _, n_out = linear.weight.shape
-        self.shape = (-1, stack, n_out)
-        self.wide = side_by_side(linear.weight)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        bias = self.linear.bias
-        if rows.dim() != 2 or bias is None:
-            plain: Tensor = self.linear(rows)
-            return plain
-        product = torch.addmm(bias.view(-1), rows, self.wide)
-        return product.view(self.shape).transpose(0, 1)
-
-
-# ---------- nn.network
 
 Similarity = Literal["cosine", "dot"]
 
@@ -319,6 +279,47 @@ class SetConvNetwork(nn.Module):
         if self.output is None and self.log_temperature is not None:
             return cosine_margin(embedded, average)
         finished = self.finish(embedded)
-        own = (finished * self.finish(left_out_means(embedded, average))).sum(-1, keepdim=True)
-        _, other = pick_sides(average, finished @ self.finish(average @ embedded).mT)
-        return signed(average, own - other)
+        own = (finished * self.finish(left_out_means(embedded, average))).sum(-1)
+        sides = finished @ self.finish(average @ embedded).mT
+        on_one = (average[..., 1, :] > 0).to(sides.dtype)
+        other = on_one * sides[..., 0] + (1 - on_one) * sides[..., 1]
+        return (own - other) * (2 * on_one - 1)
+
+
+class ReadyEncoder:
+    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
+
+    The first layer's weights for all members are laid side by side once, not at every block, and
+    results are changed in place. `SetConvNetwork.encode` is the same for training.
+
+    Parameters
+    ----------
+    layers : sequence of StackedLinear
+    """
+
+    def __init__(self, layers: Sequence[StackedLinear]) -> None:
+        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
+        if layers and layers[0].weight.dim() == 3:
+            self._layers[0] = _FirstLayer(layers[0])
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
+        for layer in self._layers:
+            rows = layer(rows).relu_()
+        return rows
+
+
+class _FirstLayer:
+    def __init__(self, linear: StackedLinear) -> None:
+        self.linear = linear
+        stack, _, n_out = linear.weight.shape
+        self.shape = (-1, stack, n_out)
+        self.wide = side_by_side(linear.weight)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        bias = self.linear.bias
+        if rows.dim() != 2 or bias is None:
+            plain: Tensor = self.linear(rows)
+            return plain
+        product = torch.addmm(bias.view(-1), rows, self.wide)
+        return product.view(self.shape).transpose(0, 1)
