@@ -99,37 +99,6 @@ class SetConv(nn.Module):
             for n_in, n_out in pairwise(sizes)
         )
 
-    def prepare(self, anchor: Tensor) -> Kernel:
-        """Fix the anchor (..., 1, d) for many rows: the same as `embed`, in one product.
-
-        What depends on the anchor and the weights alone is computed once.
-        """
-        first, *deeper = cast("list[StackedLinear]", list(self.g1))
-        matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
-        return Kernel(matrix, first(anchor), deeper, self.out_features)
-
-    def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
-        """Embed rows that heads of a stack share: the same as `prepare`, for training.
-
-        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
-        another; anchor (stack, 1, d) -> (stack, n, d_o).
-        """
-        if self.hidden:
-            return self.prepare(anchor)(rows)
-        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
-        return convolve(grouped, anchor, *self._matrices())
-
-    def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
-        """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
-        self._check(rows, anchor)
-        if anchor.dim() == 1 and self.stack is None and not self.hidden:
-            embedded = embed_rows(rows.reshape(-1, self.in_features), anchor, *self._matrices())
-            return embedded.view(*rows.shape[:-1], self.out_features)
-        weight = anchor.unsqueeze(-2) - rows
-        for depth, linear in enumerate(self.g1):
-            weight = linear(torch.relu(weight) if depth else weight)
-        return weight * stacked_matmul(rows, torch.softmax(self.attention, dim=-2))
-
     def forward(
         self,
         rows: Tensor,
@@ -170,6 +139,42 @@ class SetConv(nn.Module):
         _refuse_empty(total)
         return ((weights / total).unsqueeze(-2) @ embedded).squeeze(-2)
 
+    def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
+        """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
+        self._check(rows, anchor)
+        if anchor.dim() == 1 and self.stack is None and not self.hidden:
+            embedded = embed_rows(rows.reshape(-1, self.in_features), anchor, *self._matrices())
+            return embedded.view(*rows.shape[:-1], self.out_features)
+        weight = anchor.unsqueeze(-2) - rows
+        for depth, linear in enumerate(self.g1):
+            weight = linear(torch.relu(weight) if depth else weight)
+        return weight * stacked_matmul(rows, torch.softmax(self.attention, dim=-2))
+
+    def prepare(self, anchor: Tensor) -> Kernel:
+        """Fix the anchor (..., 1, d) for many rows: the same as `embed`, in one product.
+
+        What depends on the anchor and the weights alone is computed once.
+        """
+        first, *deeper = cast("list[StackedLinear]", list(self.g1))
+        matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
+        return Kernel(matrix, first(anchor), deeper, self.out_features)
+
+    def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
+        """Embed rows that heads of a stack share: the same as `prepare`, for training.
+
+        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
+        another; anchor (stack, 1, d) -> (stack, n, d_o).
+        """
+        if self.hidden:
+            return self.prepare(anchor)(rows)
+        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
+        return convolve(grouped, anchor, *self._matrices())
+
+    def extra_repr(self) -> str:
+        """Describe the layer in the way torch modules do."""
+        stack = "" if self.stack is None else f", stack={self.stack}"
+        return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
+
     def _matrices(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return the attention, and the weight and the bias of a g1 of one layer."""
         (first,) = cast("list[StackedLinear]", list(self.g1))
@@ -183,11 +188,6 @@ class SetConv(nn.Module):
                     f"SetConv(in_features={self.in_features}) got {name} of shape "
                     f"{tuple(tensor.shape)}: the last dimension must be {self.in_features}."
                 )
-
-    def extra_repr(self) -> str:
-        """Describe the layer in the way torch modules do."""
-        stack = "" if self.stack is None else f", stack={self.stack}"
-        return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
 
 
 def _segment_mean(

@@ -158,71 +158,6 @@ class SetConvNetwork(nn.Module):
         """The layers of the encoder."""
         return cast("list[StackedLinear]", list(self.encoder))
 
-    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Run rows through the encoder.
-
-        They are (n, d), for all members and heads, or have an axis in front of the members (of all
-        heads if these do not share an encoder). Without an encoder rows come back as they are.
-        """
-        for linear in self.encoder:
-            rows = drop(torch.relu(linear(rows)), self.dropout, generator)
-        return rows
-
-    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
-        """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
-
-        Parameters
-        ----------
-        anchors : Tensor of shape (heads, n_anchors, d)
-            With several anchors a head, the embeddings for each are laid side by side.
-        """
-        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
-        if encoded.shape[-2] == 1:
-            return self.setconv.prepare(encoded)
-        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
-        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
-
-    def _to_encoders(self, anchors: Tensor) -> Tensor:
-        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
-        if not self.share_encoder:
-            return anchors
-        width = anchors.shape[-1]
-        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
-
-    def _embed_episodes(
-        self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
-    ) -> Tensor:
-        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
-        layers = self.layers
-        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
-        if stack == (1,) and rows.dim() == 2:
-            rows = rows.unsqueeze(0)
-        if rows.shape[:-2] != stack:
-            return self.prepare(anchors)(self.encode(rows, generator))
-        centres = self._to_encoders(anchors)
-        for linear in layers:
-            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
-        each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
-        embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
-        return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
-
-    def finish(self, embedded: Tensor) -> Tensor:
-        """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
-
-        Nothing for the paper's form, the output layer for the authors'; unit length for the
-        cosine.
-        """
-        if self.output is not None:
-            flat = embedded.reshape(self.n_stacked, -1, self.output.weight.shape[-2])
-            embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
-        if self.log_temperature is None:
-            return embedded
-        return functional.normalize(embedded, dim=-1)
-
-    def scale(self) -> Tensor | float:
-        """Return the factor (heads, 1) on a difference of similarities."""
-        return 1.0 if self.log_temperature is None else self.log_temperature.exp().unsqueeze(-1)
-
     def forward(
         self,
         rows: Tensor,
@@ -265,6 +200,64 @@ class SetConvNetwork(nn.Module):
         scale = self.scale()
         return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
 
+    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Run rows through the encoder.
+
+        They are (n, d), for all members and heads, or have an axis in front of the members (of all
+        heads if these do not share an encoder). Without an encoder rows come back as they are.
+        """
+        for linear in self.encoder:
+            rows = drop(torch.relu(linear(rows)), self.dropout, generator)
+        return rows
+
+    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
+        """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
+
+        Parameters
+        ----------
+        anchors : Tensor of shape (heads, n_anchors, d)
+            With several anchors a head, the embeddings for each are laid side by side.
+        """
+        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
+        if encoded.shape[-2] == 1:
+            return self.setconv.prepare(encoded)
+        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
+        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+
+    def finish(self, embedded: Tensor) -> Tensor:
+        """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
+
+        Nothing for the paper's form, the output layer for the authors'; unit length for the
+        cosine.
+        """
+        if self.output is not None:
+            flat = embedded.reshape(self.n_stacked, -1, self.output.weight.shape[-2])
+            embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
+        if self.log_temperature is None:
+            return embedded
+        return functional.normalize(embedded, dim=-1)
+
+    def scale(self) -> Tensor | float:
+        """Return the factor (heads, 1) on a difference of similarities."""
+        return 1.0 if self.log_temperature is None else self.log_temperature.exp().unsqueeze(-1)
+
+    def _embed_episodes(
+        self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
+        layers = self.layers
+        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
+        if stack == (1,) and rows.dim() == 2:
+            rows = rows.unsqueeze(0)
+        if rows.shape[:-2] != stack:
+            return self.prepare(anchors)(self.encode(rows, generator))
+        centres = self._to_encoders(anchors)
+        for linear in layers:
+            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
+        each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
+        embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
+        return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
+
     def _compare(self, embedded: Tensor, average: Tensor) -> Tensor:
         """Return the margin of the queries, which follow the support rows."""
         support = average.shape[-1]
@@ -284,6 +277,13 @@ class SetConvNetwork(nn.Module):
         on_one = (average[..., 1, :] > 0).to(sides.dtype)
         other = on_one * sides[..., 0] + (1 - on_one) * sides[..., 1]
         return (own - other) * (2 * on_one - 1)
+
+    def _to_encoders(self, anchors: Tensor) -> Tensor:
+        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
+        if not self.share_encoder:
+            return anchors
+        width = anchors.shape[-1]
+        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
 
 
 class ReadyEncoder:
