@@ -16,7 +16,7 @@ from setconv.nn.network import SetConvNetwork
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["one_cycle", "cosine", "constant"]
 SCHEDULES: tuple[Schedule, ...] = ("one_cycle", "cosine", "constant")
-_PARTS = ("encoder", "setconv", "output")  # of a network; each may have a learning rate of its own
+_GROUPS = ("encoder", "setconv", "output")  # of parameters: each may have its own learning rate
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TrainingSettings:
             raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
         if not self.weight_decay >= 0:
             raise ParameterError(f"weight_decay={self.weight_decay!r}: give 0 or more.")
-        for group in _PARTS:
+        for group in _GROUPS:
             if not self.lr_of(group) > 0:
                 raise ParameterError(f"lr={self.lr!r}: learning rates must be positive.")
 
@@ -74,10 +74,10 @@ class TrainingSettings:
         """Return the peak learning rate of a parameter group."""
         if not isinstance(self.lr, Mapping):
             return self.lr
-        missing = set(_PARTS) ^ set(self.lr)
+        missing = set(_GROUPS) ^ set(self.lr)
         if missing:
             raise ParameterError(
-                f"lr={dict(self.lr)!r}: give one number, or exactly the keys {', '.join(_PARTS)}."
+                f"lr={dict(self.lr)!r}: give one number, or exactly the keys {', '.join(_GROUPS)}."
             )
         return self.lr[group]
 
@@ -130,7 +130,7 @@ class Adam:
 
     def __init__(self, network: SetConvNetwork, settings: TrainingSettings) -> None:
         self.settings = settings
-        parts: dict[str, list[Tensor]] = {name: [] for name in _PARTS}
+        parts: dict[str, list[Tensor]] = {name: [] for name in _GROUPS}
         for name, parameter in network.named_parameters():
             part = name.split(".")[0]
             parts[part if part in parts else "setconv"].append(parameter)
