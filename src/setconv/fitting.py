@@ -43,11 +43,14 @@ from setconv.params import FitParameters, Resolved
 from setconv.preprocessing import as_sparse, fit_scaler, prepare_rows
 from setconv.training.batches import open_feed
 from setconv.training.callbacks import Callback, TrainingState
+from setconv.training.checkpoint import CheckpointPlan
 from setconv.training.early_stopping import monitored_figure
-from setconv.training.loop import CheckpointPlan, EpisodeLoss, Trainer
+from setconv.training.loop import EpisodeLoss, Trainer
 
 logger = logging.getLogger("setconv")
 ReportSource = Literal["out_of_fold", "validation", "none"]
+_SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
+_VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
 
 
 @dataclass(frozen=True)
@@ -236,17 +239,16 @@ def _build_network(
     )
 
 
-_SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
-
-
+@dataclass(frozen=True, eq=False)
 class TrainingRun:
     """A model in training with its rows: representatives, validation, out-of-fold scores.
 
-    Parameters
+    Attributes
     ----------
     model : SetConvModel
     train : Rows
     left_out : bool array of shape (n_members, n_rows)
+        Training rows that a member does not learn from.
     validation : Rows or None
     parameters : FitParameters
     linear_share : float
@@ -255,23 +257,13 @@ class TrainingRun:
         For random subsets (``post_size``).
     """
 
-    def __init__(
-        self,
-        model: SetConvModel,
-        train: Rows,
-        left_out: NDArray[np.bool_],
-        validation: Rows | None,
-        parameters: FitParameters,
-        linear_share: float,
-        seed: int,
-    ) -> None:
-        self.model = model
-        self.train = train
-        self.left_out = left_out
-        self.validation = validation
-        self.parameters = parameters
-        self._linear_share = linear_share
-        self._seed = seed
+    model: SetConvModel
+    train: Rows
+    left_out: NDArray[np.bool_]
+    validation: Rows | None
+    parameters: FitParameters
+    linear_share: float
+    seed: int
 
     def represent(self, draw: int = 0) -> None:
         """Post-training (section 3.1): representatives from all rows or from a random subset.
@@ -292,7 +284,7 @@ class TrainingRun:
 
     def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
         """Return which rows are not in the random subset of each member's own."""
-        rng = np.random.default_rng([self._seed, draw])
+        rng = np.random.default_rng([self.seed, draw])
         kept_out = np.ones_like(self.left_out)
         for member, left_out in zip(kept_out, self.left_out, strict=True):
             own = np.flatnonzero(~left_out)
@@ -306,7 +298,7 @@ class TrainingRun:
         counted = self.left_out[:, some]
         counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
         rows, batch = self.train.features[some], self.parameters.batch_size
-        self.model.scale_linear_part(rows, self._linear_share, batch, counted)
+        self.model.scale_linear_part(rows, self.linear_share, batch, counted)
 
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""
@@ -540,9 +532,6 @@ class _UnseenRows(NamedTuple):
     unjudged: dict[Any, str]
     left_out: NDArray[np.bool_] | None = None
     rows: NDArray[np.int64] | None = None
-
-
-_VALIDATION_FOLDS = 5
 
 
 def _unseen_rows(run: TrainingRun, labels: tuple[Any, ...], seed: int) -> _UnseenRows:

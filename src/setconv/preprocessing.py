@@ -293,6 +293,7 @@ class Scaler:
 
 
 def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return rows as float32, which the network takes."""
     with np.errstate(over="ignore"):
         narrow = np.ascontiguousarray(rows, dtype=np.float32)
     if narrow is not rows and not np.isfinite(narrow).all():

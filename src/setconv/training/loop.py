@@ -26,29 +26,11 @@ from setconv.errors import CheckpointError, DivergedError
 from setconv.nn.network import SetConvNetwork
 from setconv.training.batches import Drawn, Feed
 from setconv.training.callbacks import Callback, TrainingState
-from setconv.training.checkpoint import Checkpoint, read_checkpoint, set_aside
+from setconv.training.checkpoint import Checkpoint, CheckpointPlan, read_checkpoint, set_aside
 from setconv.training.optimizer import Adam, TrainingSettings, lr_factor
 
 logger = logging.getLogger("setconv")
 _RECORDS = 100  # records of the loss in a whole run
-
-
-@dataclass(frozen=True)
-class CheckpointPlan:
-    """Where a run leaves checkpoints and which run it is.
-
-    Attributes
-    ----------
-    folder : Path or None
-        Where to write; None writes none.
-    resume_from : str, Path or None
-        Where to go on from.
-    fingerprint : str
-    """
-
-    folder: Path | None = None
-    resume_from: str | Path | None = None
-    fingerprint: str = ""
 
 
 class Trainer:
