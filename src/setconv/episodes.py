@@ -1,20 +1,28 @@
-"""Episodes for all members and heads at once: which rows, and what each column of them is."""
+"""Episodes: small tasks in the class ratio of the data, each a support set and queries.
+
+Heads turn classes into problems of two sides. `plan_quotas` says how many rows of each class an
+episode takes, and `EpisodeSampler` deals them. `EpisodeBatches` does so for all heads of all
+members at once; its `Layout` says what each column of a batch is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import LabelError, ParameterError
 
-# ---------- heads
+__all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]
 
-Sides = NDArray[np.int8]
+Indices: TypeAlias = NDArray[np.int64]
+Sides: TypeAlias = NDArray[np.int8]
+Floats: TypeAlias = NDArray[np.float32]
 HeadSharing = Literal["shared", "separate"]
+QuerySource = Literal["leave_one_out", "disjoint", "support"]
 ABSENT = -1  # the class or side of what does not take part
 
 
@@ -46,25 +54,6 @@ def side_weights(class_weights: NDArray[np.float64]) -> NDArray[np.float64]:
         rest = (class_weights.sum() - class_weights) / (n_classes - 1)
         weights = np.stack([rest, class_weights], axis=1)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-# ---------- episodes
-
-Indices = NDArray[np.int64]
-QuerySource = Literal["leave_one_out", "disjoint", "support"]
-
-
-class Episodes(NamedTuple):
-    """A batch of episodes, as row numbers.
-
-    Attributes
-    ----------
-    support : int64 array of shape (n_episodes, support)
-    query : int64 array of shape (n_episodes, queries)
-    """
-
-    support: Indices
-    query: Indices
 
 
 @dataclass(frozen=True)
@@ -131,6 +120,21 @@ def plan_quotas(
     return Quotas(support, query)
 
 
+def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_source: str) -> None:
+    if query_source not in ("leave_one_out", "disjoint", "support"):
+        raise ParameterError(
+            f'query_source={query_source!r}: choose "leave_one_out", "disjoint" or "support".'
+        )
+    if n_queries < 1:
+        raise ParameterError(f"n_queries={n_queries!r}: every class needs at least one query.")
+    if support_size < len(counts):
+        raise ParameterError(
+            f"support_size={support_size!r} is smaller than the number of classes "
+            f"({len(counts)}): every class needs a support row. Give support_size of at least "
+            f"{len(counts)}."
+        )
+
+
 def share_out(counts: Indices, size: int) -> Indices:
     """Share ``size`` places in the ratio of ``counts``: largest remainder, at least one each.
 
@@ -147,6 +151,19 @@ def share_out(counts: Indices, size: int) -> Indices:
         # Places given for the minimum of one are taken from the class furthest above its share.
         places[np.argmax(np.where(places > 1, places - ideal, -np.inf))] -= 1
     return places
+
+
+class Episodes(NamedTuple):
+    """A batch of episodes, as row numbers.
+
+    Attributes
+    ----------
+    support : int64 array of shape (n_episodes, support)
+    query : int64 array of shape (n_episodes, queries)
+    """
+
+    support: Indices
+    query: Indices
 
 
 class EpisodeSampler:
@@ -280,28 +297,6 @@ class _Deck:
         return tail + head
 
 
-def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_source: str) -> None:
-    if query_source not in ("leave_one_out", "disjoint", "support"):
-        raise ParameterError(
-            f'query_source={query_source!r}: choose "leave_one_out", "disjoint" or "support".'
-        )
-    if n_queries < 1:
-        raise ParameterError(f"n_queries={n_queries!r}: every class needs at least one query.")
-    if support_size < len(counts):
-        raise ParameterError(
-            f"support_size={support_size!r} is smaller than the number of classes "
-            f"({len(counts)}): every class needs a support row. Give support_size of at least "
-            f"{len(counts)}."
-        )
-
-
-# ---------- layout
-
-Floats = NDArray[np.float32]
-_Integer = TypeVar("_Integer", bound=np.integer[Any])
-_AHEAD = 16  # draws that are made at once: one at a time, numpy's calls would cost more than rows
-
-
 class Layout(NamedTuple):
     """What the columns of a batch of episodes are, for every head; the same in every draw.
 
@@ -322,14 +317,7 @@ class Layout(NamedTuple):
     query_sides: Floats
 
 
-def _lay_out(support: Sides, query: Sides) -> Layout:
-    def averages(sides: Sides) -> Floats:
-        member = np.stack([sides == 0, sides == 1], axis=1).astype(np.float32)
-        return np.asarray(member / member.sum(axis=-1, keepdims=True))
-
-    return Layout(
-        averages(support), np.where(query == 1, 1, -1).astype(np.float32), averages(query)
-    )
+_AHEAD = 16  # draws that are made at once: one at a time, numpy's calls would cost more than rows
 
 
 class EpisodeBatches:
@@ -369,7 +357,6 @@ class EpisodeBatches:
     ) -> None:
         shared = sharing == "shared" or n_classes == 2
         self.single = shared and len(members) == 1
-        self._leave_one_out = query_source == "leave_one_out"
         problems = [
             (rows, labels)
             for rows in members
@@ -387,15 +374,8 @@ class EpisodeBatches:
             )
             for number, (_, labels) in enumerate(problems)
         ]
-        columns = self._join(
-            _pad([s.support_classes_ for s in self._samplers]),
-            _pad([s.query_classes_ for s in self._samplers]),
-        )
-        kinds = n_classes if shared else 2
         self._ahead: Iterator[Indices] = iter(())
-        self.layout = _lay_out(
-            *(np.concatenate([head_sides(one, kinds) for one in part]) for part in columns)
-        )
+        self.layout = self._lay_out(n_classes if shared else 2, query_source)
 
     def draw(self) -> Indices:
         """Return the next row numbers, support before queries: ([groups,] episodes, rows).
@@ -427,24 +407,33 @@ class EpisodeBatches:
         for _ in range(draws):
             self.draw()
 
-    def _join(self, support: Indices, query: Indices) -> tuple[Indices, Indices]:
-        if not self._leave_one_out:
-            return support, query
-        # The only row of a class is drawn for both: the second time it does not count.
-        alone = np.stack([s.quotas_.query == 0 for s in self._samplers])
-        counted = np.where(np.take_along_axis(alone, np.maximum(query, 0), axis=1), ABSENT, query)
-        together = np.concatenate([support, counted], axis=-1)
-        return together, together
+    def _lay_out(self, n_classes: int, query_source: QuerySource) -> Layout:
+        """Say what the columns of every draw are; padding is on neither side."""
+        support = _pad([sampler.support_classes_ for sampler in self._samplers])
+        query = _pad([sampler.query_classes_ for sampler in self._samplers])
+        if query_source == "leave_one_out":
+            # The only row of a class is drawn for both: the second time it does not count.
+            alone = np.stack([sampler.quotas_.query == 0 for sampler in self._samplers])
+            again = np.take_along_axis(alone, np.maximum(query, 0), axis=1)
+            support = query = np.concatenate([support, np.where(again, ABSENT, query)], axis=-1)
+        support_sides, query_sides = (
+            np.concatenate([head_sides(codes, n_classes) for codes in columns])
+            for columns in (support, query)
+        )
+        target = np.where(query_sides == 1, 1, -1).astype(np.float32)
+        return Layout(_averages(support_sides), target, _averages(query_sides))
 
 
-def _pad(parts: list[NDArray[_Integer]]) -> NDArray[_Integer]:
+def _averages(sides: Sides) -> Floats:
+    """Return the weights that average the columns of each side, (heads, 2, columns)."""
+    member = np.stack([sides == 0, sides == 1], axis=1).astype(np.float32)
+    return np.asarray(member / member.sum(axis=-1, keepdims=True))
+
+
+def _pad(parts: Sequence[Indices]) -> Indices:
+    """Stack parts of different widths, the narrower ones filled up with `ABSENT`."""
     width = max(part.shape[-1] for part in parts)
-    if all(part.shape[-1] == width for part in parts):
-        return np.stack(parts)
-    padded = np.full((len(parts), *parts[0].shape[:-1], width), ABSENT, dtype=parts[0].dtype)
+    padded = np.full((len(parts), *parts[0].shape[:-1], width), ABSENT, dtype=np.int64)
     for place, part in zip(padded, parts, strict=True):
         place[..., : part.shape[-1]] = part
     return padded
-
-
-__all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]

@@ -1,4 +1,10 @@
-"""Rows as scaler and network see them: sparse ones by a projection, or as they are."""
+"""A fit, from rows to decisions.
+
+`fit_model` is the method of the paper, section 3, in the order in which data flows. `TrainingRun`
+is what is asked of the model in training and right after it: representatives, the monitored figure,
+out-of-fold scores. `decide` then chooses, on rows that the members had not seen, how scores become
+decisions, and `FittedDecision` knows how good these are. Where checkpoints go comes last.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +20,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from setconv.data import Matrix, Rows, StoredRows, arrays_of
-from setconv.decisions.objective import Objective, parse_objective
+from setconv.data import Rows, arrays_of
+from setconv.decisions.objective import parse_objective
 from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
 from setconv.decisions.scores import rarest
 from setconv.episodes import (
@@ -32,27 +37,20 @@ from setconv.errors import ParameterError
 from setconv.folds import assign_folds, leave_out
 from setconv.linear import fit_discriminants, fit_lines
 from setconv.metrics.report import Report, report, report_of_nothing, without_figures
-from setconv.model import SetConvModel, compute_anchors
+from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork
 from setconv.params import FitParameters, Resolved
-from setconv.preprocessing import (
-    FEW_COLUMNS,
-    NARROW,
-    SparseFront,
-    SparseProjection,
-    as_sparse,
-    choose_views,
-    fit_scaler,
-    make_front,
-)
+from setconv.preprocessing import as_sparse, fit_scaler, prepare_rows
 from setconv.training.batches import open_feed
 from setconv.training.callbacks import Callback, TrainingState
+from setconv.training.checkpoint import CheckpointPlan
 from setconv.training.early_stopping import monitored_figure
-from setconv.training.loop import CheckpointPlan, EpisodeLoss, Trainer
-
-# ---------- fitting
+from setconv.training.loop import EpisodeLoss, Trainer
 
 logger = logging.getLogger("setconv")
+ReportSource = Literal["out_of_fold", "validation", "none"]
+_SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
+_VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
 
 
 @dataclass(frozen=True)
@@ -62,18 +60,6 @@ class FitResult:
     model: SetConvModel
     state: TrainingState
     decision: FittedDecision
-
-
-def resolve_device(device: str) -> torch.device:
-    """Return the device; "auto" is CUDA where there is one, else the CPU."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        resolved = torch.device(device)
-        torch.empty(0, device=resolved)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
-    return resolved
 
 
 def fit_model(
@@ -107,27 +93,31 @@ def fit_model(
     """
     n_classes = len(classes)
     n_groups = None if train.groups is None else len(np.unique(train.groups))
-    seeds = (int(number) for number in np.random.SeedSequence(seed).generate_state(8))
-    init_seed, episode_seed, dropout_seed, anchor_seed, post_seed, fold_seed, rule_seed, *more = (
-        seeds
+    seeds = np.random.SeedSequence(seed).generate_state(8).tolist()
+    init_seed, episode_seed, dropout_seed, anchor_seed = seeds[:4]
+    post_seed, fold_seed, rule_seed, projection_seed = seeds[4:]
+
+    # The rows as the network sees them, and what follows from their shape.
+    prepared = prepare_rows(parameters.scaling, train, projection_seed)
+    n_rows, n_inputs = prepared.features.shape
+    resolved = parameters.resolve(
+        n_rows, prepared.kind_of_width, n_groups, n_classes=n_classes, has_lines=prepared.has_lines
     )
-    seen = prepare_rows(parameters.scaling, train, more[0])
-    n_rows, n_inputs = seen.features.shape
-    plan = parameters.resolve(
-        n_rows, seen.kind_of_width, n_groups, n_classes=n_classes, has_lines=seen.has_lines
-    )
-    n_members = plan.n_members
-    evidence = n_members > 1 or validation is not None
-    check_objective(parameters.objective, classes, has_evidence=evidence)
+    n_members = resolved.n_members
+    has_evidence = n_members > 1 or validation is not None
+    _check_objective(parameters.objective, classes, has_evidence=has_evidence)
     device = resolve_device(parameters.device)
+
+    # The members: each leaves rows out, has anchors of its own (section 3.2) and a network.
     left_out = leave_out(train.codes, n_members, train.units, fold_seed)
-    views = seen.choose_views(parameters.scaling, n_members)
-    scaler = fit_scaler(views, parameters.clip, seen.features, train.weights_once)
-    dense = replace(train, features=seen.features)
-    anchors = _member_anchors(parameters, dense, n_classes, left_out, anchor_seed)
-    width = scaler.width(n_inputs)
-    network = build_network(parameters, plan, width, n_classes, init_seed)
+    views = prepared.choose_views(parameters.scaling, n_members)
+    scaler = fit_scaler(views, parameters.clip, prepared.features, train.weights_once)
+    dense = replace(train, features=prepared.features)
+    anchors = _member_anchors(parameters.anchor, dense, n_classes, left_out, anchor_seed)
+    network = _build_network(parameters, resolved, scaler.width(n_inputs), n_classes, init_seed)
     network.to(device)
+
+    # Episodes in the class ratio (section 3.1), and the loss of their queries (equations 5-6).
     episodes = EpisodeBatches(
         train.codes,
         n_classes,
@@ -135,24 +125,26 @@ def fit_model(
         sharing=parameters.heads,
         support_size=parameters.support_size,
         n_queries=parameters.n_queries,
-        n_episodes=plan.n_episodes,
+        n_episodes=resolved.n_episodes,
         query_source=parameters.query_source,
         random_state=episode_seed,
     )
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss.build(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
-    model = SetConvModel(network, scaler, anchors, n_classes, offset, front=seen.front)
-    feed = open_feed(seen.features, scaler, device, n_members)
-    if plan.linear_share > 0:
+    model = SetConvModel(network, scaler, anchors, n_classes, offset, front=prepared.front)
+
+    # Training, episode by episode; the linear part beside the network is fitted at once.
+    feed = open_feed(prepared.features, scaler, device, n_members)
+    if resolved.linear_share > 0:
         known = (train.codes, train.weights, left_out, n_classes)
         model.discriminants = (
             fit_lines(as_sparse(train.features), *known)
-            if seen.has_lines
+            if prepared.has_lines
             else fit_discriminants(feed.chunks(), *known)
         )
-    bench = TrainingRun(
-        model, train, left_out, validation, parameters, plan.linear_share, post_seed
+    run = TrainingRun(
+        model, train, left_out, validation, parameters, resolved.linear_share, post_seed
     )
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
@@ -161,43 +153,62 @@ def fit_model(
         model.scaled_anchors(),
         episodes,
         loss,
-        plan.settings,
+        resolved.settings,
         seed=dropout_seed,
         row_weights=None if uniform else torch.from_numpy(train.weights).float().to(device),
-        evaluate=None if validation is None else bench.evaluate,
+        evaluate=None if validation is None else run.evaluate,
         restore_best=parameters.early_stopping,
         callbacks=callbacks,
-        checkpoints=_plan_checkpoints(parameters, bench, seed, resume_from),
+        checkpoints=_plan_checkpoints(run, seed, resume_from),
     )
     logger.info(
         "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
         *train.features.shape,
         n_classes,
         n_members,
-        plan.settings.max_steps,
+        resolved.settings.max_steps,
         device,
     )
     state = trainer.run()
     logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
-    bench.represent()
-    decision = judge(bench, classes, class_weights, parameters.objective, rule_seed, notes)
+
+    # Post-training (section 3.1), and a decision on rows that were left out.
+    run.represent()
+    decision = decide(run, classes, class_weights, rule_seed, notes)
     return FitResult(model, state, decision)
 
 
+def resolve_device(device: str) -> torch.device:
+    """Return the device; "auto" is CUDA where there is one, else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+        torch.empty(0, device=resolved)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
+    return resolved
+
+
+def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> None:
+    """Say before training that an objective cannot be served."""
+    parsed = parse_objective(objective, tuple(classes.tolist()))
+    if not has_evidence and parsed.kind not in ("paper", "balanced"):
+        raise ParameterError(
+            f"objective={objective!r} chooses a threshold on out-of-fold scores, and n_members=1 "
+            "has none: give n_members of at least 2, or X_val and y_val."
+        )
+
+
 def _member_anchors(
-    parameters: FitParameters,
-    train: Rows,
-    n_classes: int,
-    left_out: NDArray[np.bool_],
-    seed: int,
+    anchor: Anchor, train: Rows, n_classes: int, left_out: NDArray[np.bool_], seed: int
 ) -> NDArray[np.float64]:
     """Make the anchors of each member from its own rows, (n_stacked, n_anchors, n_features)."""
     rng = np.random.default_rng(seed)
-    rules = [parameters.anchor] * len(left_out)
-    heads = count_heads(n_classes)
-    given = parameters.anchor
-    if isinstance(given, np.ndarray) and given.ndim == 3 and len(given) == len(left_out) * heads:
-        rules = np.split(given, len(left_out))  # one each, as saved
+    rules: Sequence[Anchor] = [anchor] * len(left_out)
+    n_stacked = len(left_out) * count_heads(n_classes)
+    if isinstance(anchor, np.ndarray) and anchor.ndim == 3 and len(anchor) == n_stacked:
+        rules = np.split(anchor, len(left_out))  # one each, as saved
     found = []
     for out, rule in zip(left_out, rules, strict=True):
         sides = np.where(out, np.int8(ABSENT), head_sides(train.codes, n_classes))
@@ -207,64 +218,145 @@ def _member_anchors(
     return np.concatenate([anchors[:, np.arange(most) % anchors.shape[1]] for anchors in found])
 
 
-def build_network(
-    parameters: FitParameters, plan: Resolved, n_inputs: int, n_classes: int, seed: int
+def _build_network(
+    parameters: FitParameters, resolved: Resolved, n_inputs: int, n_classes: int, seed: int
 ) -> SetConvNetwork:
     """Make a network with fresh weights."""
     return SetConvNetwork(
         n_inputs,
         n_heads=count_heads(n_classes),
-        n_members=plan.n_members,
-        encoder=plan.encoder,
-        out_features=plan.out_features,
+        n_members=resolved.n_members,
+        encoder=resolved.encoder,
+        out_features=resolved.out_features,
         hidden=parameters.hidden,
         output=parameters.output,
         similarity=parameters.similarity,
         temperature=parameters.temperature,
-        dropout=plan.dropout,
-        input_dropout=plan.input_dropout,
+        dropout=resolved.dropout,
+        input_dropout=resolved.input_dropout,
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
     )
 
 
-def _plan_checkpoints(
-    parameters: FitParameters,
-    bench: TrainingRun,
-    seed: int,
-    resume_from: str | Path | None,
-) -> CheckpointPlan:
-    """Say where checkpoints go, and which run they belong to."""
-    if parameters.checkpoint_dir is None and resume_from is None:
-        return CheckpointPlan()
-    digest = hashlib.blake2b(digest_size=20)
-    # These do not change what is trained, or show in the arrays.
-    run = replace(
-        parameters,
-        checkpoint_dir=None,
-        checkpoint_every=1,
-        anchor=None,
-        batch_size=1,
-        objective=None,
-    )
-    digest.update(repr((run, seed)).encode())
-    arrays = [bench.model.anchors, np.asarray(bench.model.offset), bench.left_out]
-    arrays += [tensor.cpu().numpy() for tensor in bench.model.network.state_dict().values()]
-    for rows in (bench.train, bench.validation):
-        if rows is not None:
-            arrays += [rows.codes, rows.weights]
-    features = [arrays_of(rows.features) for rows in (bench.train, bench.validation) if rows]
-    for array in chain(arrays, *features):
-        digest.update(repr(array.shape).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    folder = None if parameters.checkpoint_dir is None else Path(parameters.checkpoint_dir)
-    return CheckpointPlan(folder, resume_from, digest.hexdigest())
+@dataclass(frozen=True, eq=False)
+class TrainingRun:
+    """A model in training with its rows: representatives, validation, out-of-fold scores.
+
+    Attributes
+    ----------
+    model : SetConvModel
+    train : Rows
+    left_out : bool array of shape (n_members, n_rows)
+        Training rows that a member does not learn from.
+    validation : Rows or None
+    parameters : FitParameters
+    linear_share : float
+        Of the discriminants, where the model has them.
+    seed : int
+        For random subsets (``post_size``).
+    """
+
+    model: SetConvModel
+    train: Rows
+    left_out: NDArray[np.bool_]
+    validation: Rows | None
+    parameters: FitParameters
+    linear_share: float
+    seed: int
+
+    def represent(self, draw: int = 0) -> None:
+        """Post-training (section 3.1): representatives from all rows or from a random subset.
+
+        A member's own rows only. The subset depends on the seed and ``draw`` alone, so that a
+        resumed run has the same.
+        """
+        rows, left_out = self.train, self.left_out
+        if self.parameters.post_size is not None:
+            left_out = self._all_but_subsets(self.parameters.post_size, draw)
+            used = np.flatnonzero(~left_out.all(axis=0))
+            rows, left_out = rows.take(used), left_out[:, used]
+        self.model.reset_representatives()
+        batch = self.parameters.batch_size
+        self.model.add_rows(rows.features, rows.codes, rows.weights, batch, left_out)
+        if self.model.discriminants is not None:
+            self._scale_linear_part()
+
+    def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
+        """Return which rows are not in the random subset of each member's own."""
+        rng = np.random.default_rng([self.seed, draw])
+        kept_out = np.ones_like(self.left_out)
+        for member, left_out in zip(kept_out, self.left_out, strict=True):
+            own = np.flatnonzero(~left_out)
+            member[own[_ratio_preserving(self.train.codes[own], size, rng)]] = False
+        return kept_out
+
+    def _scale_linear_part(self) -> None:
+        """Give the discriminants their share, by the rows that a member left out if it did."""
+        n_rows = len(self.train.codes)
+        some = np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
+        counted = self.left_out[:, some]
+        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+        rows, batch = self.train.features[some], self.parameters.batch_size
+        self.model.scale_linear_part(rows, self.linear_share, batch, counted)
+
+    def evaluate(self, step: int) -> float:
+        """Return the monitored figure on the validation rows."""
+        if self.validation is None:
+            raise RuntimeError("there are no validation rows to look at")
+        self.represent(step)
+        scores = self.scores(self.validation)
+        return monitored_figure(self.parameters.monitor, scores, self.validation.codes)
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the scores of rows, averaged over the members."""
+        return self.model.scores(rows.features, self.parameters.batch_size)
+
+    def score_out_of_fold(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Put the members on one scale and score each training row by those that left it out.
+
+        Rows that nobody left out have no such score, and are not among the rows.
+
+        Returns
+        -------
+        scores : float64 array of shape (n_rows, heads)
+        rows : int64 array of shape (n_rows,)
+            Which training rows these are.
+        left_out : bool array of shape (n_members, n_rows)
+            Which members left them out.
+        """
+        raw = self.model.member_scores(self.train.features, self.parameters.batch_size)
+        self.model.align(raw)
+        left_out = self._wholly_left_out()
+        rows = np.flatnonzero(left_out.any(axis=0))
+        left_out = left_out[:, rows]
+        return self.model.average(raw[rows], left_out), rows, left_out
+
+    def _wholly_left_out(self) -> NDArray[np.bool_]:
+        """Return which rows each member has seen neither themselves nor in a copy."""
+        copies = self.train.crossing
+        if copies is None:
+            return self.left_out
+        wholly = self.left_out.copy()
+        for member in wholly:
+            learned = np.bincount(copies, weights=~member) > 0
+            member &= ~learned[copies]
+        return wholly
 
 
-# ---------- judging
-
-ReportSource = Literal["out_of_fold", "validation", "none"]
-_FOLDS = 5  # of validation rows
+def _ratio_preserving(
+    codes: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a random subset of rows in the class ratio, at least one row a class."""
+    present, counts = np.unique(codes, return_counts=True)
+    places = share_out(counts, max(len(present), min(size, len(codes))))
+    chosen = [
+        rng.permutation(np.flatnonzero(codes == code))[:place]
+        for code, place in zip(present, places, strict=True)
+    ]
+    return np.sort(np.concatenate(chosen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,24 +477,12 @@ class FittedDecision:
         return replace(self, report=without_figures(measured, self.unjudged))
 
 
-def check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> Objective:
-    """Return the objective, or say before training that it cannot be served."""
-    parsed = parse_objective(objective, tuple(classes.tolist()))
-    if not has_evidence and parsed.kind not in ("paper", "balanced"):
-        raise ParameterError(
-            f"objective={objective!r} chooses a threshold on out-of-fold scores, and n_members=1 "
-            "has none: give n_members of at least 2, or X_val and y_val."
-        )
-    return parsed
-
-
-def judge(
-    bench: TrainingRun,
+def decide(
+    run: TrainingRun,
     classes: NDArray[Any],
     class_weights: NDArray[np.float64],
-    objective: Any,
     seed: int,
-    notes: tuple[str, ...] = (),
+    notes: tuple[str, ...],
 ) -> FittedDecision:
     """Choose the decision rule on rows that the members had not seen, and report on them.
 
@@ -410,16 +490,16 @@ def judge(
     validation rows chose the weights, every row was seen and there are no figures.
     """
     labels = tuple(classes.tolist())
-    codes = bench.train.codes
+    codes, objective = run.train.codes, run.parameters.objective
     train_prior = np.bincount(codes, minlength=len(labels)) / len(codes)
     positive = rarest(codes, len(labels))
     rule = unproven_rule(labels, train_prior, class_weights, objective)
-    kept = _rows_kept(bench, labels, seed)
-    if len(kept.scores):
+    unseen = _unseen_rows(run, labels, seed)
+    if len(unseen.scores):
         rule = fit_rule(
-            kept.scores,
-            kept.codes,
-            kept.weights,
+            unseen.scores,
+            unseen.codes,
+            unseen.weights,
             class_weights,
             objective,
             classes=labels,
@@ -427,12 +507,12 @@ def judge(
             train_prior=train_prior,
             seed=seed,
         )
-    nothing = report_of_nothing(labels, labels[positive], kept.unjudged)
+    nothing = report_of_nothing(labels, labels[positive], unseen.unjudged)
     found = FittedDecision(
-        rule, nothing, kept.source, kept.left_out, kept.rows, kept.unjudged, notes
+        rule, nothing, unseen.source, unseen.left_out, unseen.rows, unseen.unjudged, notes
     )
-    if kept.source != "none" and kept.unjudged:
-        named = ", ".join(f"{label!r} ({why})" for label, why in kept.unjudged.items())
+    if unseen.source != "none" and unseen.unjudged:
+        named = ", ".join(f"{label!r} ({why})" for label, why in unseen.unjudged.items())
         warnings.warn(
             f"Classes that cannot be judged, and have no figures: {named}. What thresholds rest "
             f"on: {found.basis}. Give rows that differ, or more groups.",
@@ -442,8 +522,8 @@ def judge(
     return found.reported()
 
 
-class _Kept(NamedTuple):
-    """Rows that were kept from the model, with its scores of them."""
+class _UnseenRows(NamedTuple):
+    """Rows that the model, or some of its members, did not learn from, with their scores."""
 
     scores: NDArray[np.float64]
     codes: NDArray[np.int64]
@@ -454,33 +534,32 @@ class _Kept(NamedTuple):
     rows: NDArray[np.int64] | None = None
 
 
-def _rows_kept(bench: TrainingRun, labels: tuple[Any, ...], seed: int) -> _Kept:
-    train, validation = bench.train, bench.validation
-    if len(bench.left_out) > 1:
-        found = bench.score_out_of_fold()
-        seen = train.take(found.rows)
-        unjudged = _never_left_out(train, np.bincount(seen.codes, minlength=len(labels)), labels)
-        rows = seen.numbers
-        return _Kept(
-            found.scores, seen.codes, seen.weights, "out_of_fold", unjudged, found.left_out, rows
-        )
+def _unseen_rows(run: TrainingRun, labels: tuple[Any, ...], seed: int) -> _UnseenRows:
+    """Score out-of-fold rows where there are members, else validation rows if there are any."""
+    train, validation = run.train, run.validation
+    if len(run.left_out) > 1:
+        scores, out_of_fold, left_out = run.score_out_of_fold()
+        judged = train.take(out_of_fold)
+        unjudged = _never_left_out(train, np.bincount(judged.codes, minlength=len(labels)), labels)
+        codes, weights, rows = judged.codes, judged.weights, judged.numbers
+        return _UnseenRows(scores, codes, weights, "out_of_fold", unjudged, left_out, rows)
     if validation is None or not validation.weights.any():
         why = "n_members=1 leaves no row out of training, and there are no validation rows beside"
         none = np.empty(0)
-        return _Kept(none, none.astype(np.int64), none, "none", dict.fromkeys(labels, why))
+        return _UnseenRows(none, none.astype(np.int64), none, "none", dict.fromkeys(labels, why))
     fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
     codes = fresh.codes
-    folds = assign_folds(codes, _FOLDS, fresh.units, np.random.default_rng(seed))
-    scores, left_out = bench.scores(fresh), folds == np.arange(_FOLDS)[:, None]
-    if bench.validation_chose:
+    folds = assign_folds(codes, _VALIDATION_FOLDS, fresh.units, np.random.default_rng(seed))
+    scores, left_out = run.scores(fresh), folds == np.arange(_VALIDATION_FOLDS)[:, None]
+    if run.parameters.early_stopping:
         why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
         unjudged = dict.fromkeys(labels, why)
-        return _Kept(scores, codes, fresh.weights, "none", unjudged, left_out)
+        return _UnseenRows(scores, codes, fresh.weights, "none", unjudged, left_out)
     absent = [label for code, label in enumerate(labels) if code not in codes]
     unjudged = dict.fromkeys(
         absent, "the validation rows have none of it that is not a training row too"
     )
-    return _Kept(scores, codes, fresh.weights, "validation", unjudged, left_out)
+    return _UnseenRows(scores, codes, fresh.weights, "validation", unjudged, left_out)
 
 
 def _never_left_out(
@@ -505,200 +584,29 @@ def _never_left_out(
     return found
 
 
-# ---------- bench
-
-_LEANING_ROWS = 4096  # rows by which the linear part of the scores is weighed
-
-
-@dataclass(frozen=True)
-class OutOfFold:
-    """Scores of training rows by members that had not seen them.
-
-    Attributes
-    ----------
-    scores : float64 array of shape (n_rows, heads)
-    rows : int array of shape (n_rows,)
-        Which training rows these are.
-    left_out : bool array of shape (n_members, n_rows)
-        Which members left them out.
-    """
-
-    scores: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    left_out: NDArray[np.bool_]
-
-
-class TrainingRun:
-    """A model in training with its rows: representatives, validation, out-of-fold scores.
-
-    Parameters
-    ----------
-    model : SetConvModel
-    train : Rows
-    left_out : bool array of shape (n_members, n_rows)
-    validation : Rows or None
-    parameters : FitParameters
-    linear_share : float
-        Of the discriminants, where the model has them.
-    seed : int
-        For random subsets (``post_size``).
-    """
-
-    def __init__(
-        self,
-        model: SetConvModel,
-        train: Rows,
-        left_out: NDArray[np.bool_],
-        validation: Rows | None,
-        parameters: FitParameters,
-        linear_share: float,
-        seed: int,
-    ) -> None:
-        self.model = model
-        self.train = train
-        self.left_out = left_out
-        self.validation = validation
-        self._parameters = parameters
-        self._linear_share = linear_share
-        self._seed = seed
-
-    def represent(self, draw: int = 0) -> None:
-        """Post-training (section 3.1): representatives from all rows or from a random subset.
-
-        A member's own rows only. The subset depends on the seed and ``draw`` alone, so that a
-        resumed run has the same.
-        """
-        rows, left_out = self.train, self.left_out
-        if self._parameters.post_size is not None:
-            left_out = self._all_but_subsets(self._parameters.post_size, draw)
-            used = np.flatnonzero(~left_out.all(axis=0))
-            rows, left_out = rows.take(used), left_out[:, used]
-        self.model.reset_representatives()
-        batch = self._parameters.batch_size
-        self.model.add_rows(rows.features, rows.codes, rows.weights, batch, left_out)
-        if self.model.discriminants is not None:
-            self._lean()
-
-    def _lean(self) -> None:
-        """Give the discriminants their share, by the rows that a member left out if it did."""
-        n_rows = len(self.train.codes)
-        some = np.arange(0, n_rows, -(-n_rows // _LEANING_ROWS))
-        counted = self.left_out[:, some]
-        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
-        rows, batch = self.train.features[some], self._parameters.batch_size
-        self.model.scale_linear_part(rows, self._linear_share, batch, counted)
-
-    def evaluate(self, step: int) -> float:
-        """Return the monitored figure on the validation rows."""
-        if self.validation is None:
-            raise RuntimeError("there are no validation rows to look at")
-        self.represent(step)
-        scores = self.scores(self.validation)
-        return monitored_figure(self._parameters.monitor, scores, self.validation.codes)
-
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the scores of rows, averaged over the members."""
-        return self.model.scores(rows.features, self._parameters.batch_size)
-
-    @property
-    def validation_chose(self) -> bool:
-        """Whether the validation rows picked the weights, so that they tell nothing any more."""
-        return self._parameters.early_stopping
-
-    def score_out_of_fold(self) -> OutOfFold:
-        """Put the members on one scale and score each row by those that left it out.
-
-        Rows that nobody left out have no such score, and are not among the rows.
-        """
-        raw = self.model.member_scores(self.train.features, self._parameters.batch_size)
-        self.model.align(raw)
-        left_out = self._wholly_left_out()
-        rows = np.flatnonzero(left_out.any(axis=0))
-        left_out = left_out[:, rows]
-        return OutOfFold(self.model.average(raw[rows], left_out), rows, left_out)
-
-    def _wholly_left_out(self) -> NDArray[np.bool_]:
-        """Return which rows each member has seen neither themselves nor in a copy."""
-        copies = self.train.crossing
-        if copies is None:
-            return self.left_out
-        wholly = self.left_out.copy()
-        for member in wholly:
-            learned = np.bincount(copies, weights=~member) > 0
-            member &= ~learned[copies]
-        return wholly
-
-    def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
-        rng = np.random.default_rng([self._seed, draw])
-        kept_out = np.ones_like(self.left_out)
-        for member, left_out in zip(kept_out, self.left_out, strict=True):
-            own = np.flatnonzero(~left_out)
-            member[own[_ratio_preserving(self.train.codes[own], size, rng)]] = False
-        return kept_out
-
-
-def _ratio_preserving(
-    codes: NDArray[np.int64], size: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return a random subset of rows in the class ratio, at least one row a class."""
-    present, counts = np.unique(codes, return_counts=True)
-    places = share_out(counts, max(len(present), min(size, len(codes))))
-    chosen = [
-        rng.permutation(np.flatnonzero(codes == code))[:place]
-        for code, place in zip(present, places, strict=True)
-    ]
-    return np.sort(np.concatenate(chosen))
-
-
-# ---------- seeing
-
-
-@dataclass(frozen=True)
-class PreparedRows:
-    """Rows as scaler and network see them, and how they came to be so.
-
-    Attributes
-    ----------
-    features : Matrix
-        Sparse still where all of many columns are looked at: they are made dense by blocks.
-    front : SparseProjection, Densify or None
-        What makes dense rows of sparse ones.
-    """
-
-    features: Matrix
-    front: SparseFront | None = None
-
-    @property
-    def has_lines(self) -> bool:
-        """Whether the linear part is to see the sparse columns."""
-        return issparse(self.features) or isinstance(self.front, SparseProjection)
-
-    @property
-    def kind_of_width(self) -> int:
-        """The number of columns, for choices that depend on what kind of columns they are."""
-        width = int(self.features.shape[1])
-        return max(width, FEW_COLUMNS + 1) if self.has_lines else width
-
-    def choose_views(self, scaling: Any, n_members: int) -> tuple[str, ...]:
-        """Choose the views."""
-        if isinstance(self.features, StoredRows) and scaling == "auto":
-            return ("standard",)
-        return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
-
-
-def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
-    """Project sparse rows of many columns, unless they are to stay as they are (no scaling)."""
-    rows = train.features
-    if not issparse(rows):
-        return PreparedRows(rows)
-    front = make_front(rows, train.weights_once, seed, whole=scaling is None)
-    if isinstance(front, SparseProjection) or front.width <= NARROW:
-        return PreparedRows(front(rows), front)
-    warnings.warn(
-        f"With scaling=None the network looks at all {front.width} columns of the sparse rows, "
-        "made dense block by block, which costs time and weights as so many dense columns do: "
-        'scaling="auto" projects them to a few.',
-        UserWarning,
-        stacklevel=2,
+def _plan_checkpoints(
+    run: TrainingRun, seed: int, resume_from: str | Path | None
+) -> CheckpointPlan:
+    """Say where checkpoints go, and which run they belong to."""
+    parameters, model = run.parameters, run.model
+    if parameters.checkpoint_dir is None and resume_from is None:
+        return CheckpointPlan()
+    # These do not change what is trained, or show in the arrays.
+    trained = replace(
+        parameters,
+        checkpoint_dir=None,
+        checkpoint_every=1,
+        anchor=None,
+        batch_size=1,
+        objective=None,
     )
-    return PreparedRows(rows, front)
+    digest = hashlib.blake2b(repr((trained, seed)).encode(), digest_size=20)
+    both = [rows for rows in (run.train, run.validation) if rows is not None]
+    arrays = [model.anchors, np.asarray(model.offset), run.left_out]
+    arrays += [tensor.cpu().numpy() for tensor in model.network.state_dict().values()]
+    arrays += [array for rows in both for array in (rows.codes, rows.weights)]
+    for array in chain(arrays, *(arrays_of(rows.features) for rows in both)):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    folder = None if parameters.checkpoint_dir is None else Path(parameters.checkpoint_dir)
+    return CheckpointPlan(folder, resume_from, digest.hexdigest())

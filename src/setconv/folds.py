@@ -1,4 +1,9 @@
-"""Which rows each member leaves out: stratified folds that keep groups together."""
+"""Which rows are left out together, and by whom.
+
+Copies of a row, and rows of a group, must stay on one side of every split. `row_keys` and
+`text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out` then deals rows
+to the members that do not learn from them, by folds (`assign_folds`) that are stratified by class.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import heapq
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +21,76 @@ from scipy.sparse.csgraph import connected_components
 
 from setconv.data import Matrix, row_slices
 
-# ---------- copies
-
-Keys = NDArray[np.uint64]
+Indices: TypeAlias = NDArray[np.int64]
+Keys: TypeAlias = NDArray[np.uint64]
 _CHUNK = 8192
+
+
+def row_keys(rows: Matrix) -> Keys:
+    """Return a number for each row, the same for rows that hold the same numbers.
+
+    Different rows have different numbers but for a chance of about n^2 / 2^65, and a false copy
+    does no harm: two rows are left out together.
+    """
+    if isinstance(rows, csr_matrix):
+        return _sparse_keys(rows)
+    factors = _factors(np.arange(rows.shape[1]))
+    keys = np.empty(rows.shape[0], dtype=np.uint64)
+    for part in row_slices(rows.shape[0], _CHUNK):
+        keys[part] = (_bits(rows[part]) * factors).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _sparse_keys(rows: csr_matrix) -> Keys:
+    """Return the keys of sparse rows; a zero that is stored counts as one that is not."""
+    values = _bits(rows.data) * _factors(rows.indices)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(values, dtype=np.uint64)])
+    return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+
+
+def _factors(columns: NDArray[Any]) -> Keys:
+    """Return an odd number for each column."""
+    return _mixed(columns.astype(np.uint64) + np.uint64(1)) | np.uint64(1)
+
+
+def _bits(values: NDArray[Any]) -> Keys:
+    """Return numbers as scattered bits: 0 for zero of either sign, which then adds nothing."""
+    whole = np.ascontiguousarray(values) + np.zeros(1, values.dtype)  # -0.0 becomes 0.0
+    unsigned = whole.view(np.uint32 if whole.dtype.itemsize == 4 else np.uint64)
+    return _mixed(unsigned.astype(np.uint64))
+
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
-# Few values: rows of them are alike by nature. What is asked of a sample of different rows.
-_SAMPLE = 4096
-_FEW_VALUES = 10
-_FEW_ROWS = 30
-# A unit of a larger share of the rows would leave a member with too few to learn from.
-_LARGEST_UNIT = 1 / 4
+
+
+def _mixed(bits: Keys) -> Keys:
+    """Scatter 64 bits, in place; 0 stays 0."""
+    bits *= _MIX
+    bits ^= bits >> _SHIFT
+    bits *= _MIX
+    bits ^= bits >> _SHIFT
+    return bits
+
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+")
 _MENTION = re.compile(r"@\w+")
 _WORD = re.compile(r"\w")
+
+
+def text_keys(texts: Sequence[str]) -> Keys:
+    """Return a number for each text, the same for texts that say the same.
+
+    Case, white space, links and mentions make no difference, but for a text that has no word
+    beside them.
+    """
+    found = bytearray()
+    for text in texts:
+        plain = text.casefold()
+        bare = _MENTION.sub(" ", _LINK.sub(" ", plain))
+        said = " ".join((bare if _WORD.search(bare) else plain).split())
+        found += hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return np.frombuffer(found, dtype=np.uint64)
 
 
 class Ties(NamedTuple):
@@ -53,9 +112,9 @@ class Ties(NamedTuple):
         Whether rows are alike because there are few different ones, and were not tied.
     """
 
-    units: NDArray[np.int64] | None
+    units: Indices | None
     shares: NDArray[np.float64] | None = None
-    crossing: NDArray[np.int64] | None = None
+    crossing: Indices | None = None
     n_copies: int = 0
     natural: bool = False
 
@@ -70,39 +129,11 @@ class Ties(NamedTuple):
         return (f"{said}; they are judged where no copy in another group was learned from.",)
 
 
-def row_keys(rows: Matrix) -> Keys:
-    """Return a number for each row, the same for rows that hold the same numbers.
-
-    Different rows have different numbers but for a chance of about n^2 / 2^65, and a false copy
-    does no harm: two rows are left out together.
-    """
-    if isinstance(rows, csr_matrix):
-        return _sparse_keys(rows)
-    factors = _factors(np.arange(rows.shape[1]))
-    keys = np.empty(rows.shape[0], dtype=np.uint64)
-    for part in row_slices(rows.shape[0], _CHUNK):
-        keys[part] = (_bits(rows[part]) * factors).sum(axis=1, dtype=np.uint64)
-    return keys
+# A unit of a larger share of the rows would leave a member with too few to learn from.
+_LARGEST_UNIT = 1 / 4
 
 
-def text_keys(texts: Sequence[str]) -> Keys:
-    """Return a number for each text, the same for texts that say the same.
-
-    Case, white space, links and mentions make no difference, but for a text that has no word
-    beside them.
-    """
-    found = bytearray()
-    for text in texts:
-        plain = text.casefold()
-        bare = _MENTION.sub(" ", _LINK.sub(" ", plain))
-        said = " ".join((bare if _WORD.search(bare) else plain).split())
-        found += hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return np.frombuffer(found, dtype=np.uint64)
-
-
-def tie_copies(
-    keys: Keys, rows: Matrix, codes: NDArray[np.int64], groups: NDArray[Any] | None
-) -> Ties:
+def tie_copies(keys: Keys, rows: Matrix, codes: Indices, groups: NDArray[Any] | None) -> Ties:
     """Say which rows stay together: groups, copies, and groups that share copies.
 
     Where one such unit would have more than a quarter of the rows, because many groups share a row
@@ -137,12 +168,27 @@ def tie_copies(
     return Ties(units, shares, crossing, n_copies)
 
 
+def _joined(groups: Indices, copies: Indices) -> Indices:
+    """Return the connected parts of rows, linked by groups and by copies."""
+    n_groups = int(groups.max()) + 1
+    size = n_groups + int(copies.max()) + 1
+    links = csr_matrix((np.ones(len(groups), np.int8), (groups, copies + n_groups)), (size, size))
+    parts = connected_components(links, directed=False)[1]
+    return np.asarray(parts[groups], dtype=np.int64)
+
+
+# Few values: rows of them are alike by nature. What is asked of a sample of different rows.
+_SAMPLE = 4096
+_FEW_VALUES = 10
+_FEW_ROWS = 30
+
+
 def _alike_by_nature(
     rows: Matrix,
-    first: NDArray[np.int64],
-    copies: NDArray[np.int64],
-    units: NDArray[np.int64],
-    codes: NDArray[np.int64],
+    first: Indices,
+    copies: Indices,
+    units: Indices,
+    codes: Indices,
 ) -> bool:
     """Whether there are few different rows, and too few of a class to deal them by kind."""
     n_kinds = _distinct_by_class(copies, codes).min()
@@ -158,57 +204,17 @@ def _alike_by_nature(
     return bool(few and _distinct_by_class(units, codes).min() == 1)
 
 
-def _distinct_by_class(numbers: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distinct_by_class(numbers: Indices, codes: Indices) -> Indices:
     """Return how many different numbers the rows of each class have."""
     pairs = np.unique(numbers * (codes.max() + 1) + codes)
     return np.bincount(pairs % (codes.max() + 1))
 
 
-def _joined(groups: NDArray[np.int64], copies: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the connected parts of rows, linked by groups and by copies."""
-    n_groups = int(groups.max()) + 1
-    size = n_groups + int(copies.max()) + 1
-    links = csr_matrix((np.ones(len(groups), np.int8), (groups, copies + n_groups)), (size, size))
-    parts = connected_components(links, directed=False)[1]
-    return np.asarray(parts[groups], dtype=np.int64)
-
-
-def _sparse_keys(rows: csr_matrix) -> Keys:
-    """Return the keys of sparse rows; a zero that is stored counts as one that is not."""
-    values = _bits(rows.data) * _factors(rows.indices)
-    sums = np.concatenate([[np.uint64(0)], np.cumsum(values, dtype=np.uint64)])
-    return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-
-
-def _factors(columns: NDArray[Any]) -> Keys:
-    """Return an odd number for each column."""
-    return _mixed(columns.astype(np.uint64) + np.uint64(1)) | np.uint64(1)
-
-
-def _bits(values: NDArray[Any]) -> Keys:
-    """Return numbers as scattered bits: 0 for zero of either sign, which then adds nothing."""
-    whole = np.ascontiguousarray(values) + np.zeros(1, values.dtype)  # -0.0 becomes 0.0
-    unsigned = whole.view(np.uint32 if whole.dtype.itemsize == 4 else np.uint64)
-    return _mixed(unsigned.astype(np.uint64))
-
-
-def _mixed(bits: Keys) -> Keys:
-    """Scatter 64 bits, in place; 0 stays 0."""
-    bits *= _MIX
-    bits ^= bits >> _SHIFT
-    bits *= _MIX
-    bits ^= bits >> _SHIFT
-    return bits
-
-
-# ---------- folds
-
-Codes = NDArray[np.int64]
 _FEWEST_FOLDS = 5
 
 
 def leave_out(
-    codes: Codes, n_members: int, groups: NDArray[Any] | None, seed: int
+    codes: Indices, n_members: int, groups: NDArray[Any] | None, seed: int
 ) -> NDArray[np.bool_]:
     """Return which rows each member does not learn from, shape (n_members, n_rows).
 
@@ -239,8 +245,8 @@ def _divides(repeats: int, n_members: int) -> bool:
 
 
 def assign_folds(
-    codes: Codes, k: int, groups: NDArray[Any] | None, rng: np.random.Generator
-) -> Codes:
+    codes: Indices, k: int, groups: NDArray[Any] | None, rng: np.random.Generator
+) -> Indices:
     """Return the fold of each row, from 0 to k - 1.
 
     Groups of several rows go first, the largest at the head, each to the fold that has least of
@@ -264,7 +270,7 @@ def assign_folds(
     return folds
 
 
-def _large_groups(groups: NDArray[Any] | None, rng: np.random.Generator) -> list[Codes]:
+def _large_groups(groups: NDArray[Any] | None, rng: np.random.Generator) -> list[Indices]:
     """Return the rows of each group of two or more, the largest first, equals in random order."""
     if groups is None:
         return []
@@ -275,7 +281,7 @@ def _large_groups(groups: NDArray[Any] | None, rng: np.random.Generator) -> list
     return [by_group[number] for number in order]
 
 
-def _level(load: NDArray[Any], code: int, n_rows: int, rng: np.random.Generator) -> Codes:
+def _level(load: NDArray[Any], code: int, n_rows: int, rng: np.random.Generator) -> Indices:
     """Deal rows of one class to the folds that have fewest of it, and count them in."""
     tie = rng.permutation(len(load))
     queue = [(load[fold, code], load[fold].sum(), tie[fold], fold) for fold in range(len(load))]

@@ -1,15 +1,19 @@
-"""The linear part of a member's scores on sparse rows: a line over all columns.
+"""The linear part of a member's scores, beside the network.
 
-Logistic regression in which both sides of a head weigh the same, on columns that are weighed by
-their supports. All heads of all members are fitted at once: what a step needs of the rows is two
-sparse products with as many columns as there are heads, so the cost grows with the non-zeros.
+Dense rows have `Discriminants`: Fisher's, in closed form, from sums that are taken once over all
+rows and from which a member takes away those of the rows that it leaves out.
+
+Sparse rows have `SparseLines` over all columns: logistic regression in which both sides of a head
+weigh the same, on columns that are weighed by their supports. All heads of all members are fitted
+at once, by Newton's method: what a step needs of the rows is two sparse products with as many
+columns as there are heads, so the cost grows with the non-zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,11 +24,8 @@ from torch import Tensor
 
 from setconv.episodes import count_heads, head_sides
 
-# ---------- discriminant
-
-# How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
-# from elsewhere than what is best for rows like those seen.
-_SHRINKAGE = 0.6
+Float32Array: TypeAlias = NDArray[np.float32]
+Float64Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Discriminants:
 
     def __call__(self, views: Tensor, n_members: int) -> Tensor:
         """Score rows, given as (n_views, n_rows, n_inputs); the result is (n_stacked, n_rows)."""
-        heads = len(self.weights) // n_members
         if len(views) == 1:
             products = self.weights @ views[0].T
         else:
+            heads = len(self.weights) // n_members
             member = torch.arange(len(self.weights), device=views.device) // heads
             products = (views[member % len(views)] @ self.weights.unsqueeze(-1)).squeeze(-1)
         return products + self.intercepts.unsqueeze(-1)
@@ -84,16 +85,17 @@ def fit_discriminants(
         Rows that a member does not learn from.
     n_classes : int
     """
-    everything: list[_Sums] = []
-    missing: list[_Sums] = []
+    everything: list[_ClassSums] = []
+    missing: list[_ClassSums] = []
     device = torch.device("cpu")
     for part, views in chunks:
         device = views.device
         if not everything:
-            empty = [_Sums.empty(n_classes, views.shape[-1], device) for _ in range(len(left_out))]
-            everything, missing = [one.copy() for one in empty[: len(views)]], empty
+            shape = (n_classes, views.shape[-1], device)
+            everything = [_ClassSums.empty(*shape) for _ in views]
+            missing = [_ClassSums.empty(*shape) for _ in left_out]
         classes = torch.from_numpy(np.eye(n_classes)[codes[part]] * row_weights[part, None])
-        for view, sums in zip(views, everything, strict=False):
+        for view, sums in zip(views, everything, strict=True):
             sums.add(view, classes)
         for number, out in enumerate(left_out[:, part]):
             chosen = torch.from_numpy(np.flatnonzero(out))
@@ -109,8 +111,13 @@ def fit_discriminants(
     )
 
 
+# How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
+# from elsewhere than what is best for rows like those seen.
+_SHRINKAGE = 0.6
+
+
 @dataclass(frozen=True)
-class _Sums:
+class _ClassSums:
     """What a discriminant is made from, in double precision; rows can be added."""
 
     mass: Tensor  # of each class
@@ -118,14 +125,10 @@ class _Sums:
     scatter: Tensor  # (n_inputs, n_inputs)
 
     @classmethod
-    def empty(cls, n_classes: int, n_inputs: int, device: torch.device) -> _Sums:
+    def empty(cls, n_classes: int, n_inputs: int, device: torch.device) -> _ClassSums:
         """Return the sums of no rows."""
         shapes = (n_classes,), (n_classes, n_inputs), (n_inputs, n_inputs)
         return cls(*(torch.zeros(*one, dtype=torch.float64, device=device) for one in shapes))
-
-    def copy(self) -> _Sums:
-        """Return sums that can be added to without these changing."""
-        return _Sums(self.mass.clone(), self.totals.clone(), self.scatter.clone())
 
     def add(self, rows: Tensor, classes: Tensor) -> None:
         """Add rows (n, n_inputs) with their weight in each class, float64 (n, n_classes)."""
@@ -136,9 +139,9 @@ class _Sums:
         self.totals.add_(theirs.T @ rows)
         self.scatter.add_((rows * theirs.sum(dim=1, keepdim=True)).T @ rows)
 
-    def without(self, other: _Sums) -> _Sums:
+    def without(self, other: _ClassSums) -> _ClassSums:
         """Take away the sums of some rows."""
-        return _Sums(
+        return _ClassSums(
             self.mass - other.mass, self.totals - other.totals, self.scatter - other.scatter
         )
 
@@ -159,201 +162,6 @@ class _Sums:
         return torch.linalg.solve(metric, (ones - rest).T).T, (ones + rest) / 2
 
 
-# ---------- sparse.supports
-
-Floats = NDArray[np.float64]
-_PRIOR = 2.0  # rows that every column is taken to have occurred in beforehand
-
-
-@dataclass(frozen=True)
-class Supports:
-    """In how many rows of each class a column is not zero, by weight.
-
-    Attributes
-    ----------
-    occurring : float64 array of shape (n_features, n_classes)
-    mass : float64 array of shape (n_classes,)
-        All rows of each class.
-    """
-
-    occurring: Floats
-    mass: Floats
-
-    def without(self, other: Supports) -> Supports:
-        """Take some rows away."""
-        return Supports(np.maximum(self.occurring - other.occurring, 0), self.mass - other.mass)
-
-    def column_weights(self) -> NDArray[np.float32]:
-        """Return the weight of each column for each head, (n_features, heads)."""
-        first = 1 if count_heads(len(self.mass)) == 1 else 0
-        everywhere, total = self.occurring.sum(axis=1), self.mass.sum()
-        heads = []
-        for code in range(first, len(self.mass)):
-            inside = _frequency(self.occurring[:, code], self.mass[code], self.mass[code] / total)
-            rest = total - self.mass[code]
-            outside = _frequency(everywhere - self.occurring[:, code], rest, rest / total)
-            weight = np.sqrt(np.abs(np.log(inside / outside)))
-            heads.append(weight if weight.any() else np.ones_like(weight))
-        return np.stack(heads, axis=1).astype(np.float32)
-
-
-def count_supports(
-    rows: sparse.csr_matrix,
-    codes: NDArray[np.int64],
-    row_weights: NDArray[Any],
-    n_classes: int,
-) -> Supports:
-    """Count in how many rows of each class every column occurs."""
-    classes = np.eye(n_classes)[codes] * row_weights[:, None]
-    present = sparse.csr_matrix(
-        ((rows.data != 0).astype(np.float64), rows.indices, rows.indptr), shape=rows.shape
-    )
-    return Supports(np.asarray(present.T @ classes), classes.sum(axis=0))
-
-
-def _frequency(occurring: Floats, mass: float, share: float) -> Floats:
-    """Return how often a column occurs, smoothed as if it had been seen before, in the ratio."""
-    return (occurring + _PRIOR * share) / (mass + _PRIOR * share)
-
-
-# ---------- sparse.newton
-
-Singles = NDArray[np.float32]
-_STEPS = 6
-_INNER = 8  # conjugate-gradient steps for one Newton step
-_ACCURACY = 5e-3  # of the gradient, relative to where it starts
-_HALVINGS = 10
-
-
-def minimise_logistic(
-    rows: sparse.csr_matrix,
-    scale: Singles,
-    signs: Singles,
-    mass: Singles,
-    penalties: NDArray[np.float64],
-) -> tuple[Singles, Singles]:
-    r"""Minimise several penalised logistic losses, one a column ``k`` of the arguments.
-
-    .. math::
-
-        \sum_i m_{ik} \log(1 + e^{-s_{ik} (x_i (c_k \circ w_k) + b_k)}) + p_k \|w_k\|^2 / 2
-
-    Parameters
-    ----------
-    rows : csr matrix of shape (n_rows, n_features)
-    scale : array of shape (n_features, k)
-        ``c``, the weights of the columns.
-    signs, mass : arrays of shape (n_rows, k)
-        ``s``, the side of a row, and ``m``, its weight.
-    penalties : array of shape (k,)
-
-    Returns
-    -------
-    weights : float32 array of shape (n_features, k)
-        ``c * w``.
-    intercepts : float32 array of shape (k,)
-    """
-    problem = _Logistic(rows, scale, signs, mass, penalties.astype(np.float32))
-    place = np.zeros((rows.shape[1] + 1, scale.shape[1]), dtype=np.float32)
-    margin = problem.scores(place)
-    start = None
-    for _ in range(_STEPS):
-        gradient = problem.gradient(place, margin)
-        size = np.linalg.norm(gradient, axis=0)
-        start = size if start is None else start
-        if (size <= _ACCURACY * start).all():
-            break
-        step = _solve(problem, margin, gradient)
-        place, margin = _descend(problem, place, margin, step)
-    return place[:-1] * scale, place[-1].copy()
-
-
-class _Logistic:
-    """The losses: values, gradients and curvature; the last row of a place is the intercepts."""
-
-    def __init__(
-        self,
-        rows: sparse.csr_matrix,
-        scale: Singles,
-        signs: Singles,
-        mass: Singles,
-        penalty: Singles,
-    ) -> None:
-        self.rows, self.columns = rows, rows.T
-        self.scale, self.signs, self.mass, self.penalty = scale, signs, mass, penalty
-
-    def scores(self, place: Singles) -> Singles:
-        product: Singles = np.asarray(self.rows @ (self.scale * place[:-1]), dtype=np.float32)
-        product += place[-1]
-        return product
-
-    def value(self, place: Singles, margin: Singles) -> NDArray[Any]:
-        loss = -(self.mass * log_expit(self.signs * margin)).sum(axis=0, dtype=np.float64)
-        return np.asarray(loss + self.penalty * np.square(place[:-1]).sum(axis=0) / 2)
-
-    def gradient(self, place: Singles, margin: Singles) -> Singles:
-        return self._back(-self.mass * self.signs * expit(-self.signs * margin), place)
-
-    def curvature(self, margin: Singles) -> Singles:
-        share = expit(margin)
-        bends: Singles = self.mass * share * (1 - share)
-        return bends
-
-    def bend(self, curvature: Singles, direction: Singles) -> Singles:
-        return self._back(curvature * self.scores(direction), direction)
-
-    def _back(self, by_row: Singles, place: Singles) -> Singles:
-        columns = np.asarray(self.columns @ by_row, dtype=np.float32)
-        inner = self.scale * columns + self.penalty * place[:-1]
-        return np.concatenate([inner, by_row.sum(axis=0, keepdims=True)])
-
-
-def _solve(problem: _Logistic, margin: Singles, gradient: Singles) -> Singles:
-    """Return about ``-H^-1 gradient`` by conjugate gradients, each column by itself."""
-    curvature = problem.curvature(margin)
-    step = np.zeros_like(gradient)
-    residual = -gradient
-    direction = residual.copy()
-    size = np.square(residual).sum(axis=0)
-    enough = 0.01 * size
-    for _ in range(_INNER):
-        bent = problem.bend(curvature, direction)
-        along = (direction * bent).sum(axis=0)
-        active = (size > enough) & (along > 0)
-        if not active.any():
-            break
-        length = np.where(active, size / np.where(along > 0, along, 1), 0).astype(np.float32)
-        step += length * direction
-        residual -= length * bent
-        new = np.square(residual).sum(axis=0)
-        turn = np.where(size > 0, new / np.where(size > 0, size, 1), 0).astype(np.float32)
-        direction = residual + turn * direction
-        size = np.where(active, new, 0).astype(np.float32)
-    return step
-
-
-def _descend(
-    problem: _Logistic, place: Singles, margin: Singles, step: Singles
-) -> tuple[Singles, Singles]:
-    """Take the step; where the loss would rise, a half of it, and so on."""
-    change = problem.scores(step)
-    before = problem.value(place, margin)
-    length = np.ones(step.shape[1], dtype=np.float32)
-    for _ in range(_HALVINGS):
-        moved, there = place + length * step, margin + length * change
-        rises = problem.value(moved, there) > before
-        if not rises.any():
-            return moved, there
-        length = np.where(rises, length / 2, length).astype(np.float32)
-    length = np.where(rises, 0, length).astype(np.float32)
-    return place + length * step, margin + length * change
-
-
-# ---------- sparse.lines
-
-Array = NDArray[Any]
-
-
 @dataclass(frozen=True)
 class SparseLines:
     """A linear score for each head of each member: ``x @ weight + intercept``.
@@ -365,10 +173,10 @@ class SparseLines:
     intercepts : float32 array of shape (n_stacked,)
     """
 
-    weights: NDArray[np.float32]
-    intercepts: NDArray[np.float32]
+    weights: Float32Array
+    intercepts: Float32Array
 
-    def __call__(self, rows: sparse.csr_matrix) -> Array:
+    def __call__(self, rows: sparse.csr_matrix) -> NDArray[Any]:
         """Score sparse rows; the result is (n_rows, n_stacked)."""
         return np.asarray(rows @ self.weights + self.intercepts)
 
@@ -439,10 +247,190 @@ def _occurring(rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, NDArray[Any]
     return sparse.csr_matrix((rows.data, places[rows.indices], rows.indptr), shape), columns
 
 
-def _balance(side: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _balance(side: NDArray[np.int8], weights: Float64Array) -> Float64Array:
     """Return weights that sum to one half on each side."""
     balanced = np.zeros(len(side))
     for which in (0, 1):
         here = side == which
         balanced[here] = weights[here] / (2 * weights[here].sum())
     return balanced
+
+
+def count_supports(
+    rows: sparse.csr_matrix,
+    codes: NDArray[np.int64],
+    row_weights: NDArray[Any],
+    n_classes: int,
+) -> Supports:
+    """Count in how many rows of each class every column occurs."""
+    classes = np.eye(n_classes)[codes] * row_weights[:, None]
+    present = sparse.csr_matrix(
+        ((rows.data != 0).astype(np.float64), rows.indices, rows.indptr), shape=rows.shape
+    )
+    return Supports(np.asarray(present.T @ classes), classes.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Supports:
+    """In how many rows of each class a column is not zero, by weight.
+
+    Attributes
+    ----------
+    occurring : float64 array of shape (n_features, n_classes)
+    mass : float64 array of shape (n_classes,)
+        All rows of each class.
+    """
+
+    occurring: Float64Array
+    mass: Float64Array
+
+    def without(self, other: Supports) -> Supports:
+        """Take some rows away."""
+        return Supports(np.maximum(self.occurring - other.occurring, 0), self.mass - other.mass)
+
+    def column_weights(self) -> Float32Array:
+        """Return the weight of each column for each head, (n_features, heads)."""
+        first = 1 if count_heads(len(self.mass)) == 1 else 0
+        everywhere, total = self.occurring.sum(axis=1), self.mass.sum()
+        heads = []
+        for code in range(first, len(self.mass)):
+            inside = _frequency(self.occurring[:, code], self.mass[code], self.mass[code] / total)
+            rest = total - self.mass[code]
+            outside = _frequency(everywhere - self.occurring[:, code], rest, rest / total)
+            weight = np.sqrt(np.abs(np.log(inside / outside)))
+            heads.append(weight if weight.any() else np.ones_like(weight))
+        return np.stack(heads, axis=1).astype(np.float32)
+
+
+_PRIOR = 2.0  # rows that every column is taken to have occurred in beforehand
+
+
+def _frequency(occurring: Float64Array, mass: float, share: float) -> Float64Array:
+    """Return how often a column occurs, smoothed as if it had been seen before, in the ratio."""
+    return (occurring + _PRIOR * share) / (mass + _PRIOR * share)
+
+
+_STEPS = 6  # of Newton's method
+_INNER = 8  # conjugate-gradient steps for one Newton step
+_ACCURACY = 5e-3  # of the gradient, relative to where it starts
+_HALVINGS = 10
+
+
+def minimise_logistic(
+    rows: sparse.csr_matrix,
+    scale: Float32Array,
+    signs: Float32Array,
+    mass: Float32Array,
+    penalties: Float64Array,
+) -> tuple[Float32Array, Float32Array]:
+    r"""Minimise several penalised logistic losses, one a column ``k`` of the arguments.
+
+    .. math::
+
+        \sum_i m_{ik} \log(1 + e^{-s_{ik} (x_i (c_k \circ w_k) + b_k)}) + p_k \|w_k\|^2 / 2
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    scale : array of shape (n_features, k)
+        ``c``, the weights of the columns.
+    signs, mass : arrays of shape (n_rows, k)
+        ``s``, the side of a row, and ``m``, its weight.
+    penalties : array of shape (k,)
+
+    Returns
+    -------
+    weights : float32 array of shape (n_features, k)
+        ``c * w``.
+    intercepts : float32 array of shape (k,)
+    """
+    problem = _Logistic(rows, scale, signs, mass, penalties.astype(np.float32))
+    place = np.zeros((rows.shape[1] + 1, scale.shape[1]), dtype=np.float32)
+    margin = problem.scores(place)
+    start = None
+    for _ in range(_STEPS):
+        gradient = problem.gradient(place, margin)
+        size = np.linalg.norm(gradient, axis=0)
+        start = size if start is None else start
+        if (size <= _ACCURACY * start).all():
+            break
+        step = _solve(problem, margin, gradient)
+        place, margin = _descend(problem, place, margin, step)
+    return place[:-1] * scale, place[-1].copy()
+
+
+@dataclass(frozen=True)
+class _Logistic:
+    """The losses: values, gradients and curvature; the last row of a place is the intercepts."""
+
+    rows: sparse.csr_matrix
+    scale: Float32Array
+    signs: Float32Array
+    mass: Float32Array
+    penalty: Float32Array
+
+    def scores(self, place: Float32Array) -> Float32Array:
+        product: Float32Array = np.asarray(self.rows @ (self.scale * place[:-1]), dtype=np.float32)
+        product += place[-1]
+        return product
+
+    def value(self, place: Float32Array, margin: Float32Array) -> NDArray[Any]:
+        loss = -(self.mass * log_expit(self.signs * margin)).sum(axis=0, dtype=np.float64)
+        return np.asarray(loss + self.penalty * np.square(place[:-1]).sum(axis=0) / 2)
+
+    def gradient(self, place: Float32Array, margin: Float32Array) -> Float32Array:
+        return self._back(-self.mass * self.signs * expit(-self.signs * margin), place)
+
+    def curvature(self, margin: Float32Array) -> Float32Array:
+        share = expit(margin)
+        bends: Float32Array = self.mass * share * (1 - share)
+        return bends
+
+    def bend(self, curvature: Float32Array, direction: Float32Array) -> Float32Array:
+        return self._back(curvature * self.scores(direction), direction)
+
+    def _back(self, by_row: Float32Array, place: Float32Array) -> Float32Array:
+        columns = np.asarray(self.rows.T @ by_row, dtype=np.float32)
+        inner = self.scale * columns + self.penalty * place[:-1]
+        return np.concatenate([inner, by_row.sum(axis=0, keepdims=True)])
+
+
+def _solve(problem: _Logistic, margin: Float32Array, gradient: Float32Array) -> Float32Array:
+    """Return about ``-H^-1 gradient`` by conjugate gradients, each column by itself."""
+    curvature = problem.curvature(margin)
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    direction = residual.copy()
+    size = np.square(residual).sum(axis=0)
+    enough = 0.01 * size
+    for _ in range(_INNER):
+        bent = problem.bend(curvature, direction)
+        along = (direction * bent).sum(axis=0)
+        active = (size > enough) & (along > 0)
+        if not active.any():
+            break
+        length = np.where(active, size / np.where(along > 0, along, 1), 0).astype(np.float32)
+        step += length * direction
+        residual -= length * bent
+        new = np.square(residual).sum(axis=0)
+        turn = np.where(size > 0, new / np.where(size > 0, size, 1), 0).astype(np.float32)
+        direction = residual + turn * direction
+        size = np.where(active, new, 0).astype(np.float32)
+    return step
+
+
+def _descend(
+    problem: _Logistic, place: Float32Array, margin: Float32Array, step: Float32Array
+) -> tuple[Float32Array, Float32Array]:
+    """Take the step; where the loss would rise, a half of it, and so on."""
+    change = problem.scores(step)
+    before = problem.value(place, margin)
+    length = np.ones(step.shape[1], dtype=np.float32)
+    for _ in range(_HALVINGS):
+        moved, there = place + length * step, margin + length * change
+        rises = problem.value(moved, there) > before
+        if not rises.any():
+            return moved, there
+        length = np.where(rises, length / 2, length).astype(np.float32)
+    length = np.where(rises, 0, length).astype(np.float32)
+    return place + length * step, margin + length * change

@@ -1,8 +1,10 @@
-"""What the kernel looks at: the anchor of each head, from the smaller of its two sides.
+"""A fitted model: what a prediction needs, and what its kernel looks at.
 
-The paper leaves the anchor to the user and takes the mean of the minority class; for a large
-minority it suggests a random subset (section 3.2). K-means centroids are several anchors, and the
-embeddings for each are laid side by side.
+`SetConvModel` scores rows by representatives, which `SideSums` keep open to new rows. The anchor of
+each head comes from the smaller of its two sides, by `compute_anchors`. The paper leaves it to the
+user and takes the mean of the minority class; for a large minority it suggests a random subset
+(section 3.2). K-means centroids are several anchors, and the embeddings for each are laid side by
+side.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -26,54 +28,8 @@ from setconv.linear import Discriminants, SparseLines
 from setconv.nn.network import ReadyEncoder, SetConvNetwork
 from setconv.preprocessing import NARROW, Scaler, SparseFront, as_sparse
 
-# ---------- representatives
-
-
-@dataclass
-class SideSums:
-    """Running sums of the rows' embeddings on the two sides of each head.
-
-    A set's representation is the mean of its rows' embeddings, so sums and weights are all that
-    has to be kept: parts can be merged and new rows added exactly, in any order. Sums are kept in
-    float64 on the CPU.
-
-    Attributes
-    ----------
-    total : float64 Tensor of shape (heads, 2, features)
-    weight : float64 Tensor of shape (heads, 2)
-    """
-
-    total: Tensor
-    weight: Tensor
-
-    @classmethod
-    def empty(cls, heads: int, features: int) -> SideSums:
-        """Return sums over no rows."""
-        return cls(
-            torch.zeros(heads, 2, features, dtype=torch.float64),
-            torch.zeros(heads, 2, dtype=torch.float64),
-        )
-
-    def add(self, embedded: Tensor, sides: Tensor, weights: Tensor) -> None:
-        """Add rows: embedded (heads, n, features), sides (heads, n), weights (n,)."""
-        member = torch.stack([sides == 0, sides == 1], dim=1).double() * weights
-        self.total += member @ embedded.cpu().double()
-        self.weight += member.sum(dim=-1)
-
-    def merge(self, other: SideSums) -> SideSums:
-        """Return the sums over the rows of both."""
-        return SideSums(self.total + other.total, self.weight + other.weight)
-
-    def representatives(self, network: SetConvNetwork) -> Tensor:
-        """Return what queries are compared with: float32, shape (heads, 2, features)."""
-        mean = (self.total / self.weight.unsqueeze(-1)).float()
-        device = next(network.parameters()).device
-        with torch.no_grad():
-            return network.finish(mean.to(device))
-
-
-# ---------- model
-
+Array: TypeAlias = NDArray[Any]
+Anchor: TypeAlias = "str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike"
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
 BLOCK = 256
@@ -196,41 +152,24 @@ class SetConvModel:
             added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
         self.sums = self.sums.merge(added)
 
-    def align(self, raw: NDArray[np.float64]) -> None:
-        """Put the members on one scale, that of their average, by their scores of the same rows.
-
-        Parameters
-        ----------
-        raw : array of shape (n_rows, n_stacked)
-            `member_scores` before any alignment.
-        """
-        heads = self.network.n_heads
-        spread = raw.std(axis=0).reshape(-1, heads)
-        level = raw.mean(axis=0).reshape(-1, heads)
-        common = spread.mean(axis=0)
-        usable = (spread > 0) & (common > 0)
-        relative = np.where(usable, spread / np.where(common > 0, common, 1), 1)
-        self.spreads = relative.ravel()
-        self.levels = (level - level.mean(axis=0) * relative).ravel()
-
-    def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
-        """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
-
-        Only the members that speak are among the stacked.
-        """
-        stacked = np.repeat(self.chosen, self.network.n_heads)
-        parts = [
-            self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
-            for _, _, embedded in self._embed(rows, batch)
-        ]
-        return np.concatenate(parts)[: rows.shape[0]]
-
     def scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
 
         ``first`` is the number of the first row, for error messages.
         """
         return self.average(self.member_scores(rows, batch, first))
+
+    def member_scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+        """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
+        network, linear = self._score_parts(rows, batch)
+        scores = network if linear is None else network + linear
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+            raise DataError(
+                f"Row {first + row} of X has values so large that its score is not finite: rescale "
+                'the columns, or fit with scaling="auto".'
+            )
+        return scores
 
     def average(
         self, raw: NDArray[np.float64], weights: NDArray[np.bool_] | None = None
@@ -251,17 +190,22 @@ class SetConvModel:
             total += aligned[:, member] * mark[:, None]
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
-    def member_scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
-        """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
-        network, linear = self._score_parts(rows, batch)
-        scores = network if linear is None else network + linear
-        if not np.isfinite(scores).all():
-            row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
-            raise DataError(
-                f"Row {first + row} of X has values so large that its score is not finite: rescale "
-                'the columns, or fit with scaling="auto".'
-            )
-        return scores
+    def align(self, raw: NDArray[np.float64]) -> None:
+        """Put the members on one scale, that of their average, by their scores of the same rows.
+
+        Parameters
+        ----------
+        raw : array of shape (n_rows, n_stacked)
+            `member_scores` before any alignment.
+        """
+        heads = self.network.n_heads
+        spread = raw.std(axis=0).reshape(-1, heads)
+        level = raw.mean(axis=0).reshape(-1, heads)
+        common = spread.mean(axis=0)
+        usable = (spread > 0) & (common > 0)
+        relative = np.where(usable, spread / np.where(common > 0, common, 1), 1)
+        self.spreads = relative.ravel()
+        self.levels = (level - level.mean(axis=0) * relative).ravel()
 
     def scale_linear_part(
         self, rows: Matrix, share: float, batch: int, counted: NDArray[np.bool_]
@@ -287,6 +231,18 @@ class SetConvModel:
                 factors[place] = share / (1 - share) * (network[mine, place].std() or 1.0) / spread
         self.discriminants = self.discriminants.scaled(factors)
 
+    def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
+        """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
+
+        Only the members that speak are among the stacked.
+        """
+        stacked = np.repeat(self.chosen, self.network.n_heads)
+        parts = [
+            self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
+            for _, _, embedded in self._embed(rows, batch)
+        ]
+        return np.concatenate(parts)[: rows.shape[0]]
+
     def _score_parts(
         self, rows: Matrix, batch: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -301,9 +257,11 @@ class SetConvModel:
         if isinstance(self.discriminants, SparseLines):
             parts = row_slices(rows.shape[0], batch)
             linear = [self.discriminants(as_sparse(rows[part])) for part in parts]
-        both = [np.concatenate(parts)[: rows.shape[0]] for parts in (network, linear) if parts]
-        doubles = [np.asarray(scores, dtype=np.float64) for scores in both]
-        return doubles[0], doubles[1] if linear else None
+
+        def join(blocks: list[Array]) -> NDArray[np.float64]:
+            return np.concatenate(blocks)[: rows.shape[0]].astype(np.float64)
+
+        return join(network), join(linear) if linear else None
 
     def _embed(self, rows: Matrix, batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
@@ -346,9 +304,47 @@ class SetConvModel:
         return views[member % len(views)]
 
 
-# ---------- anchors
+@dataclass
+class SideSums:
+    """Running sums of the rows' embeddings on the two sides of each head.
 
-Array = NDArray[Any]
+    A set's representation is the mean of its rows' embeddings, so sums and weights are all that
+    has to be kept: parts can be merged and new rows added exactly, in any order. Sums are kept in
+    float64 on the CPU.
+
+    Attributes
+    ----------
+    total : float64 Tensor of shape (heads, 2, features)
+    weight : float64 Tensor of shape (heads, 2)
+    """
+
+    total: Tensor
+    weight: Tensor
+
+    @classmethod
+    def empty(cls, heads: int, features: int) -> SideSums:
+        """Return sums over no rows."""
+        return cls(
+            torch.zeros(heads, 2, features, dtype=torch.float64),
+            torch.zeros(heads, 2, dtype=torch.float64),
+        )
+
+    def add(self, embedded: Tensor, sides: Tensor, weights: Tensor) -> None:
+        """Add rows: embedded (heads, n, features), sides (heads, n), weights (n,)."""
+        member = torch.stack([sides == 0, sides == 1], dim=1).double() * weights
+        self.total += member @ embedded.cpu().double()
+        self.weight += member.sum(dim=-1)
+
+    def merge(self, other: SideSums) -> SideSums:
+        """Return the sums over the rows of both."""
+        return SideSums(self.total + other.total, self.weight + other.weight)
+
+    def representatives(self, network: SetConvNetwork) -> Tensor:
+        """Return what queries are compared with: float32, shape (heads, 2, features)."""
+        mean = (self.total / self.weight.unsqueeze(-1)).float()
+        device = next(network.parameters()).device
+        with torch.no_grad():
+            return network.finish(mean.to(device))
 
 
 class AnchorRule(Protocol):
@@ -418,12 +414,6 @@ class KMeans:
         return centers
 
 
-_RULES: dict[str, AnchorRule] = {"mean": Mean(), "subset": Subset(), "kmeans": KMeans()}
-
-
-Anchor = str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike
-
-
 def compute_anchors(
     anchor: Anchor,
     rows: Matrix,
@@ -440,7 +430,7 @@ def compute_anchors(
         several (k, d); or the anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
     rows : array, csr matrix or DiskRows of shape (n_rows, d)
     sides : int8 array of shape (heads, n_rows)
-        Side of each row, `setconv.heads.ABSENT` for one that does not count. The smaller side of
+        Side of each row, `setconv.episodes.ABSENT` for one that does not count. The smaller side of
         each head is the one the anchor is made from, and side 1 where both are equal.
     weights : array of shape (n_rows,)
         Weights of the rows.
@@ -475,6 +465,9 @@ def compute_anchors(
         made.append(one[0])
     count = max(len(one) for one in made)
     return np.stack([one[np.arange(count) % len(one)] for one in made])
+
+
+_RULES: dict[str, AnchorRule] = {"mean": Mean(), "subset": Subset(), "kmeans": KMeans()}
 
 
 def _maker(
@@ -513,6 +506,3 @@ def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} contains NaN or infinity: give finite numbers.")
     return array.reshape((1,) * (3 - array.ndim) + array.shape)
-
-
-__all__ = ["AnchorRule", "KMeans", "Mean", "Subset", "compute_anchors"]

@@ -1,4 +1,8 @@
-"""The parameters of a fit, checked: each of the right kind, plain numbers, named if wrong."""
+"""The parameters of a fit: checked one by one, then resolved for the shape of the data.
+
+`FitParameters` makes each a plain number of the right kind, and names it if it is wrong; `resolve`
+settles what is "auto". What the parameters mean is told by `setconv.SetConvClassifier`.
+"""
 
 from __future__ import annotations
 
@@ -18,70 +22,7 @@ from setconv.preprocessing import FEW_COLUMNS, Scaling
 from setconv.training.early_stopping import MONITORS, Monitor
 from setconv.training.optimizer import Optimizer, Schedule, TrainingSettings
 
-
-def _integer(name: str, value: Any, alternative: str = "") -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ParameterError(f"{name}={value!r}: give an integer{alternative}.") from None
-
-
-def _number(name: str, value: Any, alternative: str = "") -> float:
-    # nan passes: the room that knows the range refuses it by the same words as other numbers.
-    if isinstance(value, (int, float, np.number)) and not math.isinf(value):
-        return float(value)
-    raise ParameterError(f"{name}={value!r}: give a finite number{alternative}.")
-
-
-def _widths(name: str, value: Any, alternative: str = "") -> tuple[int, ...]:
-    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
-        raise ParameterError(
-            f"{name}={value!r}: give a list of layer widths, () for none{alternative}."
-        )
-    return tuple(_integer(name, width) for width in value)
-
-
-def _or_auto(make_plain: Callable[..., Any]) -> Callable[[str, Any], Any]:
-    def check(name: str, value: Any) -> Any:
-        automatic = isinstance(value, str) and value == "auto"
-        return value if automatic else make_plain(name, value, ' or "auto"')
-
-    return check
-
-
-def _rates(name: str, value: Any, alternative: str = "") -> Any:
-    if isinstance(value, Mapping):
-        return {key: _number(name, rate) for key, rate in sorted(value.items())}
-    return _number(name, value, alternative)
-
-
-def _or_none(make_plain: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    return lambda name, value: None if value is None else make_plain(name, value)
-
-
-_INTEGERS = (
-    "support_size",
-    "n_queries",
-    "eval_every",
-    "batch_size",
-    "checkpoint_every",
-)
-_NUMBERS = ("temperature", "weight_decay", "validation_fraction")
-_MOST_LINEAR_COLUMNS = 4096
-_FEW_GROUPS = 50
 _SMALL_TABLE = 500  # rows up to which more steps, or longer ones, bring nothing
-_SPARSE_LINEAR_SHARE = 0.8
-_KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
-    _INTEGERS: _integer,
-    ("output", "post_size", "patience"): _or_none(_integer),
-    _NUMBERS: _number,
-    ("clip",): _or_none(_number),
-    ("hidden",): _widths,
-    ("encoder",): _or_auto(_widths),
-    ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
-    ("dropout", "input_dropout", "linear_share"): _or_auto(_number),
-    ("lr",): _or_auto(_rates),
-}
 
 
 @dataclass(frozen=True)
@@ -179,6 +120,9 @@ class FitParameters:
             return automatic if isinstance(given, str) else given
 
         few = n_features <= FEW_COLUMNS
+        linear_share = automatic_linear_share(n_rows, n_features, n_groups)
+        if has_lines:
+            linear_share = _SPARSE_LINEAR_SHARE
         settings = TrainingSettings(
             settled(self.max_steps, automatic_steps(n_rows, few)),
             optimizer=self.optimizer,
@@ -197,12 +141,7 @@ class FitParameters:
             n_episodes=settled(self.n_episodes, self._automatic_episodes(n_rows, n_classes, few)),
             dropout=settled(self.dropout, 0.2 if few else 0.4),
             input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
-            linear_share=settled(
-                self.linear_share,
-                _SPARSE_LINEAR_SHARE
-                if has_lines
-                else automatic_linear_share(n_rows, n_features, n_groups),
-            ),
+            linear_share=settled(self.linear_share, linear_share),
         )
 
     def _automatic_episodes(self, n_rows: int, n_classes: int, few_columns: bool) -> int:
@@ -229,6 +168,17 @@ class Resolved:
     linear_share: float
 
 
+def automatic_steps(n_rows: int, few_columns: bool) -> int:
+    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 200 to 600, and to 1500."""
+    least = 600 if not few_columns else 200 if n_rows <= _SMALL_TABLE else 300
+    return min(max(least, n_rows // 20), 1500)
+
+
+_SPARSE_LINEAR_SHARE = 0.8
+_MOST_LINEAR_COLUMNS = 4096
+_FEW_GROUPS = 50
+
+
 def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = None) -> float:
     """Return the share for ``linear_share="auto"``.
 
@@ -243,12 +193,6 @@ def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = 
     return 0.25 * min(1.0, 5000 / n_rows)
 
 
-def automatic_steps(n_rows: int, few_columns: bool) -> int:
-    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 200 to 600, and to 1500."""
-    least = 600 if not few_columns else 200 if n_rows <= _SMALL_TABLE else 300
-    return min(max(least, n_rows // 20), 1500)
-
-
 def seed_from(random_state: Any) -> int:
     """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
     if random_state is None:
@@ -261,3 +205,56 @@ def seed_from(random_state: Any) -> int:
     if seed < 0:
         raise ParameterError(f"random_state={random_state!r}: give 0 or more.")
     return seed
+
+
+def _integer(name: str, value: Any, alternative: str = "") -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{name}={value!r}: give an integer{alternative}.") from None
+
+
+def _number(name: str, value: Any, alternative: str = "") -> float:
+    # nan passes: the room that knows the range refuses it by the same words as other numbers.
+    if isinstance(value, (int, float, np.number)) and not math.isinf(value):
+        return float(value)
+    raise ParameterError(f"{name}={value!r}: give a finite number{alternative}.")
+
+
+def _widths(name: str, value: Any, alternative: str = "") -> tuple[int, ...]:
+    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+        raise ParameterError(
+            f"{name}={value!r}: give a list of layer widths, () for none{alternative}."
+        )
+    return tuple(_integer(name, width) for width in value)
+
+
+def _rates(name: str, value: Any, alternative: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _number(name, rate) for key, rate in sorted(value.items())}
+    return _number(name, value, alternative)
+
+
+def _or_none(make_plain: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda name, value: None if value is None else make_plain(name, value)
+
+
+def _or_auto(make_plain: Callable[..., Any]) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        automatic = isinstance(value, str) and value == "auto"
+        return value if automatic else make_plain(name, value, ' or "auto"')
+
+    return check
+
+
+_KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
+    ("support_size", "n_queries", "eval_every", "batch_size", "checkpoint_every"): _integer,
+    ("output", "post_size", "patience"): _or_none(_integer),
+    ("temperature", "weight_decay", "validation_fraction"): _number,
+    ("clip",): _or_none(_number),
+    ("hidden",): _widths,
+    ("encoder",): _or_auto(_widths),
+    ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
+    ("dropout", "input_dropout", "linear_share"): _or_auto(_number),
+    ("lr",): _or_auto(_rates),
+}

@@ -1,238 +1,266 @@
-"""Rows of mostly zeros: a projection for the network, a line over all columns."""
+"""Rows as the network sees them.
+
+`prepare_rows` comes first: it makes dense rows of sparse ones, by a projection where there are many
+columns. A `Scaler` follows, with one or more views of the columns: standardised, mapped to a normal
+distribution, or cut into pieces. Members take the views in turn.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
 
-from setconv.data import Matrix, row_slices
+from setconv.data import Matrix, Rows, StoredRows, row_slices
 from setconv.errors import DataError, ParameterError
-from setconv.linear import SparseLines, fit_lines
 
-# ---------- views
-
-Floats = NDArray[np.float64]
-_CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
-_KNOTS = 500  # points that a column's distribution is kept at
-_PIECES = 8
-_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
-
-
-@dataclass(frozen=True)
-class Standard:
-    """Centre, scale and clip the columns.
-
-    Attributes
-    ----------
-    mean, scale : float64 arrays of shape (n_features,)
-    clip : float or None
-        Bound on the absolute scaled value.
-    """
-
-    kind: ClassVar[str] = "standard"
-    mean: Floats
-    scale: Floats
-    clip: float | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of outputs."""
-        return len(self.mean)
-
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the scaled rows, float32 if the rows are."""
-        # Rows that are float32 already stay so: half the memory traffic, and the network is too.
-        dtype = np.float32 if rows.dtype == np.float32 else np.float64
-        scaled = (rows - self.mean.astype(dtype)) / self.scale.astype(dtype)
-        if self.clip is not None:
-            np.clip(scaled, -self.clip, self.clip, out=scaled)
-        return np.asarray(scaled)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        return {"mean": self.mean, "scale": self.scale}
-
-
-@dataclass(frozen=True)
-class Normal:
-    """Map each column to a normal distribution by its quantiles, linear in between.
-
-    Attributes
-    ----------
-    knots, values : float64 arrays
-        Where the map of each column bends and what it is there, all columns one after the other.
-    starts : int64 array of shape (n_features + 1,)
-        Where each column's part begins, and the end.
-    """
-
-    kind: ClassVar[str] = "normal"
-    knots: Floats
-    values: Floats
-    starts: NDArray[np.int64]
-
-    @property
-    def width(self) -> int:
-        """Number of outputs."""
-        return len(self.starts) - 1
-
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the mapped rows as float32."""
-        mapped = np.empty(rows.shape, dtype=np.float32)
-        for column, (start, end) in enumerate(pairwise(self.starts)):
-            mapped[:, column] = np.interp(
-                rows[:, column], self.knots[start:end], self.values[start:end]
-            )
-        return mapped
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        return {"knots": self.knots, "values": self.values, "starts": self.starts}
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Cut each column at its quantiles; each piece is an input that fills from 0 to 1.
-
-    The piecewise-linear encoding of Gorishniy et al., "On Embeddings for Numerical Features in
-    Tabular Deep Learning", 2022, standardised.
-
-    Attributes
-    ----------
-    low, high : float64 arrays of shape (width,)
-        The ends of each piece.
-    column : int64 array of shape (width,)
-        The column that it is a piece of.
-    standard : Standard
-    """
-
-    kind: ClassVar[str] = "pieces"
-    low: Floats
-    high: Floats
-    column: NDArray[np.int64]
-    standard: Standard
-
-    @property
-    def width(self) -> int:
-        """Number of outputs."""
-        return len(self.low)
-
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the inputs."""
-        return self.standard(_fill(rows, self.low, self.high, self.column))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        ends = {"low": self.low, "high": self.high, "column": self.column}
-        return {**ends, **self.standard.arrays()}
-
-
-View = Standard | Normal | Pieces
-
-
-def _fill(
-    rows: NDArray[Any], low: Floats, high: Floats, column: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    filled = (rows[:, column] - low) / (high - low)
-    return np.asarray(np.clip(filled, 0, 1, out=filled), dtype=np.float32)
-
-
-def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Standard:
-    """Learn means and standard deviations; a constant column is centred and left at scale 1."""
-    shares = weights / weights.sum()
-    mean = np.zeros(rows.shape[1])
-    variance = np.zeros(rows.shape[1])
-    seen = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for part in row_slices(rows.shape[0], _CHUNK):
-            # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
-            values, share = rows[part].astype(np.float64), shares[part]
-            mass = share.sum()
-            centre = share @ values / mass
-            apart = centre - mean
-            variance += share @ np.square(values - centre)
-            variance += np.square(apart) * (mass * seen / (mass + seen))
-            mean += apart * (mass / (mass + seen))
-            seen += mass
-    if not np.isfinite(variance).all():
-        column = int(np.flatnonzero(~np.isfinite(variance))[0])
-        raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
-    # A constant column has a variance of rounding errors only (scikit-learn's bound).
-    error = rows.shape[0] * np.finfo(np.float64).eps
-    constant = variance <= error * variance + (error * mean) ** 2
-    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)
-
-
-def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
-    """Learn the quantiles of each column; equal values share the middle of their ranks."""
-    shares = weights / weights.sum()
-    knots, values = [], []
-    for column in rows.T:
-        found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
-        mass = np.bincount(place, weights=shares)
-        rank = np.cumsum(mass) - mass / 2
-        normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
-        centre = mass @ normal
-        spread = np.sqrt(mass @ np.square(normal - centre))
-        normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
-        kept = np.arange(len(found))
-        if len(found) > _KNOTS:
-            # Even steps of rank, and both ends.
-            kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
-        knots.append(found[kept])
-        values.append(normal[kept])
-    starts = np.cumsum([0, *map(len, knots)])
-    return Normal(np.concatenate(knots), np.concatenate(values), np.asarray(starts, np.int64))
-
-
-def _quantiles(column: Floats, weights: NDArray[Any]) -> Floats:
-    """Return the ends of eight parts of equal weight; of equal weights, as numpy's quantiles."""
-    steps = np.linspace(0, 1, _PIECES + 1)
-    if (weights == weights[0]).all():
-        return np.asarray(np.quantile(column, steps))
-    order = np.argsort(column, kind="stable")
-    rank = np.cumsum(weights[order]) - weights[order] / 2
-    rank = (rank - rank[0]) / max(rank[-1] - rank[0], np.finfo(np.float64).tiny)
-    return np.asarray(np.interp(steps, rank, column[order]))
-
-
-def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Pieces:
-    """Learn the pieces of each column, at most eight of about equally many rows.
-
-    A constant column keeps one piece that no row enters.
-    """
-    low, high, columns = [], [], []
-    for number, column in enumerate(rows.T):
-        edges = np.unique(_quantiles(column.astype(np.float64), weights))
-        with np.errstate(over="ignore"):
-            if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
-                raise DataError(
-                    f"Column {number} of X has values too large to cut into pieces: rescale it."
-                )
-        if len(edges) == 1:
-            edges = np.array([edges[0], np.inf])
-        low.append(edges[:-1])
-        high.append(edges[1:])
-        columns.append(np.full(len(edges) - 1, number))
-    ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns).astype(np.int64)
-    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights, clip))
-
-
-# ---------- scaling
-
+Floats: TypeAlias = NDArray[np.float64]
+SparseFront: TypeAlias = "SparseProjection | Densify"
+View: TypeAlias = "Standard | Normal | Pieces"
 Scaling = Literal["auto", "standard", "normal", "pieces"]
 VIEWS = ("standard", "normal", "pieces")
 # Up to so many columns each is taken to mean something by itself, so that quantiles and pieces of
 # it help and its loss hurts; the columns of an embedding mean something together.
 FEW_COLUMNS = 100
-# Three views of a larger table would take too much memory.
-_MOST_VALUES = 20_000_000
+NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
+_CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Rows as scaler and network see them, and how they came to be so.
+
+    Attributes
+    ----------
+    features : Matrix
+        Sparse still where all of many columns are looked at: they are made dense by blocks.
+    front : SparseProjection, Densify or None
+        What makes dense rows of sparse ones.
+    """
+
+    features: Matrix
+    front: SparseFront | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the linear part is to see the sparse columns."""
+        return sparse.issparse(self.features) or isinstance(self.front, SparseProjection)
+
+    @property
+    def kind_of_width(self) -> int:
+        """The number of columns, for choices that depend on what kind of columns they are."""
+        width = int(self.features.shape[1])
+        return max(width, FEW_COLUMNS + 1) if self.has_lines else width
+
+    def choose_views(self, scaling: Any, n_members: int) -> tuple[str, ...]:
+        """Choose the views."""
+        if isinstance(self.features, StoredRows) and scaling == "auto":
+            return ("standard",)
+        return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
+
+
+def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
+    """Project sparse rows of many columns, unless they are to stay as they are (no scaling)."""
+    rows = train.features
+    if not sparse.issparse(rows):
+        return PreparedRows(rows)
+    front = make_front(rows, train.weights_once, seed, whole=scaling is None)
+    if isinstance(front, SparseProjection) or front.width <= NARROW:
+        return PreparedRows(front(rows), front)
+    warnings.warn(
+        f"With scaling=None the network looks at all {front.width} columns of the sparse rows, "
+        "made dense block by block, which costs time and weights as so many dense columns do: "
+        'scaling="auto" projects them to a few.',
+        UserWarning,
+        stacklevel=2,
+    )
+    return PreparedRows(rows, front)
+
+
+def make_front(
+    rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
+) -> SparseFront:
+    """Choose and learn the way for sparse rows: more than 512 columns are projected.
+
+    Parameters
+    ----------
+    rows : csr matrix
+    weights : array of shape (n_rows,)
+    seed : int
+    whole : bool, default=False
+        Whether the network is to look at all columns, however many.
+    """
+    if whole or rows.shape[1] <= NARROW:
+        return Densify(int(rows.shape[1]))
+    return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
+
+
+@dataclass(frozen=True)
+class Densify:
+    """Rows are given their zeros, a batch at a time."""
+
+    n_features: int
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
+        return self.n_features
+
+    def __call__(self, rows: sparse.csr_matrix) -> NDArray[Any]:
+        """Return dense rows."""
+        return np.asarray(rows.toarray())
+
+
+@dataclass(frozen=True)
+class SparseProjection:
+    """Coordinates of rows of unit length along orthogonal directions.
+
+    Attributes
+    ----------
+    columns : int64 array of shape (n_kept,)
+        The columns that take part.
+    directions : float32 array of shape (n_kept, width)
+    n_features : int
+    """
+
+    columns: NDArray[np.int64]
+    directions: NDArray[np.float32]
+    n_features: int
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
+        return int(self.directions.shape[1])
+
+    def __call__(self, rows: sparse.csr_matrix) -> NDArray[np.float32]:
+        """Return dense rows, float32 of shape (n_rows, width); each depends on its row alone."""
+        projected = np.empty((rows.shape[0], self.width), dtype=np.float32)
+        for part in row_slices(rows.shape[0], _CHUNK):
+            projected[part] = unit_rows(_keep(rows[part], self.columns)) @ self.directions
+        return projected
+
+
+_FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
+_LEAST_WIDTH = 16
+
+
+def automatic_width(n_rows: int, n_features: int) -> int:
+    """Return the width for rows: 128, or a quarter of their number if that is less."""
+    return min(128, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN), n_rows, n_features)
+
+
+_ROWS = 20_480  # rows that the projection is learned from
+_COLUMNS = 1 << 16  # columns that take part; the line sees all of them
+
+
+def fit_projection(
+    rows: sparse.csr_matrix, weights: NDArray[Any], width: int, seed: int
+) -> SparseProjection:
+    """Learn the projection from rows, or from a random part of them where there are many.
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    weights : array of shape (n_rows,)
+        Of the rows; only their ratios matter.
+    width : int
+        Columns of the result; no more than rows or columns.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    if rows.shape[0] > _ROWS:
+        some = np.sort(rng.choice(rows.shape[0], _ROWS, replace=False))
+        rows, weights = rows[some], weights[some]
+    columns = _heaviest(rows)
+    kept = unit_rows(_keep(rows, columns))
+    scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ kept
+    narrow = sparse.csr_matrix(scaled, dtype=np.float32)
+    width = min(width, *narrow.shape)
+    return SparseProjection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
+
+
+def _heaviest(rows: sparse.csr_matrix) -> NDArray[np.int64]:
+    """Return the columns with the largest sums of squares, in their order."""
+    if rows.shape[1] <= _COLUMNS:
+        return np.arange(rows.shape[1])
+    squares = np.bincount(
+        rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[1]
+    )
+    return np.sort(np.argsort(-squares, kind="stable")[:_COLUMNS]).astype(np.int64)
+
+
+def _keep(rows: sparse.csr_matrix, columns: NDArray[np.int64]) -> sparse.csr_matrix:
+    return rows if len(columns) == rows.shape[1] else rows[:, columns]
+
+
+def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return rows of length one; a row of zeros stays."""
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(
+        numbers, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]
+    )
+    factors = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
+    scaled = rows.data * factors[numbers]
+    return sparse.csr_matrix(
+        (scaled.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
+    )
+
+
+_SPARE = 10  # more vectors than are asked for: the last ones are found less well
+_ITERATIONS = 3
+_SMALLEST = 1e-6  # of the largest singular value; below it there is only rounding
+
+
+def leading_directions(
+    rows: sparse.csr_matrix, width: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return about the leading right singular vectors, found by subspace iteration.
+
+    Vectors are made orthogonal as combinations of rows, of which there are few. Along the columns
+    there are sparse products and one small dense one, so that a million columns cost little more
+    than ten thousand with as many non-zeros.
+
+    Parameters
+    ----------
+    rows : csr matrix of shape (n_rows, n_features)
+    width : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    float32 array of shape (n_features, width)
+        Orthonormal columns, those beyond the rank of the rows zero; the largest number of each is
+        positive.
+    """
+    size = min(width + _SPARE, *rows.shape)
+    basis = rows @ rng.standard_normal((rows.shape[1], size), dtype=np.float32)
+    for _ in range(_ITERATIONS):
+        basis = rows @ (rows.T @ _orthonormal(basis))
+    narrow = np.asarray(rows.T @ _orthonormal(basis))
+    squares, turns = np.linalg.eigh(narrow.T.astype(np.float64) @ narrow)
+    squares, turns = squares[::-1][:width], turns[:, ::-1][:, :width]
+    known = squares > _SMALLEST**2 * max(squares[0], np.finfo(np.float64).tiny)
+    factors = np.where(known, 1 / np.sqrt(np.where(known, squares, 1)), 0)
+    directions = narrow @ (turns * factors).astype(np.float32)
+    largest = np.abs(directions).argmax(axis=0)
+    return np.ascontiguousarray(directions * np.sign(directions[largest, np.arange(width)]))
+
+
+def _orthonormal(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(np.linalg.qr(vectors)[0], dtype=np.float32)
+
+
+def as_sparse(rows: Any) -> sparse.csr_matrix:
+    """Return rows as a csr matrix; those that are one already are not copied."""
+    return rows if isinstance(rows, sparse.csr_matrix) else sparse.csr_matrix(rows)
 
 
 @dataclass(frozen=True)
@@ -265,6 +293,7 @@ class Scaler:
 
 
 def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return rows as float32, which the network takes."""
     with np.errstate(over="ignore"):
         narrow = np.ascontiguousarray(rows, dtype=np.float32)
     if narrow is not rows and not np.isfinite(narrow).all():
@@ -274,6 +303,10 @@ def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
             'scaling="auto".'
         )
     return narrow
+
+
+# Three views of a larger table would take too much memory.
+_MOST_VALUES = 20_000_000
 
 
 def choose_views(scaling: Any, n_rows: int, n_features: int, n_members: int) -> tuple[str, ...]:
@@ -327,211 +360,204 @@ def fit_scaler(
     return Scaler(tuple(fitted))
 
 
-# ---------- sparse.singular
-
-_SPARE = 10  # more vectors than are asked for: the last ones are found less well
-_ITERATIONS = 3
-_SMALLEST = 1e-6  # of the largest singular value; below it there is only rounding
-
-
-def leading_directions(
-    rows: sparse.csr_matrix, width: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Return about the leading right singular vectors, found by subspace iteration.
-
-    Vectors are made orthogonal as combinations of rows, of which there are few. Along the columns
-    there are sparse products and one small dense one, so that a million columns cost little more
-    than ten thousand with as many non-zeros.
-
-    Parameters
-    ----------
-    rows : csr matrix of shape (n_rows, n_features)
-    width : int
-    rng : numpy Generator
-
-    Returns
-    -------
-    float32 array of shape (n_features, width)
-        Orthonormal columns, those beyond the rank of the rows zero; the largest number of each is
-        positive.
-    """
-    size = min(width + _SPARE, *rows.shape)
-    basis = rows @ rng.standard_normal((rows.shape[1], size), dtype=np.float32)
-    for _ in range(_ITERATIONS):
-        basis = rows @ (rows.T @ _orthonormal(basis))
-    narrow = np.asarray(rows.T @ _orthonormal(basis))
-    squares, turns = np.linalg.eigh(narrow.T.astype(np.float64) @ narrow)
-    squares, turns = squares[::-1][:width], turns[:, ::-1][:, :width]
-    known = squares > _SMALLEST**2 * max(squares[0], np.finfo(np.float64).tiny)
-    factors = np.where(known, 1 / np.sqrt(np.where(known, squares, 1)), 0)
-    directions = narrow @ (turns * factors).astype(np.float32)
-    largest = np.abs(directions).argmax(axis=0)
-    return np.ascontiguousarray(directions * np.sign(directions[largest, np.arange(width)]))
-
-
-def _orthonormal(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    return np.asarray(np.linalg.qr(vectors)[0], dtype=np.float32)
-
-
-# ---------- sparse.projection
-
-_FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
-_LEAST_WIDTH = 16
-_ROWS = 20_480  # rows that the projection is learned from
-_COLUMNS = 1 << 16  # columns that take part; the line sees all of them
-_CHUNK_projection = 8192
-
-
 @dataclass(frozen=True)
-class SparseProjection:
-    """Coordinates of rows of unit length along orthogonal directions.
+class Standard:
+    """Centre, scale and clip the columns.
 
     Attributes
     ----------
-    columns : int64 array of shape (n_kept,)
-        The columns that take part.
-    directions : float32 array of shape (n_kept, width)
-    n_features : int
+    mean, scale : float64 arrays of shape (n_features,)
+    clip : float or None
+        Bound on the absolute scaled value.
     """
 
-    columns: NDArray[np.int64]
-    directions: NDArray[np.float32]
-    n_features: int
+    kind: ClassVar[str] = "standard"
+    mean: Floats
+    scale: Floats
+    clip: float | None = None
 
     @property
     def width(self) -> int:
-        """Number of dense columns."""
-        return int(self.directions.shape[1])
+        """Number of outputs."""
+        return len(self.mean)
 
-    def __call__(self, rows: sparse.csr_matrix) -> NDArray[np.float32]:
-        """Return dense rows, float32 of shape (n_rows, width); each depends on its row alone."""
-        projected = np.empty((rows.shape[0], self.width), dtype=np.float32)
-        for start in range(0, rows.shape[0], _CHUNK_projection):
-            part = rows[start : start + _CHUNK_projection]
-            kept = unit_rows(self._keep(part)) @ self.directions
-            projected[start : start + _CHUNK_projection] = kept
-        return projected
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the scaled rows, float32 if the rows are."""
+        # Rows that are float32 already stay so: half the memory traffic, and the network is too.
+        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+        scaled = (rows - self.mean.astype(dtype)) / self.scale.astype(dtype)
+        if self.clip is not None:
+            np.clip(scaled, -self.clip, self.clip, out=scaled)
+        return np.asarray(scaled)
 
-    def _keep(self, rows: sparse.csr_matrix) -> sparse.csr_matrix:
-        return rows if len(self.columns) == self.n_features else rows[:, self.columns]
-
-
-def automatic_width(n_rows: int, n_features: int) -> int:
-    """Return the width for rows: 128, or a quarter of their number if that is less."""
-    return min(128, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN), n_rows, n_features)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        return {"mean": self.mean, "scale": self.scale}
 
 
-def fit_projection(
-    rows: sparse.csr_matrix, weights: NDArray[Any], width: int, seed: int
-) -> SparseProjection:
-    """Learn the projection from rows, or from a random part of them where there are many.
-
-    Parameters
-    ----------
-    rows : csr matrix of shape (n_rows, n_features)
-    weights : array of shape (n_rows,)
-        Of the rows; only their ratios matter.
-    width : int
-        Columns of the result; no more than rows or columns.
-    seed : int
-    """
-    rng = np.random.default_rng(seed)
-    if rows.shape[0] > _ROWS:
-        some = np.sort(rng.choice(rows.shape[0], _ROWS, replace=False))
-        rows, weights = rows[some], weights[some]
-    columns = _heaviest(rows)
-    kept = rows if len(columns) == rows.shape[1] else rows[:, columns]
-    scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ unit_rows(kept)
-    narrow = sparse.csr_matrix(scaled, dtype=np.float32)
-    width = min(width, *narrow.shape)
-    return SparseProjection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
-
-
-def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return rows of length one; a row of zeros stays."""
-    # In double precision: squares of large or tiny numbers leave the range of float32.
-    numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    squares = np.bincount(
-        numbers, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]
-    )
-    factors = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = rows.data * factors[numbers]
-    return sparse.csr_matrix(
-        (scaled.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
-    )
-
-
-def _heaviest(rows: sparse.csr_matrix) -> NDArray[np.int64]:
-    """Return the columns with the largest sums of squares, in their order."""
-    if rows.shape[1] <= _COLUMNS:
-        return np.arange(rows.shape[1])
-    squares = np.bincount(
-        rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[1]
-    )
-    return np.sort(np.argsort(-squares, kind="stable")[:_COLUMNS]).astype(np.int64)
-
-
-# ---------- sparse.front
-
-NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
+def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Standard:
+    """Learn means and standard deviations; a constant column is centred and left at scale 1."""
+    shares = weights / weights.sum()
+    mean = np.zeros(rows.shape[1])
+    variance = np.zeros(rows.shape[1])
+    seen = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in row_slices(rows.shape[0], _CHUNK):
+            # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
+            values, share = rows[part].astype(np.float64), shares[part]
+            mass = share.sum()
+            centre = share @ values / mass
+            apart = centre - mean
+            variance += share @ np.square(values - centre)
+            variance += np.square(apart) * (mass * seen / (mass + seen))
+            mean += apart * (mass / (mass + seen))
+            seen += mass
+    if not np.isfinite(variance).all():
+        column = int(np.flatnonzero(~np.isfinite(variance))[0])
+        raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
+    # A constant column has a variance of rounding errors only (scikit-learn's bound).
+    error = rows.shape[0] * np.finfo(np.float64).eps
+    constant = variance <= error * variance + (error * mean) ** 2
+    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)
 
 
 @dataclass(frozen=True)
-class Densify:
-    """Rows are given their zeros, a batch at a time."""
+class Normal:
+    """Map each column to a normal distribution by its quantiles, linear in between.
 
-    n_features: int
+    Attributes
+    ----------
+    knots, values : float64 arrays
+        Where the map of each column bends and what it is there, all columns one after the other.
+    starts : int64 array of shape (n_features + 1,)
+        Where each column's part begins, and the end.
+    """
+
+    kind: ClassVar[str] = "normal"
+    knots: Floats
+    values: Floats
+    starts: NDArray[np.int64]
 
     @property
     def width(self) -> int:
-        """Number of dense columns."""
-        return self.n_features
+        """Number of outputs."""
+        return len(self.starts) - 1
 
-    def __call__(self, rows: sparse.csr_matrix) -> NDArray[Any]:
-        """Return dense rows."""
-        return np.asarray(rows.toarray())
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the mapped rows as float32."""
+        mapped = np.empty(rows.shape, dtype=np.float32)
+        for column, (start, end) in enumerate(pairwise(self.starts)):
+            mapped[:, column] = np.interp(
+                rows[:, column], self.knots[start:end], self.values[start:end]
+            )
+        return mapped
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        return {"knots": self.knots, "values": self.values, "starts": self.starts}
 
 
-SparseFront = SparseProjection | Densify
+_KNOTS = 500  # points that a column's distribution is kept at
+_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
 
 
-def as_sparse(rows: Any) -> sparse.csr_matrix:
-    """Return rows as a csr matrix; those that are one already are not copied."""
-    return rows if isinstance(rows, sparse.csr_matrix) else sparse.csr_matrix(rows)
+def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
+    """Learn the quantiles of each column; equal values share the middle of their ranks."""
+    shares = weights / weights.sum()
+    knots, values = [], []
+    for column in rows.T:
+        found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
+        mass = np.bincount(place, weights=shares)
+        rank = np.cumsum(mass) - mass / 2
+        normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
+        centre = mass @ normal
+        spread = np.sqrt(mass @ np.square(normal - centre))
+        normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
+        kept = np.arange(len(found))
+        if len(found) > _KNOTS:
+            # Even steps of rank, and both ends.
+            kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
+        knots.append(found[kept])
+        values.append(normal[kept])
+    starts = np.cumsum([0, *map(len, knots)])
+    return Normal(np.concatenate(knots), np.concatenate(values), np.asarray(starts, np.int64))
 
 
-def make_front(
-    rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
-) -> SparseFront:
-    """Choose and learn the way for sparse rows: more than 512 columns are projected.
+@dataclass(frozen=True)
+class Pieces:
+    """Cut each column at its quantiles; each piece is an input that fills from 0 to 1.
 
-    Parameters
+    The piecewise-linear encoding of Gorishniy et al., "On Embeddings for Numerical Features in
+    Tabular Deep Learning", 2022, standardised.
+
+    Attributes
     ----------
-    rows : csr matrix
-    weights : array of shape (n_rows,)
-    seed : int
-    whole : bool, default=False
-        Whether the network is to look at all columns, however many.
+    low, high : float64 arrays of shape (width,)
+        The ends of each piece.
+    column : int64 array of shape (width,)
+        The column that it is a piece of.
+    standard : Standard
     """
-    if whole or rows.shape[1] <= NARROW:
-        return Densify(int(rows.shape[1]))
-    return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
+
+    kind: ClassVar[str] = "pieces"
+    low: Floats
+    high: Floats
+    column: NDArray[np.int64]
+    standard: Standard
+
+    @property
+    def width(self) -> int:
+        """Number of outputs."""
+        return len(self.low)
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the inputs."""
+        return self.standard(_fill(rows, self.low, self.high, self.column))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a model file keeps."""
+        ends = {"low": self.low, "high": self.high, "column": self.column}
+        return {**ends, **self.standard.arrays()}
 
 
-__all__ = [
-    "FEW_COLUMNS",
-    "NARROW",
-    "VIEWS",
-    "Densify",
-    "Scaler",
-    "Scaling",
-    "SparseFront",
-    "SparseLines",
-    "SparseProjection",
-    "as_sparse",
-    "choose_views",
-    "fit_lines",
-    "fit_projection",
-    "fit_scaler",
-    "make_front",
-]
+def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Pieces:
+    """Learn the pieces of each column, at most eight of about equally many rows.
+
+    A constant column keeps one piece that no row enters.
+    """
+    low, high, columns = [], [], []
+    for number, column in enumerate(rows.T):
+        edges = np.unique(_quantiles(column.astype(np.float64), weights))
+        with np.errstate(over="ignore"):
+            if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
+                raise DataError(
+                    f"Column {number} of X has values too large to cut into pieces: rescale it."
+                )
+        if len(edges) == 1:
+            edges = np.array([edges[0], np.inf])
+        low.append(edges[:-1])
+        high.append(edges[1:])
+        columns.append(np.full(len(edges) - 1, number))
+    ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns).astype(np.int64)
+    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights, clip))
+
+
+_PIECES = 8
+
+
+def _quantiles(column: Floats, weights: NDArray[Any]) -> Floats:
+    """Return the ends of eight parts of equal weight; of equal weights, as numpy's quantiles."""
+    steps = np.linspace(0, 1, _PIECES + 1)
+    if (weights == weights[0]).all():
+        return np.asarray(np.quantile(column, steps))
+    order = np.argsort(column, kind="stable")
+    rank = np.cumsum(weights[order]) - weights[order] / 2
+    rank = (rank - rank[0]) / max(rank[-1] - rank[0], np.finfo(np.float64).tiny)
+    return np.asarray(np.interp(steps, rank, column[order]))
+
+
+def _fill(
+    rows: NDArray[Any], low: Floats, high: Floats, column: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    filled = (rows[:, column] - low) / (high - low)
+    return np.asarray(np.clip(filled, 0, 1, out=filled), dtype=np.float32)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = ["PAPER", "REFERENCE"]
+
 # What the paper states: d_o = 128, a support set of 64, one query a class, S_post of 1000, Adam
 # (0.9, 0.999) with learning rate 0.01, dot products, one separate model a class.
 # Where the paper is silent: 5,000 episodes, one a step; no weight decay; a constant learning rate;
@@ -75,5 +77,3 @@ REFERENCE: dict[str, Any] = {
     "patience": None,
     "monitor": "minimum_of_five",
 }
-
-__all__ = ["PAPER", "REFERENCE"]

@@ -1,4 +1,9 @@
-"""Every row a query against the others: similarities with representatives that leave it out."""
+"""What the layers compute, as functions of tensors, with gradients that are written by hand.
+
+Dropout comes first, then the set convolution for many heads at once (`convolve`) and for one
+(`embed_rows`), then the comparison in which every row is a query against the others
+(`cosine_margin`, `left_out_means`). Functions with a gradient of their own are called by `apply`.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-# ---------- nn.gradients
-
-
-def apply(function: type[Function], *arguments: Any) -> Any:
-    """Compute a function that brings its own gradient; torch leaves its ``apply`` without types."""
-    kind = arguments[0].device.type
-    if not torch.is_autocast_enabled(kind):
-        return function.apply(*arguments)
-    # Autocast would round products here, but not those of the gradient.
-    with torch.autocast(kind, enabled=False):
-        return function.apply(*(_widened(one) for one in arguments))
-
-
-def _widened(argument: Any) -> Any:
-    low = isinstance(argument, Tensor) and argument.dtype in (torch.bfloat16, torch.float16)
-    return argument.float() if low else argument
-
-
-def accumulate(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add ``left.mT @ right`` to ``total`` in place, for few rows."""
-    if left.shape[-2] == 1:
-        total.addcmul_(left.mT, right)
-    else:
-        total += left.mT @ right
-
-
-# ---------- nn.dropout
-
-_LEVELS = 256
+_LEVELS = 256  # of a random byte
 
 
 def drop(values: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
@@ -77,9 +54,6 @@ def _threshold(share: float) -> int:
     return min(round(share * _LEVELS), _LEVELS - 1)
 
 
-# ---------- nn.convolve
-
-
 def convolve(
     rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
 ) -> Tensor:
@@ -104,7 +78,7 @@ def convolve(
     return embedded
 
 
-class _Convolve(torch.autograd.Function):
+class _Convolve(Function):
     @staticmethod
     def forward(
         ctx: Any, rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
@@ -158,9 +132,6 @@ def _by_head(columns: Tensor) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-# ---------- nn.embed
-
-
 def embed_rows(
     rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
 ) -> Tensor:
@@ -185,7 +156,7 @@ def embed_rows(
     return embedded
 
 
-class _Embed(torch.autograd.Function):
+class _Embed(Function):
     @staticmethod
     def forward(
         ctx: Any, rows: Tensor, anchor: Tensor, attention: Tensor, weight: Tensor, bias: Tensor
@@ -219,33 +190,8 @@ class _Embed(torch.autograd.Function):
         return to_rows, to_anchor, to_attention, to_weight, to_weighing.sum(dim=0)
 
 
-# ---------- nn.leave_one_out
-
 _NEARLY_ALL = 0.99
 _TINY = 1e-12  # the square of torch's own bound when it normalises a vector
-
-
-def left_out_shares(average: Tensor) -> Tensor:
-    """Return each row's share in the representative of its own side, (..., rows, 1).
-
-    A row that is alone on its side has nobody to be compared with but itself: share 0. So has one
-    with nearly all the weight: what the others leave would drown in rounding errors.
-    """
-    share = average.sum(dim=-2).unsqueeze(-1)
-    return torch.where(share < _NEARLY_ALL, share, 0.0)
-
-
-def pick_sides(average: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Split values (..., rows, 2) for the two sides into those of a row's own and the other."""
-    on_one = (average[..., 1, :] > 0).to(values.dtype).unsqueeze(-1)
-    zero, one = values[..., :1], values[..., 1:]
-    return on_one * one + (1 - on_one) * zero, on_one * zero + (1 - on_one) * one
-
-
-def signed(average: Tensor, margin: Tensor) -> Tensor:
-    """Turn own minus other side (..., rows, 1) into side 1 minus side 0, (..., rows)."""
-    on_one = (average[..., 1, :] > 0).to(margin.dtype)
-    return margin.squeeze(-1) * (2 * on_one - 1)
 
 
 def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
@@ -269,7 +215,7 @@ def cosine_margin(embedded: Tensor, average: Tensor) -> Tensor:
     return margin
 
 
-class _CosineMargin(torch.autograd.Function):
+class _CosineMargin(Function):
     @staticmethod
     def forward(ctx: Any, embedded: Tensor, average: Tensor) -> Tensor:
         # What belongs to a row and a side is (..., rows, 2); a row has no share in the other side.
@@ -318,3 +264,36 @@ def left_out_means(embedded: Tensor, average: Tensor) -> Tensor:
     own_side = (average > 0).to(embedded.dtype).mT
     own = own_side @ (average @ embedded)
     return (own - share * embedded) / (1 - share)
+
+
+def left_out_shares(average: Tensor) -> Tensor:
+    """Return each row's share in the representative of its own side, (..., rows, 1).
+
+    A row that is alone on its side has nobody to be compared with but itself: share 0. So has one
+    with nearly all the weight: what the others leave would drown in rounding errors.
+    """
+    share = average.sum(dim=-2).unsqueeze(-1)
+    return torch.where(share < _NEARLY_ALL, share, 0.0)
+
+
+def apply(function: type[Function], *arguments: Any) -> Any:
+    """Compute a function that brings its own gradient; torch leaves its ``apply`` without types."""
+    kind = arguments[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return function.apply(*arguments)
+    # Autocast would round products here, but not those of the gradient.
+    with torch.autocast(kind, enabled=False):
+        return function.apply(*(_widened(one) for one in arguments))
+
+
+def _widened(argument: Any) -> Any:
+    low = isinstance(argument, Tensor) and argument.dtype in (torch.bfloat16, torch.float16)
+    return argument.float() if low else argument
+
+
+def accumulate(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add ``left.mT @ right`` to ``total`` in place, for few rows."""
+    if left.shape[-2] == 1:
+        total.addcmul_(left.mT, right)
+    else:
+        total += left.mT @ right

@@ -1,4 +1,8 @@
-"""The set convolution, equations 2-4 of the paper, without its large tensor."""
+"""The set convolution, equations 2-4 of the paper, without its large tensor.
+
+`SetConv` is the layer, and `Kernel` the layer made ready for one anchor. Below them are the linear
+layers that both are made of: `StackedLinear`, many at once, and `relu_layer` for training.
+"""
 
 from __future__ import annotations
 
@@ -10,217 +14,12 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from setconv.errors import DataError, ParameterError
 from setconv.nn.functional import accumulate, apply, convolve, draw_mask, dropout_scale, embed_rows
-
-# ---------- nn.stacked
-
-
-def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
-    """Multiply rows by one matrix, or by a stack of matrices at once.
-
-    Parameters
-    ----------
-    rows : Tensor of shape (..., n, in)
-        With a stack also (n, in), shared by the whole stack, or (groups, n, in), each shared by
-        ``stack / groups`` matrices that follow one another (the heads of one member).
-    weight : Tensor of shape (in, out) or (stack, in, out)
-
-    Returns
-    -------
-    Tensor of shape (..., n, out) or (..., stack, n, out)
-    """
-    if weight.dim() == 2 or rows.dim() > 3 or rows.shape[:-2] == weight.shape[:1]:
-        return rows @ weight
-    # Shared rows: one wide product instead of several narrow ones.
-    stack, n_in, n_out = weight.shape
-    if rows.dim() == 2 or len(rows) == 1:
-        product = rows.reshape(-1, n_in) @ side_by_side(weight)
-        return product.view(-1, stack, n_out).transpose(0, 1)
-    groups = len(rows)
-    wide = weight.view(groups, -1, n_in, n_out).transpose(1, 2).reshape(groups, n_in, -1)
-    product = (rows @ wide).view(groups, rows.shape[1], -1, n_out)
-    return product.transpose(1, 2).reshape(stack, -1, n_out)
-
-
-def side_by_side(weight: Tensor) -> Tensor:
-    """Lay the matrices (stack, in, out) of a stack beside each other: (in, stack * out)."""
-    return weight.transpose(0, 1).reshape(weight.shape[1], -1)
-
-
-class StackedLinear(nn.Module):
-    """``stack`` independent linear layers held in one tensor.
-
-    Parameters
-    ----------
-    in_features, out_features : int
-    stack : int or None
-        How many layers; ``None`` is a single one without a stack axis.
-    bias : bool, default=True
-    gain : float, default=1.0
-        Weights start uniform with standard deviation ``gain / sqrt(in_features)``; ``sqrt(2)`` is
-        He's rule for a layer before a ReLU. Biases start at zero.
-    generator : torch.Generator or None
-        Source of the initial weights.
-
-    Attributes
-    ----------
-    weight : Parameter of shape ([stack,] in_features, out_features)
-    bias : Parameter of shape (out_features,) or (stack, 1, out_features), or None
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        stack: int | None = None,
-        bias: bool = True,
-        gain: float = 1.0,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__()
-        lead = () if stack is None else (stack,)
-        self.weight = nn.Parameter(torch.empty(*lead, in_features, out_features))
-        bound = gain * math.sqrt(3 / in_features)
-        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
-        shape = (out_features,) if stack is None else (stack, 1, out_features)
-        self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """Apply every layer of the stack to ``rows`` (see `stacked_matmul`)."""
-        if self.weight.dim() == 2:
-            return functional.linear(rows, self.weight.mT, self.bias)
-        product = stacked_matmul(rows, self.weight)
-        return product if self.bias is None else product + self.bias
-
-
-# ---------- nn.relu_layer
-
-
-def relu_layer(
-    linear: StackedLinear,
-    rows: Tensor,
-    others: Tensor,
-    share: float = 0.0,
-    generator: torch.Generator | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return ``relu(linear(...))`` of rows, with dropout, and of other rows without.
-
-    Both go through at once because they share a gradient as large as the weights: it is made in
-    one pass, where automatic differentiation makes two and adds them. The gradient can be taken
-    once.
-
-    Parameters
-    ----------
-    linear : StackedLinear
-    rows : Tensor of shape ([stack,] n, in)
-    others : Tensor of shape ([stack,] n_others, in)
-    share : float
-        Of the dropout.
-    generator : torch.Generator or None
-        Turns dropout on.
-
-    Returns
-    -------
-    rows, others : Tensors of shape ([stack,] n, out) and ([stack,] n_others, out)
-    """
-    weight, bias = linear.weight, linear.bias
-    if bias is None:
-        raise RuntimeError("a ReLU layer has a bias")
-    mask = draw_mask((*rows.shape[:-1], weight.shape[-1]), rows, share, generator)
-    scale = 1.0 if mask is None else dropout_scale(share)
-    pair: tuple[Tensor, Tensor] = apply(
-        _ReluLayer,
-        *(_stacked(tensor) for tensor in (rows, others, weight)),
-        bias.view(-1, 1, weight.shape[-1]),
-        None if mask is None else _stacked(mask),
-        scale,
-    )
-    if weight.dim() == 2:
-        return pair[0].squeeze(0), pair[1].squeeze(0)
-    return pair
-
-
-def _stacked(tensor: Tensor) -> Tensor:
-    return tensor.unsqueeze(0) if tensor.dim() == 2 else tensor
-
-
-class _ReluLayer(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        rows: Tensor,
-        others: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        mask: Tensor | None,
-        scale: float,
-    ) -> tuple[Tensor, Tensor]:
-        # What is kept is scaled up by the product itself: relu(s x) = s relu(x).
-        active = torch.baddbmm(bias * scale, rows, weight, alpha=scale).clamp_min_(0)
-        if mask is not None:
-            active.mul_(mask)
-        plain = torch.baddbmm(bias, others, weight).clamp_min_(0)
-        ctx.save_for_backward(rows, others, weight, active, plain)
-        ctx.scale = scale
-        return active, plain
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any, to_active: Tensor, to_plain: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, Tensor, Tensor, None, None]:
-        rows, others, weight, active, plain = ctx.saved_tensors
-        # What is 0 was negative or dropped: no gradient either way.
-        inner = torch.ops.aten.threshold_backward(to_active, active, 0)
-        inner = inner if ctx.scale == 1 else inner.mul_(ctx.scale)
-        outer = torch.ops.aten.threshold_backward(to_plain, plain, 0)
-        to_rows = to_others = None
-        if ctx.needs_input_grad[0]:
-            to_rows = inner @ weight.mT
-        if ctx.needs_input_grad[1]:
-            to_others = outer @ weight.mT
-        to_weight = rows.mT @ inner
-        accumulate(to_weight, others, outer)
-        to_bias = inner.sum(dim=-2, keepdim=True) + outer.sum(dim=-2, keepdim=True)
-        return to_rows, to_others, to_weight, to_bias, None, None
-
-
-# ---------- nn.layer
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A `SetConv` layer made ready for one anchor: what is left to do is rows times a matrix.
-
-    Attributes
-    ----------
-    matrix : Tensor of shape ([stack,] in_features, out_features + width)
-        ``[softmax(W) | theta_1]``: both factors of the kernel share one product with the rows.
-    anchor_part : Tensor of shape (..., 1, width)
-        ``theta_1 Y + b_1``, the part of the first layer of g1 that does not depend on the row.
-    deeper : sequence of StackedLinear
-        The layers of g1 after its first.
-    out_features : int
-    """
-
-    matrix: Tensor
-    anchor_part: Tensor
-    deeper: Sequence[StackedLinear]
-    out_features: int
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Embed every row: ``g1(Y - x) * (x softmax(W))``, shape (..., n, out_features)."""
-        product = stacked_matmul(rows, self.matrix)
-        attended = product[..., : self.out_features]
-        weight = self.anchor_part - product[..., self.out_features :]
-        for linear in self.deeper:
-            weight = linear(torch.relu(weight))
-        return weight.mul_(attended) if weight.is_inference() else weight * attended
 
 
 class SetConv(nn.Module):
@@ -300,37 +99,6 @@ class SetConv(nn.Module):
             for n_in, n_out in pairwise(sizes)
         )
 
-    def prepare(self, anchor: Tensor) -> Kernel:
-        """Fix the anchor (..., 1, d) for many rows: the same as `embed`, in one product.
-
-        What depends on the anchor and the weights alone is computed once.
-        """
-        first, *deeper = cast("list[StackedLinear]", list(self.g1))
-        matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
-        return Kernel(matrix, first(anchor), deeper, self.out_features)
-
-    def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
-        """Embed rows that heads of a stack share: the same as `prepare`, for training.
-
-        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
-        another; anchor (stack, 1, d) -> (stack, n, d_o).
-        """
-        if self.hidden:
-            return self.prepare(anchor)(rows)
-        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
-        return convolve(grouped, anchor, *self._matrices())
-
-    def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
-        """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
-        self._check(rows, anchor)
-        if anchor.dim() == 1 and self.stack is None and not self.hidden:
-            embedded = embed_rows(rows.reshape(-1, self.in_features), anchor, *self._matrices())
-            return embedded.view(*rows.shape[:-1], self.out_features)
-        weight = anchor.unsqueeze(-2) - rows
-        for depth, linear in enumerate(self.g1):
-            weight = linear(torch.relu(weight) if depth else weight)
-        return weight * stacked_matmul(rows, torch.softmax(self.attention, dim=-2))
-
     def forward(
         self,
         rows: Tensor,
@@ -371,6 +139,42 @@ class SetConv(nn.Module):
         _refuse_empty(total)
         return ((weights / total).unsqueeze(-2) @ embedded).squeeze(-2)
 
+    def embed(self, rows: Tensor, anchor: Tensor) -> Tensor:
+        """Embed each row as a set of one: rows (..., n, d), anchor (..., d) -> (..., n, d_o)."""
+        self._check(rows, anchor)
+        if anchor.dim() == 1 and self.stack is None and not self.hidden:
+            embedded = embed_rows(rows.reshape(-1, self.in_features), anchor, *self._matrices())
+            return embedded.view(*rows.shape[:-1], self.out_features)
+        weight = anchor.unsqueeze(-2) - rows
+        for depth, linear in enumerate(self.g1):
+            weight = linear(torch.relu(weight) if depth else weight)
+        return weight * stacked_matmul(rows, torch.softmax(self.attention, dim=-2))
+
+    def prepare(self, anchor: Tensor) -> Kernel:
+        """Fix the anchor (..., 1, d) for many rows: the same as `embed`, in one product.
+
+        What depends on the anchor and the weights alone is computed once.
+        """
+        first, *deeper = cast("list[StackedLinear]", list(self.g1))
+        matrix = torch.cat([torch.softmax(self.attention, dim=-2), first.weight], dim=-1)
+        return Kernel(matrix, first(anchor), deeper, self.out_features)
+
+    def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
+        """Embed rows that heads of a stack share: the same as `prepare`, for training.
+
+        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
+        another; anchor (stack, 1, d) -> (stack, n, d_o).
+        """
+        if self.hidden:
+            return self.prepare(anchor)(rows)
+        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
+        return convolve(grouped, anchor, *self._matrices())
+
+    def extra_repr(self) -> str:
+        """Describe the layer in the way torch modules do."""
+        stack = "" if self.stack is None else f", stack={self.stack}"
+        return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
+
     def _matrices(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return the attention, and the weight and the bias of a g1 of one layer."""
         (first,) = cast("list[StackedLinear]", list(self.g1))
@@ -384,11 +188,6 @@ class SetConv(nn.Module):
                     f"SetConv(in_features={self.in_features}) got {name} of shape "
                     f"{tuple(tensor.shape)}: the last dimension must be {self.in_features}."
                 )
-
-    def extra_repr(self) -> str:
-        """Describe the layer in the way torch modules do."""
-        stack = "" if self.stack is None else f", stack={self.stack}"
-        return f"{self.in_features}, {self.out_features}, hidden={self.hidden}{stack}"
 
 
 def _segment_mean(
@@ -417,3 +216,201 @@ def _refuse_empty(total: Tensor) -> None:
             f"SetConv got an empty set (number {where}, counted from 0): every set needs at least "
             "one row with a positive weight."
         )
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A `SetConv` layer made ready for one anchor: what is left to do is rows times a matrix.
+
+    Attributes
+    ----------
+    matrix : Tensor of shape ([stack,] in_features, out_features + width)
+        ``[softmax(W) | theta_1]``: both factors of the kernel share one product with the rows.
+    anchor_part : Tensor of shape (..., 1, width)
+        ``theta_1 Y + b_1``, the part of the first layer of g1 that does not depend on the row.
+    deeper : sequence of StackedLinear
+        The layers of g1 after its first.
+    out_features : int
+    """
+
+    matrix: Tensor
+    anchor_part: Tensor
+    deeper: Sequence[StackedLinear]
+    out_features: int
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Embed every row: ``g1(Y - x) * (x softmax(W))``, shape (..., n, out_features)."""
+        product = stacked_matmul(rows, self.matrix)
+        attended = product[..., : self.out_features]
+        weight = self.anchor_part - product[..., self.out_features :]
+        for linear in self.deeper:
+            weight = linear(torch.relu(weight))
+        return weight.mul_(attended) if weight.is_inference() else weight * attended
+
+
+class StackedLinear(nn.Module):
+    """``stack`` independent linear layers held in one tensor.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    stack : int or None
+        How many layers; ``None`` is a single one without a stack axis.
+    bias : bool, default=True
+    gain : float, default=1.0
+        Weights start uniform with standard deviation ``gain / sqrt(in_features)``; ``sqrt(2)`` is
+        He's rule for a layer before a ReLU. Biases start at zero.
+    generator : torch.Generator or None
+        Source of the initial weights.
+
+    Attributes
+    ----------
+    weight : Parameter of shape ([stack,] in_features, out_features)
+    bias : Parameter of shape (out_features,) or (stack, 1, out_features), or None
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        stack: int | None = None,
+        bias: bool = True,
+        gain: float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        lead = () if stack is None else (stack,)
+        self.weight = nn.Parameter(torch.empty(*lead, in_features, out_features))
+        bound = gain * math.sqrt(3 / in_features)
+        nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        shape = (out_features,) if stack is None else (stack, 1, out_features)
+        self.bias = nn.Parameter(torch.zeros(shape)) if bias else None
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Apply every layer of the stack to ``rows`` (see `stacked_matmul`)."""
+        if self.weight.dim() == 2:
+            return functional.linear(rows, self.weight.mT, self.bias)
+        product = stacked_matmul(rows, self.weight)
+        return product if self.bias is None else product + self.bias
+
+
+def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
+    """Multiply rows by one matrix, or by a stack of matrices at once.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (..., n, in)
+        With a stack also (n, in), shared by the whole stack, or (groups, n, in), each shared by
+        ``stack / groups`` matrices that follow one another (the heads of one member).
+    weight : Tensor of shape (in, out) or (stack, in, out)
+
+    Returns
+    -------
+    Tensor of shape (..., n, out) or (..., stack, n, out)
+    """
+    if weight.dim() == 2 or rows.dim() > 3 or rows.shape[:-2] == weight.shape[:1]:
+        return rows @ weight
+    # Shared rows: one wide product instead of several narrow ones.
+    stack, n_in, n_out = weight.shape
+    if rows.dim() == 2 or len(rows) == 1:
+        product = rows.reshape(-1, n_in) @ side_by_side(weight)
+        return product.view(-1, stack, n_out).transpose(0, 1)
+    groups = len(rows)
+    wide = weight.view(groups, -1, n_in, n_out).transpose(1, 2).reshape(groups, n_in, -1)
+    product = (rows @ wide).view(groups, rows.shape[1], -1, n_out)
+    return product.transpose(1, 2).reshape(stack, -1, n_out)
+
+
+def side_by_side(weight: Tensor) -> Tensor:
+    """Lay the matrices (stack, in, out) of a stack beside each other: (in, stack * out)."""
+    return weight.transpose(0, 1).reshape(weight.shape[1], -1)
+
+
+def relu_layer(
+    linear: StackedLinear,
+    rows: Tensor,
+    others: Tensor,
+    share: float = 0.0,
+    generator: torch.Generator | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return ``relu(linear(...))`` of rows, with dropout, and of other rows without.
+
+    Both go through at once because they share a gradient as large as the weights: it is made in
+    one pass, where automatic differentiation makes two and adds them. The gradient can be taken
+    once.
+
+    Parameters
+    ----------
+    linear : StackedLinear
+    rows : Tensor of shape ([stack,] n, in)
+    others : Tensor of shape ([stack,] n_others, in)
+    share : float
+        Of the dropout.
+    generator : torch.Generator or None
+        Turns dropout on.
+
+    Returns
+    -------
+    rows, others : Tensors of shape ([stack,] n, out) and ([stack,] n_others, out)
+    """
+    weight, bias = linear.weight, linear.bias
+    if bias is None:
+        raise RuntimeError("a ReLU layer has a bias")
+    mask = draw_mask((*rows.shape[:-1], weight.shape[-1]), rows, share, generator)
+    scale = 1.0 if mask is None else dropout_scale(share)
+    pair: tuple[Tensor, Tensor] = apply(
+        _ReluLayer,
+        *(_stacked(tensor) for tensor in (rows, others, weight)),
+        bias.view(-1, 1, weight.shape[-1]),
+        None if mask is None else _stacked(mask),
+        scale,
+    )
+    if weight.dim() == 2:
+        return pair[0].squeeze(0), pair[1].squeeze(0)
+    return pair
+
+
+def _stacked(tensor: Tensor) -> Tensor:
+    return tensor.unsqueeze(0) if tensor.dim() == 2 else tensor
+
+
+class _ReluLayer(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        others: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        mask: Tensor | None,
+        scale: float,
+    ) -> tuple[Tensor, Tensor]:
+        # What is kept is scaled up by the product itself: relu(s x) = s relu(x).
+        active = torch.baddbmm(bias * scale, rows, weight, alpha=scale).clamp_min_(0)
+        if mask is not None:
+            active.mul_(mask)
+        plain = torch.baddbmm(bias, others, weight).clamp_min_(0)
+        ctx.save_for_backward(rows, others, weight, active, plain)
+        ctx.scale = scale
+        return active, plain
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, to_active: Tensor, to_plain: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor, Tensor, None, None]:
+        rows, others, weight, active, plain = ctx.saved_tensors
+        # What is 0 was negative or dropped: no gradient either way.
+        inner = torch.ops.aten.threshold_backward(to_active, active, 0)
+        inner = inner if ctx.scale == 1 else inner.mul_(ctx.scale)
+        outer = torch.ops.aten.threshold_backward(to_plain, plain, 0)
+        to_rows = to_others = None
+        if ctx.needs_input_grad[0]:
+            to_rows = inner @ weight.mT
+        if ctx.needs_input_grad[1]:
+            to_others = outer @ weight.mT
+        to_weight = rows.mT @ inner
+        accumulate(to_weight, others, outer)
+        to_bias = inner.sum(dim=-2, keepdim=True) + outer.sum(dim=-2, keepdim=True)
+        return to_rows, to_others, to_weight, to_bias, None, None

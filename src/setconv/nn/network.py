@@ -1,4 +1,8 @@
-"""The network around the layer: encoder, set convolution, output, similarity."""
+"""The network around the layer: encoder, set convolution, output, similarity.
+
+`SetConvNetwork` holds all heads of all members and is what is trained; `ReadyEncoder` is its
+encoder for prediction.
+"""
 
 from __future__ import annotations
 
@@ -12,52 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setconv.errors import ParameterError
-from setconv.nn.functional import cosine_margin, drop, left_out_means, pick_sides, signed
+from setconv.nn.functional import cosine_margin, drop, left_out_means
 from setconv.nn.layer import Kernel, SetConv, StackedLinear, relu_layer, side_by_side
-
-# ---------- nn.ready
-
-
-class ReadyEncoder:
-    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
-
-    The first layer's weights for all members are laid side by side once, not at every block, and
-    results are changed in place. `SetConvNetwork.encode` is the same for training.
-
-    Parameters
-    ----------
-    layers : sequence of StackedLinear
-    """
-
-    def __init__(self, layers: Sequence[StackedLinear]) -> None:
-        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
-        if layers and layers[0].weight.dim() == 3:
-            self._layers[0] = _FirstLayer(layers[0])
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
-        for layer in self._layers:
-            rows = layer(rows).relu_()
-        return rows
-
-
-class _FirstLayer:
-    def __init__(self, linear: StackedLinear) -> None:
-        self.linear = linear
-        stack, _, n_out = linear.weight.shape
-        self.shape = (-1, stack, n_out)
-        self.wide = side_by_side(linear.weight)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        bias = self.linear.bias
-        if rows.dim() != 2 or bias is None:
-            plain: Tensor = self.linear(rows)
-            return plain
-        product = torch.addmm(bias.view(-1), rows, self.wide)
-        return product.view(self.shape).transpose(0, 1)
-
-
-# ---------- nn.network
 
 Similarity = Literal["cosine", "dot"]
 
@@ -198,71 +158,6 @@ class SetConvNetwork(nn.Module):
         """The layers of the encoder."""
         return cast("list[StackedLinear]", list(self.encoder))
 
-    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Run rows through the encoder.
-
-        They are (n, d), for all members and heads, or have an axis in front of the members (of all
-        heads if these do not share an encoder). Without an encoder rows come back as they are.
-        """
-        for linear in self.encoder:
-            rows = drop(torch.relu(linear(rows)), self.dropout, generator)
-        return rows
-
-    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
-        """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
-
-        Parameters
-        ----------
-        anchors : Tensor of shape (heads, n_anchors, d)
-            With several anchors a head, the embeddings for each are laid side by side.
-        """
-        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
-        if encoded.shape[-2] == 1:
-            return self.setconv.prepare(encoded)
-        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
-        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
-
-    def _to_encoders(self, anchors: Tensor) -> Tensor:
-        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
-        if not self.share_encoder:
-            return anchors
-        width = anchors.shape[-1]
-        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
-
-    def _embed_episodes(
-        self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
-    ) -> Tensor:
-        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
-        layers = self.layers
-        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
-        if stack == (1,) and rows.dim() == 2:
-            rows = rows.unsqueeze(0)
-        if rows.shape[:-2] != stack:
-            return self.prepare(anchors)(self.encode(rows, generator))
-        centres = self._to_encoders(anchors)
-        for linear in layers:
-            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
-        each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
-        embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
-        return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
-
-    def finish(self, embedded: Tensor) -> Tensor:
-        """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
-
-        Nothing for the paper's form, the output layer for the authors'; unit length for the
-        cosine.
-        """
-        if self.output is not None:
-            flat = embedded.reshape(self.n_stacked, -1, self.output.weight.shape[-2])
-            embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
-        if self.log_temperature is None:
-            return embedded
-        return functional.normalize(embedded, dim=-1)
-
-    def scale(self) -> Tensor | float:
-        """Return the factor (heads, 1) on a difference of similarities."""
-        return 1.0 if self.log_temperature is None else self.log_temperature.exp().unsqueeze(-1)
-
     def forward(
         self,
         rows: Tensor,
@@ -305,6 +200,64 @@ class SetConvNetwork(nn.Module):
         scale = self.scale()
         return margin * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
 
+    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Run rows through the encoder.
+
+        They are (n, d), for all members and heads, or have an axis in front of the members (of all
+        heads if these do not share an encoder). Without an encoder rows come back as they are.
+        """
+        for linear in self.encoder:
+            rows = drop(torch.relu(linear(rows)), self.dropout, generator)
+        return rows
+
+    def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
+        """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
+
+        Parameters
+        ----------
+        anchors : Tensor of shape (heads, n_anchors, d)
+            With several anchors a head, the embeddings for each are laid side by side.
+        """
+        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
+        if encoded.shape[-2] == 1:
+            return self.setconv.prepare(encoded)
+        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
+        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+
+    def finish(self, embedded: Tensor) -> Tensor:
+        """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
+
+        Nothing for the paper's form, the output layer for the authors'; unit length for the
+        cosine.
+        """
+        if self.output is not None:
+            flat = embedded.reshape(self.n_stacked, -1, self.output.weight.shape[-2])
+            embedded = torch.relu(self.output(flat)).view(*embedded.shape[:-1], -1)
+        if self.log_temperature is None:
+            return embedded
+        return functional.normalize(embedded, dim=-1)
+
+    def scale(self) -> Tensor | float:
+        """Return the factor (heads, 1) on a difference of similarities."""
+        return 1.0 if self.log_temperature is None else self.log_temperature.exp().unsqueeze(-1)
+
+    def _embed_episodes(
+        self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
+        layers = self.layers
+        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
+        if stack == (1,) and rows.dim() == 2:
+            rows = rows.unsqueeze(0)
+        if rows.shape[:-2] != stack:
+            return self.prepare(anchors)(self.encode(rows, generator))
+        centres = self._to_encoders(anchors)
+        for linear in layers:
+            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
+        each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
+        embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
+        return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
+
     def _compare(self, embedded: Tensor, average: Tensor) -> Tensor:
         """Return the margin of the queries, which follow the support rows."""
         support = average.shape[-1]
@@ -319,6 +272,54 @@ class SetConvNetwork(nn.Module):
         if self.output is None and self.log_temperature is not None:
             return cosine_margin(embedded, average)
         finished = self.finish(embedded)
-        own = (finished * self.finish(left_out_means(embedded, average))).sum(-1, keepdim=True)
-        _, other = pick_sides(average, finished @ self.finish(average @ embedded).mT)
-        return signed(average, own - other)
+        own = (finished * self.finish(left_out_means(embedded, average))).sum(-1)
+        sides = finished @ self.finish(average @ embedded).mT
+        on_one = (average[..., 1, :] > 0).to(sides.dtype)
+        other = on_one * sides[..., 0] + (1 - on_one) * sides[..., 1]
+        return (own - other) * (2 * on_one - 1)
+
+    def _to_encoders(self, anchors: Tensor) -> Tensor:
+        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
+        if not self.share_encoder:
+            return anchors
+        width = anchors.shape[-1]
+        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
+
+
+class ReadyEncoder:
+    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
+
+    The first layer's weights for all members are laid side by side once, not at every block, and
+    results are changed in place. `SetConvNetwork.encode` is the same for training.
+
+    Parameters
+    ----------
+    layers : sequence of StackedLinear
+    """
+
+    def __init__(self, layers: Sequence[StackedLinear]) -> None:
+        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
+        if layers and layers[0].weight.dim() == 3:
+            self._layers[0] = _FirstLayer(layers[0])
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
+        for layer in self._layers:
+            rows = layer(rows).relu_()
+        return rows
+
+
+class _FirstLayer:
+    def __init__(self, linear: StackedLinear) -> None:
+        self.linear = linear
+        stack, _, n_out = linear.weight.shape
+        self.shape = (-1, stack, n_out)
+        self.wide = side_by_side(linear.weight)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        bias = self.linear.bias
+        if rows.dim() != 2 or bias is None:
+            plain: Tensor = self.linear(rows)
+            return plain
+        product = torch.addmm(bias.view(-1), rows, self.wide)
+        return product.view(self.shape).transpose(0, 1)

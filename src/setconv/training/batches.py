@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from setconv.data import Matrix, StoredRows, row_slices
 from setconv.io.disk import Prefetcher
 from setconv.preprocessing import Scaler
 
-Drawn = NDArray[np.int64]
-Batch = tuple[Drawn, Tensor]
+Drawn: TypeAlias = NDArray[np.int64]
+Batch: TypeAlias = tuple[Drawn, Tensor]
 _CHUNK = 8192
 
 
@@ -35,6 +35,13 @@ class Feed(Protocol):
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield all rows in order, in all views: (n_views, rows, n_inputs)."""
         ...
+
+
+def open_feed(features: Matrix, scaler: Scaler, device: torch.device, n_members: int) -> Feed:
+    """Return the feed for rows, which are dense, sparse or on disk."""
+    if not isinstance(features, np.ndarray):
+        return LazyFeed(features, scaler, device, n_members)
+    return MemoryFeed(torch.from_numpy(scaler(features)).to(device), n_members)
 
 
 class MemoryFeed:
@@ -113,10 +120,3 @@ def view_of_groups(n_groups: int, n_members: int, n_views: int) -> NDArray[Any]:
     """Return the view of each group of episodes, to be added to (groups, episodes, rows)."""
     heads = n_groups // n_members
     return (np.arange(n_groups) // heads % n_views).reshape(-1, 1, 1)
-
-
-def open_feed(features: Matrix, scaler: Scaler, device: torch.device, n_members: int) -> Feed:
-    """Return the feed for rows, which are dense, sparse or on disk."""
-    if not isinstance(features, np.ndarray):
-        return LazyFeed(features, scaler, device, n_members)
-    return MemoryFeed(torch.from_numpy(scaler(features)).to(device), n_members)

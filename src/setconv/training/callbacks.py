@@ -106,6 +106,3 @@ def gather_callbacks(callbacks: Sequence[Callback], progress: Progress) -> list[
         )
     bar = sys.stderr.isatty() if progress == "auto" else progress
     return [*callbacks, ProgressBar()] if bar else list(callbacks)
-
-
-__all__ = ["Callback", "ProgressBar", "TrainingState"]

@@ -23,6 +23,24 @@ _FORMAT = 1
 logger = logging.getLogger("setconv")
 
 
+@dataclass(frozen=True)
+class CheckpointPlan:
+    """Where a run leaves checkpoints and which run it is.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Where to write; None writes none.
+    resume_from : str, Path or None
+        Where to go on from.
+    fingerprint : str
+    """
+
+    folder: Path | None = None
+    resume_from: str | Path | None = None
+    fingerprint: str = ""
+
+
 @dataclass
 class Checkpoint:
     """The state of a run after a whole number of steps.

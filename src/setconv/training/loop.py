@@ -1,4 +1,8 @@
-"""The training loop as small named verbs: draw, score, step, record, look, checkpoint."""
+"""The training loop as small named verbs: draw, score, step, record, look, checkpoint.
+
+`Trainer` takes the steps, `EpisodeLoss` is what they lower, and `threads_for` keeps small ones on
+one thread.
+"""
 
 from __future__ import annotations
 
@@ -22,126 +26,11 @@ from setconv.errors import CheckpointError, DivergedError
 from setconv.nn.network import SetConvNetwork
 from setconv.training.batches import Drawn, Feed
 from setconv.training.callbacks import Callback, TrainingState
-from setconv.training.checkpoint import Checkpoint, read_checkpoint, set_aside
+from setconv.training.checkpoint import Checkpoint, CheckpointPlan, read_checkpoint, set_aside
 from setconv.training.optimizer import Adam, TrainingSettings, lr_factor
-
-# ---------- training.loss
-
-
-@dataclass(frozen=True)
-class EpisodeLoss:
-    """Cross-entropy of equations 5-6 over the queries, all heads summed.
-
-    Attributes
-    ----------
-    average : Tensor of shape (heads, 1, 2, support)
-        Averages the support rows of each side of each head.
-    target : Tensor of shape (heads, 1, queries)
-        +1 or -1.
-    sides : Tensor of shape (heads, 1, 2, queries)
-        Averages the queries of each side.
-    side_weight : Tensor of shape (heads, 2)
-        Weight of the two sides, summing to one.
-    offset : Tensor of shape (heads, 1, 1)
-        Log-ratio of the side weights: what unequal class weights add to the margin, here and in
-        predictions, so that a weight moves the decision by exactly its logarithm.
-    """
-
-    average: Tensor
-    target: Tensor
-    sides: Tensor
-    side_weight: Tensor
-    offset: Tensor
-
-    @classmethod
-    def build(
-        cls, layout: Layout, side_weight: NDArray[np.float64], device: torch.device
-    ) -> EpisodeLoss:
-        """Put the layout of the episodes and the weights of the sides on a device."""
-        weight = torch.as_tensor(side_weight, dtype=torch.float32, device=device)
-        return cls(
-            average=torch.from_numpy(layout.average).to(device).unsqueeze(1),
-            target=torch.from_numpy(layout.target).to(device).unsqueeze(1),
-            sides=torch.from_numpy(layout.query_sides).to(device).unsqueeze(1),
-            side_weight=weight,
-            offset=(weight[:, 1] / weight[:, 0]).log().view(-1, 1, 1),
-        )
-
-    def support_average(self, row_weights: Tensor | None) -> Tensor:
-        """Return the support averages; row weights ([heads,] episodes, support) join in."""
-        if row_weights is None:
-            return self.average
-        weighted = self.average * row_weights.unsqueeze(-2)
-        return weighted / weighted.sum(dim=-1, keepdim=True)
-
-    def __call__(self, margin: Tensor, row_weights: Tensor | None) -> Tensor:
-        """Return the loss of margins (heads, episodes, queries), averaged over the episodes.
-
-        Parameters
-        ----------
-        margin : Tensor of shape (heads, episodes, queries)
-        row_weights : Tensor of shape ([heads,] episodes, queries), optional
-            Weights of the queries; within a side only their ratio matters.
-        """
-        # Two-class cross-entropy is softplus of the negative margin of the true side.
-        losses = functional.softplus(-self.target * (margin + self.offset))
-        if row_weights is None:
-            return (self._query_weights * losses).sum() / margin.shape[1]
-        weighted = self.sides * row_weights.unsqueeze(-2)
-        by_side = (weighted * losses.unsqueeze(-2)).sum(dim=(1, 3)) / weighted.sum(dim=(1, 3))
-        return (self.side_weight * by_side).sum()
-
-    @cached_property
-    def _query_weights(self) -> Tensor:
-        """What each query counts, (heads, 1, queries), where rows have no weights of their own."""
-        return (self.side_weight.view(-1, 1, 2, 1) * self.sides).sum(dim=-2)
-
-
-# ---------- training.threads
-
-# Multiplications and additions of one episode. Threads that share a step wait for each other after
-# every operation: below this, one that the machine has put aside costs far more than it saves.
-_WORTH_SHARING = 2e8
-
-
-@contextmanager
-def threads_for(operations: float) -> Iterator[None]:
-    """Work with one thread while steps of so many operations are taken, then as before.
-
-    The number of threads follows the shapes alone, so that results do not depend on how busy the
-    machine is.
-    """
-    before = torch.get_num_threads()
-    if operations < _WORTH_SHARING:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-# ---------- training.loop
 
 logger = logging.getLogger("setconv")
 _RECORDS = 100  # records of the loss in a whole run
-
-
-@dataclass(frozen=True)
-class CheckpointPlan:
-    """Where a run leaves checkpoints and which run it is.
-
-    Attributes
-    ----------
-    folder : Path or None
-        Where to write; None writes none.
-    resume_from : str, Path or None
-        Where to go on from.
-    fingerprint : str
-    """
-
-    folder: Path | None = None
-    resume_from: str | Path | None = None
-    fingerprint: str = ""
 
 
 class Trainer:
@@ -270,7 +159,7 @@ class Trainer:
         """Return the loss of the drawn episodes."""
         generator = None
         if self.network.dropout or self.network.input_dropout:
-            generator = self._dropout.manual_seed(mix(self.seed, self.state.step))
+            generator = self._dropout.manual_seed(_step_seed(self.seed, self.state.step))
         support_weights = query_weights = None
         if self.row_weights is not None:
             weights = self.row_weights[torch.from_numpy(drawn).to(self.row_weights.device)]
@@ -361,7 +250,97 @@ class Trainer:
         self.episodes.skip(saved.state.step)
 
 
-def mix(seed: int, step: int) -> int:
+def _step_seed(seed: int, step: int) -> int:
     """Return a seed for one step of one run."""
     state: np.uint64 = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0]
     return int(state >> np.uint64(1))
+
+
+@dataclass(frozen=True)
+class EpisodeLoss:
+    """Cross-entropy of equations 5-6 over the queries, all heads summed.
+
+    Attributes
+    ----------
+    average : Tensor of shape (heads, 1, 2, support)
+        Averages the support rows of each side of each head.
+    target : Tensor of shape (heads, 1, queries)
+        +1 or -1.
+    sides : Tensor of shape (heads, 1, 2, queries)
+        Averages the queries of each side.
+    side_weight : Tensor of shape (heads, 2)
+        Weight of the two sides, summing to one.
+    offset : Tensor of shape (heads, 1, 1)
+        Log-ratio of the side weights: what unequal class weights add to the margin, here and in
+        predictions, so that a weight moves the decision by exactly its logarithm.
+    """
+
+    average: Tensor
+    target: Tensor
+    sides: Tensor
+    side_weight: Tensor
+    offset: Tensor
+
+    @classmethod
+    def build(
+        cls, layout: Layout, side_weight: NDArray[np.float64], device: torch.device
+    ) -> EpisodeLoss:
+        """Put the layout of the episodes and the weights of the sides on a device."""
+        weight = torch.as_tensor(side_weight, dtype=torch.float32, device=device)
+        return cls(
+            average=torch.from_numpy(layout.average).to(device).unsqueeze(1),
+            target=torch.from_numpy(layout.target).to(device).unsqueeze(1),
+            sides=torch.from_numpy(layout.query_sides).to(device).unsqueeze(1),
+            side_weight=weight,
+            offset=(weight[:, 1] / weight[:, 0]).log().view(-1, 1, 1),
+        )
+
+    def support_average(self, row_weights: Tensor | None) -> Tensor:
+        """Return the support averages; row weights ([heads,] episodes, support) join in."""
+        if row_weights is None:
+            return self.average
+        weighted = self.average * row_weights.unsqueeze(-2)
+        return weighted / weighted.sum(dim=-1, keepdim=True)
+
+    def __call__(self, margin: Tensor, row_weights: Tensor | None) -> Tensor:
+        """Return the loss of margins (heads, episodes, queries), averaged over the episodes.
+
+        Parameters
+        ----------
+        margin : Tensor of shape (heads, episodes, queries)
+        row_weights : Tensor of shape ([heads,] episodes, queries), optional
+            Weights of the queries; within a side only their ratio matters.
+        """
+        # Two-class cross-entropy is softplus of the negative margin of the true side.
+        losses = functional.softplus(-self.target * (margin + self.offset))
+        if row_weights is None:
+            return (self._query_weights * losses).sum() / margin.shape[1]
+        weighted = self.sides * row_weights.unsqueeze(-2)
+        by_side = (weighted * losses.unsqueeze(-2)).sum(dim=(1, 3)) / weighted.sum(dim=(1, 3))
+        return (self.side_weight * by_side).sum()
+
+    @cached_property
+    def _query_weights(self) -> Tensor:
+        """What each query counts, (heads, 1, queries), where rows have no weights of their own."""
+        return (self.side_weight.view(-1, 1, 2, 1) * self.sides).sum(dim=-2)
+
+
+# Multiplications and additions of one episode. Threads that share a step wait for each other after
+# every operation: below this, one that the machine has put aside costs far more than it saves.
+_WORTH_SHARING = 2e8
+
+
+@contextmanager
+def threads_for(operations: float) -> Iterator[None]:
+    """Work with one thread while steps of so many operations are taken, then as before.
+
+    The number of threads follows the shapes alone, so that results do not depend on how busy the
+    machine is.
+    """
+    before = torch.get_num_threads()
+    if operations < _WORTH_SHARING:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

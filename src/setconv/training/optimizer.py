@@ -1,4 +1,4 @@
-"""Adam and AdamW over the parts of a network, each with a learning rate of its own."""
+"""How the weights move: the numbers of the training loop, the learning rate of a step, and Adam."""
 
 from __future__ import annotations
 
@@ -13,44 +13,10 @@ from torch import Tensor
 from setconv.errors import ParameterError
 from setconv.nn.network import SetConvNetwork
 
-# ---------- training.schedule
-
+Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["one_cycle", "cosine", "constant"]
 SCHEDULES: tuple[Schedule, ...] = ("one_cycle", "cosine", "constant")
-
-# Smith's one cycle with the constants of torch.optim.lr_scheduler.OneCycleLR.
-_WARM_UP = 0.3
-_START = 1 / 25
-_END = _START / 1e4
-
-
-def lr_factor(schedule: Schedule, step: int, max_steps: int) -> float:
-    """Return the share of the peak learning rate that step ``step`` (from 0) uses.
-
-    Examples
-    --------
-    >>> [round(lr_factor("cosine", step, 4), 3) for step in range(4)]
-    [1.0, 0.854, 0.5, 0.146]
-    """
-    if schedule == "constant":
-        return 1.0
-    if schedule == "cosine":
-        return _cosine(1.0, 0.0, step / max_steps)
-    peak = max(1.0, _WARM_UP * max_steps - 1)
-    if step <= peak:
-        return _cosine(_START, 1.0, step / peak)
-    return _cosine(1.0, _END, (step - peak) / max(1.0, max_steps - 1 - peak))
-
-
-def _cosine(start: float, end: float, progress: float) -> float:
-    """Go from ``start`` to ``end`` along half a cosine."""
-    return end + (start - end) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
-
-
-# ---------- training.settings
-
-Optimizer = Literal["adamw", "adam"]
-PARAMETER_GROUPS = ("encoder", "setconv", "output")
+_GROUPS = ("encoder", "setconv", "output")  # of parameters: each may have its own learning rate
 
 
 @dataclass(frozen=True)
@@ -98,12 +64,9 @@ class TrainingSettings:
                 raise ParameterError(f"{name}={getattr(self, name)!r}: give at least 1.")
         if self.patience is not None and self.patience < 1:
             raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
-        self._check_rates()
-
-    def _check_rates(self) -> None:
         if not self.weight_decay >= 0:
             raise ParameterError(f"weight_decay={self.weight_decay!r}: give 0 or more.")
-        for group in PARAMETER_GROUPS:
+        for group in _GROUPS:
             if not self.lr_of(group) > 0:
                 raise ParameterError(f"lr={self.lr!r}: learning rates must be positive.")
 
@@ -111,41 +74,45 @@ class TrainingSettings:
         """Return the peak learning rate of a parameter group."""
         if not isinstance(self.lr, Mapping):
             return self.lr
-        missing = set(PARAMETER_GROUPS) ^ set(self.lr)
+        missing = set(_GROUPS) ^ set(self.lr)
         if missing:
             raise ParameterError(
-                f"lr={dict(self.lr)!r}: give one number, or exactly the keys "
-                f"{', '.join(PARAMETER_GROUPS)}."
+                f"lr={dict(self.lr)!r}: give one number, or exactly the keys {', '.join(_GROUPS)}."
             )
         return self.lr[group]
 
 
-# ---------- training.optimizer
+# Smith's one cycle with the constants of torch.optim.lr_scheduler.OneCycleLR.
+_WARM_UP = 0.3
+_START = 1 / 25
+_END = _START / 1e4
+
+
+def lr_factor(schedule: Schedule, step: int, max_steps: int) -> float:
+    """Return the share of the peak learning rate that step ``step`` (from 0) uses.
+
+    Examples
+    --------
+    >>> [round(lr_factor("cosine", step, 4), 3) for step in range(4)]
+    [1.0, 0.854, 0.5, 0.146]
+    """
+    if schedule == "constant":
+        return 1.0
+    if schedule == "cosine":
+        return _cosine(1.0, 0.0, step / max_steps)
+    peak = max(1.0, _WARM_UP * max_steps - 1)
+    if step <= peak:
+        return _cosine(_START, 1.0, step / peak)
+    return _cosine(1.0, _END, (step - peak) / max(1.0, max_steps - 1 - peak))
+
+
+def _cosine(start: float, end: float, progress: float) -> float:
+    """Go from ``start`` to ``end`` along half a cosine."""
+    return end + (start - end) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
+
 
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
-
-
-@dataclass
-class ParameterGroup:
-    """Parameters of one part of the network, with what Adam remembers of them.
-
-    Attributes
-    ----------
-    name : {"encoder", "setconv", "output"}
-    parameters : list of Tensor
-    lr : float
-        Learning rate of the next step.
-    means, squares, steps : list of Tensor
-        Running means of the gradients and of their squares, and steps taken, one a parameter.
-    """
-
-    name: str
-    parameters: list[Tensor]
-    lr: float
-    means: list[Tensor]
-    squares: list[Tensor]
-    steps: list[Tensor]
 
 
 class Adam:
@@ -163,12 +130,12 @@ class Adam:
 
     def __init__(self, network: SetConvNetwork, settings: TrainingSettings) -> None:
         self.settings = settings
-        parts: dict[str, list[Tensor]] = {"encoder": [], "setconv": [], "output": []}
+        parts: dict[str, list[Tensor]] = {name: [] for name in _GROUPS}
         for name, parameter in network.named_parameters():
             part = name.split(".")[0]
             parts[part if part in parts else "setconv"].append(parameter)
         self.groups = [
-            ParameterGroup(
+            _ParameterGroup(
                 name,
                 parameters,
                 settings.lr_of(name),
@@ -229,5 +196,27 @@ class Adam:
             group.squares[place].copy_(kept[f"{index}/exp_avg_sq"])
             group.steps[place].copy_(kept[f"{index}/step"])
 
-    def _places(self) -> list[tuple[ParameterGroup, int]]:
+    def _places(self) -> list[tuple[_ParameterGroup, int]]:
         return [(group, place) for group in self.groups for place in range(len(group.parameters))]
+
+
+@dataclass
+class _ParameterGroup:
+    """Parameters of one part of the network, with what Adam remembers of them.
+
+    Attributes
+    ----------
+    name : {"encoder", "setconv", "output"}
+    parameters : list of Tensor
+    lr : float
+        Learning rate of the next step.
+    means, squares, steps : list of Tensor
+        Running means of the gradients and of their squares, and steps taken, one a parameter.
+    """
+
+    name: str
+    parameters: list[Tensor]
+    lr: float
+    means: list[Tensor]
+    squares: list[Tensor]
+    steps: list[Tensor]

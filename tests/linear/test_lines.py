@@ -5,16 +5,16 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from setconv import linear as newton
+from setconv import linear
 from setconv.linear import SparseLines, count_supports, fit_lines
 
 
 @pytest.fixture(autouse=True)
 def exact(monkeypatch):
     """Go on to the minimum, where members cannot depend on when others are done."""
-    monkeypatch.setattr(newton, "_STEPS", 40)
-    monkeypatch.setattr(newton, "_INNER", 100)
-    monkeypatch.setattr(newton, "_ACCURACY", 1e-5)
+    monkeypatch.setattr(linear, "_STEPS", 40)
+    monkeypatch.setattr(linear, "_INNER", 100)
+    monkeypatch.setattr(linear, "_ACCURACY", 1e-5)
 
 
 def make_rows(n=160, d=50, classes=2, seed=0):

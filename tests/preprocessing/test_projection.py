@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from setconv import preprocessing as projection
+from setconv import preprocessing
 from setconv.preprocessing import (
     Densify,
     SparseProjection,
@@ -34,7 +34,7 @@ def test_a_row_does_not_depend_on_its_batch(monkeypatch):
     chosen = np.random.default_rng(0).permutation(80)[:33]
     assert np.array_equal(found(rows[chosen]), whole[chosen])
     assert np.array_equal(found(rows[5:6])[0], whole[5])
-    monkeypatch.setattr(projection, "_CHUNK", 7)
+    monkeypatch.setattr(preprocessing, "_CHUNK", 7)
     assert np.array_equal(found(rows), whole)
 
 
@@ -129,7 +129,7 @@ def test_only_the_heaviest_columns_take_part_where_there_are_many(monkeypatch):
     rows = make_rows(d=60)
     weight = np.square(rows.toarray()).sum(axis=0)
     expected = np.sort(np.argsort(-weight, kind="stable")[:10])
-    monkeypatch.setattr(projection, "_COLUMNS", 10)
+    monkeypatch.setattr(preprocessing, "_COLUMNS", 10)
     found = fit_projection(rows, np.ones(80), 4, seed=0)
     assert np.array_equal(found.columns, expected)
     assert found.directions.shape == (10, 4)
@@ -139,9 +139,9 @@ def test_only_the_heaviest_columns_take_part_where_there_are_many(monkeypatch):
 
 def test_of_many_rows_a_random_part_is_enough(monkeypatch):
     rows = make_rows(n=300, rank=4)
-    monkeypatch.setattr(projection, "_ROWS", 100)
+    monkeypatch.setattr(preprocessing, "_ROWS", 100)
     some = fit_projection(rows, np.ones(300), 4, seed=0)
-    monkeypatch.setattr(projection, "_ROWS", 1000)
+    monkeypatch.setattr(preprocessing, "_ROWS", 1000)
     whole = fit_projection(rows, np.ones(300), 4, seed=0)
     assert not np.array_equal(some.directions, whole.directions)
     # Both span all that the rows have.

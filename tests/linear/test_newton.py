@@ -5,16 +5,16 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from setconv import linear as newton
+from setconv import linear
 from setconv.linear import minimise_logistic
 
 
 @pytest.fixture
 def exact(monkeypatch):
     """Go on to the minimum, as far as float32 tells it."""
-    monkeypatch.setattr(newton, "_STEPS", 60)
-    monkeypatch.setattr(newton, "_INNER", 100)
-    monkeypatch.setattr(newton, "_ACCURACY", 1e-5)
+    monkeypatch.setattr(linear, "_STEPS", 60)
+    monkeypatch.setattr(linear, "_INNER", 100)
+    monkeypatch.setattr(linear, "_ACCURACY", 1e-5)
 
 
 def make_problem(n=150, d=60, columns=1, size=1.0, seed=0):

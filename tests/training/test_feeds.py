@@ -11,7 +11,6 @@ from scipy import sparse
 from setconv.io.disk import RowSubset
 from setconv.io.opening import Source, open_source
 from setconv.preprocessing import fit_scaler
-from setconv.training import batches as feeds
 from setconv.training.batches import LazyFeed, MemoryFeed, open_feed, view_of_groups
 
 CPU = torch.device("cpu")
@@ -110,7 +109,7 @@ def test_sparse_rows_are_made_dense_as_they_are_drawn(shape):
 @pytest.mark.parametrize("size", [7, 50, 8192])
 @pytest.mark.parametrize("views", VIEWS, ids=str)
 def test_chunks_are_all_rows_in_order_in_all_views(on_disk, monkeypatch, views, size):
-    monkeypatch.setattr(feeds, "_CHUNK", size)
+    monkeypatch.setattr("setconv.training.batches._CHUNK", size)
     scaler = scaler_of(*views)
     for features in (ROWS, on_disk):
         parts, chunks = zip(*open_feed(features, scaler, CPU, 3).chunks(), strict=True)
