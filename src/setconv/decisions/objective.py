@@ -207,8 +207,9 @@ def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
         return None
     labels = [_plain(label) for label in classes]
     given = _in_order(prior, labels) if isinstance(prior, Mapping) else prior
-    if len(labels) == 2 and np.ndim(given) == 0:
-        given = _with_rest(given, positive)
+    if len(labels) == 2 and isinstance(given, (int, float, np.number)):
+        both = [1 - float(given), float(given)]
+        given = both if positive == 1 else both[::-1]
     try:
         shares = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -238,13 +239,6 @@ def _in_order(prior: Mapping[Any, Any], labels: list[Any]) -> list[Any]:
         )
     rest = 1 - sum(map(float, prior.values())) if missing else 0.0
     return [prior.get(label, rest) for label in labels]
-
-
-def _with_rest(share: Any, positive: int) -> Any:
-    if not isinstance(share, (int, float, np.number)):
-        return share
-    both = [1 - float(share), float(share)]
-    return both if positive == 1 else both[::-1]
 
 
 def weights_to_prior(codes: Codes, prior: Floats) -> Floats:

@@ -49,12 +49,12 @@ class Predictions:
     """
 
     labels: NDArray[Any]
-    probabilities: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    decision_values: NDArray[np.float64]
+    probabilities: Floats
+    scores: Floats
+    decision_values: Floats
     rows: NDArray[np.int64]
     truth: NDArray[Any] | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     left_out: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
