@@ -18,52 +18,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 
-# ---------- explain.rows
+__all__ = [
+    "FeatureContributions",
+    "Nearest",
+    "WordContributions",
+    "feature_contributions",
+    "nearest_rows",
+    "word_contributions",
+]
 
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+Span = tuple[int, int]
 
-def count_rows(X: Any) -> int:
-    """Return the number of rows."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def take_rows(X: Any, indices: NDArray[np.integer]) -> Any:
-    """Return some rows, of the same kind as ``X``."""
-    if hasattr(X, "iloc"):
-        return X.iloc[indices]
-    if isinstance(X, (list, tuple)):
-        return [X[index] for index in indices.tolist()]
-    return X[indices]
-
-
-def blocks(n_rows: int, size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield row numbers, at most ``size`` at a time."""
-    for start in range(0, n_rows, size):
-        yield np.arange(start, min(start + size, n_rows))
-
-
-def to_matrix(X: Any) -> NDArray[np.float64]:
-    """Return rows of numbers as a plain array."""
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    return np.asarray(values, dtype=np.float64)
-
-
-def like(X: Any, values: NDArray[Any]) -> Any:
-    """Return a matrix as the kind of frame that ``X`` is, so that a model sees its columns."""
-    if hasattr(X, "iloc"):
-        return type(X)(values, columns=X.columns)
-    if hasattr(X, "schema"):
-        return type(X)(values, schema=list(X.columns))
-    return values
-
-
-def are_texts(X: Any) -> bool:
-    """Whether the rows are texts: a list or column of strings."""
-    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
-        return False
-    return isinstance(next(iter(X)), str)
-
-
-# ---------- explain.scoring
+# Bounds of memory: so much goes through the model at a time.
+_QUERIES = 4096  # the rows to search are embedded once for each such block
+_BLOCK = 2048  # rows that are embedded
+_CELLS = 4_000_000  # numbers that are scored
+_CHARACTERS = 4_000_000  # of text that are scored
 
 
 class Model(Protocol):
@@ -82,72 +54,85 @@ class Model(Protocol):
         """Return the learned embedding of each row."""
 
 
-def plain_classes(model: Model) -> list[Any]:
-    """Return the labels as plain Python values."""
-    return list(np.asarray(model.classes_).tolist())
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest rows of each query, the nearest first.
 
-
-def class_scores(model: Model, X: Any) -> NDArray[np.float64]:
-    """Return the score of each class against the rest, (n_rows, n_classes)."""
-    return by_class(np.asarray(model.predictions(X).scores, dtype=np.float64))
-
-
-def by_class(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a column of scores for each class.
-
-    Of two classes the first one's score is minus that of the second.
+    Attributes
+    ----------
+    indices : int64 array of shape (n_queries, k)
+        Row numbers.
+    similarities : float64 array of shape (n_queries, k)
+        Mean cosine over members (and heads), from -1 to 1.
     """
-    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+
+    indices: NDArray[np.int64]
+    similarities: Floats
 
 
-def class_number(model: Model, class_: Any) -> int:
-    """Return the column of a class."""
-    classes = plain_classes(model)
-    label = class_.item() if isinstance(class_, np.generic) else class_
-    if label not in classes:
-        raise LabelError(
-            f"class_={label!r} is not one of the model's classes {classes[:8]!r}: name one of "
-            "them (the type counts: '1' is not 1), or leave class_ out for the predicted one."
-        )
-    return classes.index(label)
+def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
+    """Find the training rows that the model takes for most alike.
+
+    Memory is bounded: rows go through in blocks.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        With the interface of `setconv.SetConvClassifier`.
+    X : array-like or list of str
+        The queries, whatever the model takes.
+    train_X : array-like or list of str
+        The rows to search.
+    k : int, default=5
+        Rows a query; all of them if there are fewer.
+
+    Returns
+    -------
+    Nearest
+    """
+    if k < 1:
+        raise ParameterError(f"k={k!r}: ask for at least one row.")
+    n_rows = count_rows(train_X)
+    if n_rows == 0:
+        raise DataError("train_X has no rows: pass the rows to search, at least one.")
+    k = min(int(k), n_rows)
+    found = [
+        _search(model, unit_vectors(model, take_rows(X, part)), train_X, k)
+        for part in _blocks(count_rows(X), _QUERIES)
+    ]
+    if not found:
+        return Nearest(np.empty((0, k), np.int64), np.empty((0, k)))
+    return Nearest(
+        np.concatenate([one.indices for one in found]),
+        np.concatenate([one.similarities for one in found]),
+    )
 
 
-def asked_classes(model: Model, X: Any, n_rows: int, class_: Any) -> NDArray[np.int64]:
-    """Return for each row the column of the class that is asked about, by default the predicted."""
-    if class_ is not None:
-        return np.full(n_rows, class_number(model, class_))
-    number = {label: column for column, label in enumerate(plain_classes(model))}
-    predicted = np.asarray(model.predict(X)).tolist()
-    return np.array([number[label] for label in predicted], dtype=np.int64)
-
-
-# ---------- explain.space
-
-Vectors = NDArray[np.float32]
-
-_BLOCK = 2048  # rows that are embedded at a time
-
-
-def part_width(model: Model) -> int:
-    """Return the number of columns of `transform` that belong to one head of one member."""
-    if not hasattr(model, "representatives_") or not hasattr(model, "transform"):
-        raise ParameterError(
-            f"model: a {type(model).__name__} without transform and representatives_ has no "
-            "learned space; pass a fitted SetConvClassifier or SetConvTextClassifier."
-        )
-    return int(np.shape(model.representatives_)[-1])
-
-
-def unit_vectors(model: Model, X: Any) -> Vectors:
-    """Return rows so that a dot product is the mean cosine over members and heads."""
-    width = part_width(model)
-    return _unit_parts(np.asarray(model.transform(X), dtype=np.float32), width)
+def _search(model: Model, queries: Vectors, train_X: Any, k: int) -> Nearest:
+    """Keep the k best of each query while the rows to search go by."""
+    indices = np.empty((len(queries), 0), np.int64)
+    similarities = np.empty((len(queries), 0))
+    for part, vectors in unit_blocks(model, train_X):
+        here = queries.astype(np.float64) @ vectors.T.astype(np.float64)
+        indices = np.hstack([indices, np.broadcast_to(part, here.shape)])
+        similarities = np.hstack([similarities, here])
+        # The sort is stable: of equals the first row comes first.
+        best = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+        indices = np.take_along_axis(indices, best, axis=1)
+        similarities = np.take_along_axis(similarities, best, axis=1)
+    return Nearest(indices, similarities)
 
 
 def unit_blocks(model: Model, X: Any) -> Iterator[tuple[NDArray[np.int64], Vectors]]:
     """Yield row numbers and their `unit_vectors`, a block at a time."""
-    for part in blocks(count_rows(X), _BLOCK):
+    for part in _blocks(count_rows(X), _BLOCK):
         yield part, unit_vectors(model, take_rows(X, part))
+
+
+def unit_vectors(model: Model, X: Any) -> Vectors:
+    """Return rows so that a dot product is the mean cosine over members and heads."""
+    width = _part_width(model)
+    return _unit_parts(np.asarray(model.transform(X), dtype=np.float32), width)
 
 
 def representative_points(model: Model) -> Vectors:
@@ -182,22 +167,27 @@ def representative_directions(model: Model) -> Vectors:
 
 def _sides(model: Model) -> Vectors:
     """Return the representatives with all their axes: (members, heads, 2, width)."""
-    width = part_width(model)
-    n_classes = len(model.classes_)
+    width, n_classes = _part_width(model), len(model.classes_)
     heads = 1 if n_classes == 2 else n_classes
     return np.asarray(model.representatives_, dtype=np.float32).reshape(-1, heads, 2, width)
 
 
+def _part_width(model: Model) -> int:
+    """Return the number of columns of `transform` that belong to one head of one member."""
+    if not hasattr(model, "representatives_") or not hasattr(model, "transform"):
+        raise ParameterError(
+            f"model: a {type(model).__name__} without transform and representatives_ has no "
+            "learned space; pass a fitted SetConvClassifier or SetConvTextClassifier."
+        )
+    return int(np.shape(model.representatives_)[-1])
+
+
 def _unit_parts(vectors: Vectors, width: int) -> Vectors:
+    """Bring the part of each head of each member to the same length, and all together to 1."""
     parts = vectors.reshape(len(vectors), vectors.shape[1] // width, width)
     length = np.linalg.norm(parts, axis=-1, keepdims=True)
     unit = parts / np.where(length > 0, length, 1) / np.sqrt(np.float32(parts.shape[1]))
     return np.asarray(unit.reshape(vectors.shape), dtype=np.float32)
-
-
-# ---------- explain.features
-
-_CELLS = 4_000_000  # numbers that are scored at a time
 
 
 @dataclass(frozen=True)
@@ -219,8 +209,8 @@ class FeatureContributions:
 
     classes: tuple[Any, ...]
     names: tuple[str, ...]
-    scores: NDArray[np.float64]
-    values: NDArray[np.float64]
+    scores: Floats
+    values: Floats
 
 
 def feature_contributions(
@@ -268,16 +258,16 @@ def feature_contributions(
     names = name_features(model, x_rows, rows.shape[1], feature_names)
     if not len(rows):
         return FeatureContributions((), names, np.empty(0), np.empty(rows.shape))
-    asked = asked_classes(model, x_rows, len(rows), class_)
+    asked = _asked_classes(model, x_rows, len(rows), class_)
     if scores is None:
-        scores = class_scores(model, x_rows)[np.arange(len(rows)), asked]
+        scores = _class_scores(model, x_rows)[np.arange(len(rows)), asked]
     whole = np.asarray(scores, dtype=np.float64)
     values = np.empty(rows.shape)
-    step = max(1, _CELLS // rows.size)
-    for start in range(0, rows.shape[1], step):
-        columns = np.arange(start, min(start + step, rows.shape[1]))
-        occluded = _occlude(rows, usual, columns)
-        changed = class_scores(model, like(x_rows, occluded.reshape(-1, rows.shape[1])))
+    for columns in _blocks(rows.shape[1], max(1, _CELLS // rows.size)):
+        # The rows once for each of the columns, that column at its usual value.
+        occluded = np.repeat(rows[None], len(columns), axis=0)
+        occluded[np.arange(len(columns)), :, columns] = usual[columns, None]
+        changed = _class_scores(model, _like(x_rows, occluded.reshape(-1, rows.shape[1])))
         changed = changed.reshape(len(columns), len(rows), -1)
         values[:, columns] = whole[:, None] - changed[:, np.arange(len(rows)), asked].T
     classes = plain_classes(model)
@@ -289,112 +279,24 @@ def name_features(
 ) -> tuple[str, ...]:
     """Return the names of the features: given, of the frame, of the model, or numbers."""
     known = [given, getattr(X, "columns", None), getattr(model, "feature_names_in_", None)]
-    for names in known:
-        if names is None:
-            continue
-        if len(names) != n_features:
-            raise DataError(
-                f"feature_names has {len(names)} names but there are {n_features} features: pass "
-                "one for each column."
-            )
-        return tuple(str(name) for name in names)
-    return tuple(f"feature {number}" for number in range(n_features))
+    names = next((names for names in known if names is not None), None)
+    if names is None:
+        return tuple(f"feature {number}" for number in range(n_features))
+    if len(names) != n_features:
+        raise DataError(
+            f"feature_names has {len(names)} names but there are {n_features} features: pass "
+            "one for each column."
+        )
+    return tuple(map(str, names))
 
 
-def _occlude(
-    rows: NDArray[np.float64], usual: NDArray[np.float64], columns: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the rows once for each of the columns, that column at its usual value."""
-    copies = np.repeat(rows[None], len(columns), axis=0)
-    copies[np.arange(len(columns)), :, columns] = usual[columns, None]
-    return copies
-
-
-# ---------- explain.nearest
-
-_QUERIES = 4096  # at a time; the training rows are embedded once for each such block
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """The nearest rows of each query, the nearest first.
-
-    Attributes
-    ----------
-    indices : int64 array of shape (n_queries, k)
-        Row numbers.
-    similarities : float64 array of shape (n_queries, k)
-        Mean cosine over members (and heads), from -1 to 1.
-    """
-
-    indices: NDArray[np.int64]
-    similarities: NDArray[np.float64]
-
-
-def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
-    """Find the training rows that the model takes for most alike.
-
-    Memory is bounded: rows go through in blocks.
-
-    Parameters
-    ----------
-    model : fitted classifier
-        With the interface of `setconv.SetConvClassifier`.
-    X : array-like or list of str
-        The queries, whatever the model takes.
-    train_X : array-like or list of str
-        The rows to search.
-    k : int, default=5
-        Rows a query; all of them if there are fewer.
-
-    Returns
-    -------
-    Nearest
-    """
-    k = _checked(k, train_X)
-    found = [
-        _search(model, unit_vectors(model, take_rows(X, part)), train_X, k)
-        for part in blocks(count_rows(X), _QUERIES)
-    ]
-    if not found:
-        return Nearest(np.empty((0, k), np.int64), np.empty((0, k)))
-    return Nearest(
-        np.concatenate([one.indices for one in found]),
-        np.concatenate([one.similarities for one in found]),
-    )
-
-
-def _checked(k: int, train_X: Any) -> int:
-    if k < 1:
-        raise ParameterError(f"k={k!r}: ask for at least one row.")
-    n_rows = count_rows(train_X)
-    if n_rows == 0:
-        raise DataError("train_X has no rows: pass the rows to search, at least one.")
-    return min(int(k), n_rows)
-
-
-def _search(model: Model, queries: Vectors, train_X: Any, k: int) -> Nearest:
-    indices = np.empty((len(queries), 0), np.int64)
-    similarities = np.empty((len(queries), 0))
-    for part, vectors in unit_blocks(model, train_X):
-        here = queries.astype(np.float64) @ vectors.T.astype(np.float64)
-        indices = np.hstack([indices, np.broadcast_to(part, here.shape)])
-        similarities = np.hstack([similarities, here])
-        # The sort is stable: of equals the first row comes first.
-        best = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
-        indices = np.take_along_axis(indices, best, axis=1)
-        similarities = np.take_along_axis(similarities, best, axis=1)
-    return Nearest(indices, similarities)
-
-
-# ---------- explain.words
-
-Span = tuple[int, int]
-
-_WORD = re.compile(r"\S+")
-_CHARACTERS = 4_000_000  # of text that are scored at a time
-# What is scored when nothing of a text is left: models may refuse an empty one.
-_NOTHING = "."
+def _like(X: Any, values: NDArray[Any]) -> Any:
+    """Return a matrix as the kind of frame that ``X`` is, so that a model sees its columns."""
+    if hasattr(X, "iloc"):
+        return type(X)(values, columns=X.columns)
+    if hasattr(X, "schema"):
+        return type(X)(values, schema=list(X.columns))
+    return values
 
 
 @dataclass(frozen=True)
@@ -421,7 +323,7 @@ class WordContributions:
     score: float
     words: tuple[str, ...]
     spans: tuple[Span, ...]
-    values: NDArray[np.float64]
+    values: Floats
     words_per_piece: int
 
 
@@ -456,7 +358,7 @@ def contributions_of_texts(
     class_: Any = None,
     *,
     max_pieces: int = 200,
-    scores: NDArray[np.float64] | None = None,
+    scores: Floats | None = None,
 ) -> list[WordContributions]:
     """Return `word_contributions` of several texts, scored together.
 
@@ -474,18 +376,17 @@ def contributions_of_texts(
         return []
     texts = list(texts)
     pieces = [_pieces(text, max_pieces) for text in texts]
-    asked = asked_classes(model, texts, len(texts), class_)
-    classes = plain_classes(model)
-    whole = scores
-    if whole is None:
-        whole = class_scores(model, texts)[np.arange(len(texts)), asked]
+    asked = _asked_classes(model, texts, len(texts), class_)
+    if scores is None:
+        scores = _class_scores(model, texts)[np.arange(len(texts)), asked]
     owner = np.repeat(np.arange(len(texts)), [len(spans) for spans, _ in pieces])
     without = _scores_without(model, texts, [spans for spans, _ in pieces])
-    values = whole[owner] - without[np.arange(len(owner)), asked[owner]]
+    values = scores[owner] - without[np.arange(len(owner)), asked[owner]]
+    classes = plain_classes(model)
     return [
         WordContributions(
             class_=classes[asked[number]],
-            score=float(whole[number]),
+            score=float(scores[number]),
             words=tuple(text[start:end] for start, end in spans),
             spans=tuple(spans),
             values=values[owner == number],
@@ -497,15 +398,13 @@ def contributions_of_texts(
 
 def _pieces(text: str, max_pieces: int) -> tuple[list[Span], int]:
     """Return the spans that are left out in turn, and how many words each has at most."""
-    words = [found.span() for found in _WORD.finditer(text)]
+    words = [found.span() for found in re.finditer(r"\S+", text)]
     size = max(1, -(-len(words) // max_pieces))
     firsts = range(0, len(words), size)
     return [(words[i][0], words[min(i + size, len(words)) - 1][1]) for i in firsts], size
 
 
-def _scores_without(
-    model: Model, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-) -> NDArray[np.float64]:
+def _scores_without(model: Model, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Floats:
     """Score each text without each of its spans, (n_spans, n_classes)."""
     scores = [np.empty((0, len(model.classes_)))]
     waiting: list[str] = []
@@ -513,21 +412,79 @@ def _scores_without(
     for text, of_text in zip(texts, spans, strict=True):
         for start, end in of_text:
             rest = text[:start] + text[end:]
-            waiting.append(rest if rest.strip() else _NOTHING)
+            # Models may refuse a text of which nothing is left.
+            waiting.append(rest if rest.strip() else ".")
             length += len(rest)
             if length > _CHARACTERS:
-                scores.append(class_scores(model, waiting))
+                scores.append(_class_scores(model, waiting))
                 waiting, length = [], 0
     if waiting:
-        scores.append(class_scores(model, waiting))
+        scores.append(_class_scores(model, waiting))
     return np.concatenate(scores)
 
 
-__all__ = [
-    "FeatureContributions",
-    "Nearest",
-    "WordContributions",
-    "feature_contributions",
-    "nearest_rows",
-    "word_contributions",
-]
+def _class_scores(model: Model, X: Any) -> Floats:
+    """Return the score of each class against the rest, (n_rows, n_classes)."""
+    return by_class(np.asarray(model.predictions(X).scores, dtype=np.float64))
+
+
+def by_class(scores: Floats) -> Floats:
+    """Return a column of scores for each class.
+
+    Of two classes the first one's score is minus that of the second.
+    """
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+
+
+def _asked_classes(model: Model, X: Any, n_rows: int, class_: Any) -> NDArray[np.int64]:
+    """Return for each row the column of the class that is asked about, by default the predicted."""
+    classes = plain_classes(model)
+    if class_ is None:
+        number = {label: column for column, label in enumerate(classes)}
+        predicted = np.asarray(model.predict(X)).tolist()
+        return np.array([number[label] for label in predicted], dtype=np.int64)
+    label = class_.item() if isinstance(class_, np.generic) else class_
+    if label not in classes:
+        raise LabelError(
+            f"class_={label!r} is not one of the model's classes {classes[:8]!r}: name one of "
+            "them (the type counts: '1' is not 1), or leave class_ out for the predicted one."
+        )
+    return np.full(n_rows, classes.index(label))
+
+
+def plain_classes(model: Model) -> list[Any]:
+    """Return the labels as plain Python values."""
+    return list(np.asarray(model.classes_).tolist())
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of rows."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, indices: NDArray[np.integer]) -> Any:
+    """Return some rows, of the same kind as ``X``."""
+    if hasattr(X, "iloc"):
+        return X.iloc[indices]
+    if isinstance(X, (list, tuple)):
+        return [X[index] for index in indices.tolist()]
+    return X[indices]
+
+
+def _blocks(n_rows: int, size: int) -> Iterator[NDArray[np.int64]]:
+    """Yield row numbers, at most ``size`` at a time."""
+    for start in range(0, n_rows, size):
+        yield np.arange(start, min(start + size, n_rows))
+
+
+def to_matrix(X: Any) -> Floats:
+    """Return rows of numbers as a plain array."""
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    return np.asarray(values, dtype=np.float64)
+
+
+def are_texts(X: Any) -> bool:
+    """Whether the rows are texts: a list or column of strings."""
+    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
+        return False
+    return isinstance(next(iter(X)), str)

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
-from setconv.decisions import thresholds as resampling
 from setconv.decisions.scores import check_scores, thin
 from setconv.decisions.thresholds import (
     Problem,
     _cuts_of,
     class_offsets,
     coordinate_ascent,
-    margins_of,
 )
 
 KINDS = ["balanced", "f1", "mcc"]
@@ -61,7 +59,7 @@ def test_the_curve_of_a_class_is_the_criterion_of_its_cuts(kind):
 def test_ascent_comes_as_far_as_a_fine_search(monkeypatch, kind):
     scores, codes = draw(300, [0.7, 0.2, 0.1])
     evidence = check_scores(scores, codes, None, 3)
-    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
+    monkeypatch.setattr("setconv.decisions.thresholds.ENOUGH_ROWS", 0)
     found = class_offsets(evidence, kind, powers=np.full(3, 1 / 3))
     assert found.mean() == pytest.approx(0, abs=1e-12)
     steps = np.linspace(-2.4, 2.4, 9)
@@ -75,7 +73,7 @@ def test_ascent_comes_as_far_as_a_fine_search(monkeypatch, kind):
 @pytest.mark.parametrize("enough", [0, 2000])
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_rows_gain_by_it(monkeypatch, kind, enough):
-    monkeypatch.setattr(resampling, "ENOUGH_ROWS", enough)
+    monkeypatch.setattr("setconv.decisions.thresholds.ENOUGH_ROWS", enough)
     shares = [0.8, 0.1, 0.06, 0.04]
     scores, codes = draw(1500, shares)
     fresh, truth = draw(20_000, shares, seed=1)
@@ -118,10 +116,6 @@ def test_a_sample_keeps_the_weight_of_each_class():
     assert len(part.codes) < 5500
     assert np.bincount(part.codes)[2] >= 250
     np.testing.assert_allclose(part.totals, evidence.totals)
-
-
-def test_margins_are_over_the_best_of_the_others():
-    assert margins_of(np.array([[1.0, 5.0, 3.0]]), 2).tolist() == [-2.0]
 
 
 def test_ascent_never_falls():

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from setconv.decisions import thresholds as resampling
 from setconv.decisions.rule import (
     DecisionRule,
     cross_fit,
@@ -271,7 +270,7 @@ def test_agrees_with_scikit_learns_tuned_threshold(monkeypatch):
         model, scoring="f1", cv="prefit", refit=False, thresholds=400
     ).fit(X, codes)
     scores = model.decision_function(X)[:, None]
-    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
+    monkeypatch.setattr("setconv.decisions.thresholds.ENOUGH_ROWS", 0)
     ours = fit_rule(scores, codes, objective="f1", classes=[0, 1])
     assert f1_score(codes, ours.decide(scores)) >= tuned.best_score_ - 1e-9
     fixed = FixedThresholdClassifier(
@@ -302,7 +301,7 @@ def test_cross_fitting_uses_the_other_folds_only(data, classes, objective):
 
 
 def test_cross_fitting_does_not_flatter_scores_that_say_nothing(monkeypatch):
-    monkeypatch.setattr(resampling, "ENOUGH_ROWS", 0)
+    monkeypatch.setattr("setconv.decisions.thresholds.ENOUGH_ROWS", 0)
     generator = np.random.default_rng(0)
     flattered, honest = [], []
     for seed in range(30):

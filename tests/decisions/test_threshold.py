@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
-from setconv.decisions import thresholds as resampling
 from setconv.decisions.scores import check_scores
 from setconv.decisions.thresholds import choose_threshold, resamples
 
@@ -52,7 +51,7 @@ def smooth(scores, truth, weights=None, kind="balanced", **kwargs):
 
 def choose(*args, **kwargs):
     """Choose as on many rows, where the best cut counts."""
-    with patch.object(resampling, "ENOUGH_ROWS", 0):
+    with patch("setconv.decisions.thresholds.ENOUGH_ROWS", 0):
         return smooth(*args, **kwargs)
 
 

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setconv import explain as features
-from setconv import explain as words
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.explain import contributions_of_texts, feature_contributions, word_contributions
@@ -79,7 +77,7 @@ def test_a_feature_at_its_usual_value_contributes_nothing(fitted, binary):
 def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
     X, _ = binary
     whole = feature_contributions(fitted, X[:5], background=X.mean(axis=0))
-    monkeypatch.setattr(features, "_CELLS", 1)
+    monkeypatch.setattr("setconv.explain._CELLS", 1)
     parts = feature_contributions(fitted, X[:5], background=X.mean(axis=0))
     assert np.array_equal(whole.values, parts.values)
 
@@ -156,7 +154,7 @@ def test_a_long_text_is_cut_into_pieces_of_equally_many_words():
 
 def test_two_megabytes_are_scored_in_bounded_batches(monkeypatch):
     model = WordSum()
-    monkeypatch.setattr(words, "_CHARACTERS", 100_000)
+    monkeypatch.setattr("setconv.explain._CHARACTERS", 100_000)
     found = word_contributions(model, "good " * 10_000, class_="yes", max_pieces=20)
     np.testing.assert_allclose(found.values, 2.0 * 500)
     assert model.largest_batch < 5

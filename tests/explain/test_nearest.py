@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from setconv import explain as nearest
-from setconv import explain as space
 from setconv.errors import DataError, ParameterError
-from setconv.explain import nearest_rows
+from setconv.explain import (
+    nearest_rows,
+    representative_directions,
+    representative_points,
+    unit_vectors,
+)
 
 
 def mean_cosines(model, A, B):
@@ -48,8 +51,8 @@ def test_a_row_is_nearest_to_itself(fitted, binary):
 def test_blocks_do_not_change_the_result(fitted, binary, monkeypatch):
     X, _ = binary
     whole = nearest_rows(fitted, X[:9], X, k=6)
-    monkeypatch.setattr(space, "_BLOCK", 17)
-    monkeypatch.setattr(nearest, "_QUERIES", 4)
+    monkeypatch.setattr("setconv.explain._BLOCK", 17)
+    monkeypatch.setattr("setconv.explain._QUERIES", 4)
     parts = nearest_rows(fitted, X[:9], X, k=6)
     assert np.array_equal(whole.indices, parts.indices)
     np.testing.assert_allclose(whole.similarities, parts.similarities, atol=1e-6)
@@ -90,7 +93,7 @@ def test_nearness_to_representatives_is_the_cosine_that_prediction_compares(whic
     model = request.getfixturevalue(which)
     X, _ = request.getfixturevalue("binary" if which == "fitted" else "multiclass")
     n_classes = len(model.classes_)
-    found = space.unit_vectors(model, X) @ space.representative_directions(model).T
+    found = unit_vectors(model, X) @ representative_directions(model).T
     width = model.representatives_.shape[-1]
     heads = 1 if n_classes == 2 else n_classes
     sides = model.representatives_.reshape(-1, heads, 2, width)
@@ -103,7 +106,7 @@ def test_nearness_to_representatives_is_the_cosine_that_prediction_compares(whic
 
 def test_the_points_of_representatives_lie_in_the_space_of_rows(fitted, fitted_multiclass):
     for model in (fitted, fitted_multiclass):
-        points = space.representative_points(model)
+        points = representative_points(model)
         width = model.representatives_.shape[-1]
         assert points.shape == (len(model.classes_), model.representatives_.size // 2)
         np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1, atol=1e-5)

@@ -1,8 +1,8 @@
-"""Fit a calibrator to out-of-fold scores by log loss."""
+"""Probabilities from scores: the calibrator, and how it is fitted to out-of-fold scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,7 +12,18 @@ from scipy.special import expit, log_expit, log_softmax
 
 from setconv.decisions.scores import Floats, OutOfFoldScores, thin
 
-# ---------- decisions.calibration
+# A loss, its gradient and its curvature.
+_Expansion = tuple[float, Floats, Floats]
+
+# A slope stays over this share of one standard deviation of the scores, so that ranking is kept
+# even when the scores say nothing, or the wrong thing.
+_LEAST_SLOPE = 1e-3
+_RIDGE = 1e-8
+# Twice the log-likelihood gained; by chance alone that is chi-squared with one degree of freedom.
+_BEND_GAIN = 10.0
+_BEND_ROWS = 50
+# Numbers, not rows, so that many classes take no longer than two.
+_MOST_NUMBERS = 200_000
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,10 @@ class Calibrator:
         """
         shift = self._shift(prior)
         if len(self.intercepts) == 1:
-            logits = self._log_odds(scores[:, 0]) + (shift[1] - shift[0])
+            u = (scores[:, 0] - self.centre) / self.scale
+            low, high = self.slopes
+            logits = low * u + self.intercepts[0] if low == high else self._bent(u)
+            logits = logits + (shift[1] - shift[0])
             return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
         logits = self.slopes[0] * ((scores - self.centre) / self.scale)
         return np.asarray(log_softmax(logits + (np.asarray(self.intercepts) + shift), axis=1))
@@ -88,7 +102,7 @@ class Calibrator:
     def from_dict(cls, data: Mapping[str, Any]) -> Calibrator:
         """Return the calibrator that `to_dict` described."""
         low, high = map(float, data["slopes"])
-        intercepts, prior = (tuple(map(float, data[name])) for name in ("intercepts", "prior"))
+        intercepts, prior = _floats(data["intercepts"]), _floats(data["prior"])
         return cls((low, high), intercepts, float(data["centre"]), float(data["scale"]), prior)
 
     def _shift(self, prior: Floats | None) -> Floats:
@@ -96,40 +110,9 @@ class Calibrator:
             return np.zeros(len(self.prior))
         return np.asarray(np.log(prior) - np.log(self.prior))
 
-    def _log_odds(self, scores: Floats) -> Floats:
-        u = (scores - self.centre) / self.scale
-        low, high = self.slopes
-        return low * u + self.intercepts[0] if low == high else self._bent(u)
-
     def _bent(self, u: Floats) -> Floats:
         low, high = self.slopes
         return np.asarray(low * log_expit(u) - high * log_expit(-u) + self.intercepts[0])
-
-
-def natural_calibrator(prior: Floats) -> Calibrator:
-    """Return the calibrator that takes scores at their word, where no row can tell better.
-
-    Balanced episodes make scores the log-odds of equally frequent classes; they are shifted to
-    the prevalence.
-    """
-    logs = np.log(prior)
-    intercepts = (logs[1] - logs[0],) if len(prior) == 2 else logs
-    return Calibrator((1.0, 1.0), tuple(map(float, intercepts)), 0.0, 1.0, tuple(map(float, prior)))
-
-
-# ---------- decisions.fit_calibrator
-
-# A slope stays over this share of one standard deviation of the scores, so that ranking is kept
-# even when the scores say nothing, or the wrong thing.
-_LEAST_SLOPE = 1e-3
-_RIDGE = 1e-8
-# Twice the log-likelihood gained; by chance alone that is chi-squared with one degree of freedom.
-_BEND_GAIN = 10.0
-_BEND_ROWS = 50
-# Numbers, not rows, so that many classes take no longer than two.
-_MOST_NUMBERS = 200_000
-_STEPS = 100
-_Loss = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
 def fit_calibrator(evidence: OutOfFoldScores, prior: Floats, *, seed: int = 0) -> Calibrator:
@@ -159,34 +142,36 @@ def fit_calibrator(evidence: OutOfFoldScores, prior: Floats, *, seed: int = 0) -
     most = _MOST_NUMBERS // evidence.scores.shape[1]
     part = thin(evidence, most, most // 10, seed)
     if evidence.n_classes == 2:
-        return _fit_two(part, tuple(map(float, prior)))
+        return _fit_two(part, prior)
     if len(seen) == evidence.n_classes:
-        return _fit_many(part, tuple(map(float, prior)))
-    codes = np.searchsorted(seen, part.codes)
-    known = OutOfFoldScores(
-        np.ascontiguousarray(part.scores[:, seen]), codes, part.weights, len(seen)
-    )
-    found = _fit_many(known, tuple(map(float, prior[seen] / prior[seen].sum())))
+        return _fit_many(part, prior)
+    scores = np.ascontiguousarray(part.scores[:, seen])
+    known = OutOfFoldScores(scores, np.searchsorted(seen, part.codes), part.weights, len(seen))
+    found = _fit_many(known, prior[seen] / prior[seen].sum())
     logs = np.log(prior)
     intercepts = logs + np.mean(found.intercepts - logs[seen])
     intercepts[seen] = found.intercepts
-    return replace(found, intercepts=tuple(map(float, intercepts)), prior=tuple(map(float, prior)))
+    return replace(found, intercepts=_floats(intercepts), prior=_floats(prior))
 
 
-def _smoothed(evidence: OutOfFoldScores) -> Floats:
-    """Return the share of a row's target that its own class has, one figure a class."""
-    squares = np.bincount(evidence.codes, evidence.weights**2, minlength=evidence.n_classes)
-    sizes = evidence.totals**2 / np.where(squares > 0, squares, 1.0)
-    return np.asarray((sizes + 1) / (sizes + evidence.n_classes))
+def natural_calibrator(prior: Floats) -> Calibrator:
+    """Return the calibrator that takes scores at their word, where no row can tell better.
+
+    Balanced episodes make scores the log-odds of equally frequent classes; they are shifted to
+    the prevalence.
+    """
+    logs = np.log(prior)
+    intercepts = (logs[1] - logs[0],) if len(prior) == 2 else logs
+    return Calibrator((1.0, 1.0), _floats(intercepts), 0.0, 1.0, _floats(prior))
 
 
-def _fit_two(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
+def _fit_two(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
+    """Fit the one curve of two classes, straight or with a bend."""
     scores, codes = evidence.scores[:, 0], evidence.codes
     weights = evidence.weights / evidence.weights.sum()
     own = _smoothed(evidence)
     target = np.where(codes == 1, own[1], 1 - own[0])
-    means = [scores[codes == c].mean() for c in (0, 1) if (codes == c).any()]
-    centre = float(np.mean(means))
+    centre = float(np.mean([scores[codes == c].mean() for c in (0, 1)]))
     scale = _spread(scores - np.average(scores, weights=weights), weights)
     u = (scores - centre) / scale
     base = float(np.log(prior[1]) - np.log(prior[0]))
@@ -194,7 +179,7 @@ def _fit_two(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
     def fit(*features: Floats) -> tuple[Floats, float]:
         columns = np.stack([*features, np.ones(len(u))])
 
-        def loss(parameters: Floats) -> tuple[float, Floats, Floats]:
+        def loss(parameters: Floats) -> _Expansion:
             logits = parameters @ columns
             chance = expit(logits)
             value = -float(weights @ (log_expit(-logits) + target * logits))
@@ -210,10 +195,11 @@ def _fit_two(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
         size = 1 / (weights**2).sum()
         if 2 * size * (loss - bent_loss) > _BEND_GAIN:
             slopes, intercept = (float(bent[0]), float(bent[1])), float(bent[2])
-    return Calibrator(slopes, (intercept,), centre, scale, prior)
+    return Calibrator(slopes, (intercept,), centre, scale, _floats(prior))
 
 
-def _fit_many(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator:
+def _fit_many(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
+    """Fit one slope and an intercept a class."""
     scores, codes = evidence.scores, evidence.codes
     weights = evidence.weights / evidence.weights.sum()
     n_classes = evidence.n_classes
@@ -225,7 +211,7 @@ def _fit_many(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator
     scale = _spread(scores - middle, weights)
     u = (scores - middle) / scale
 
-    def loss(parameters: Floats) -> tuple[float, Floats, Floats]:
+    def loss(parameters: Floats) -> _Expansion:
         logits = parameters[0] * u + parameters[1:]
         logits -= logits.max(axis=1, keepdims=True)
         chance = np.exp(logits)
@@ -244,7 +230,14 @@ def _fit_many(evidence: OutOfFoldScores, prior: tuple[float, ...]) -> Calibrator
     found, _ = _minimise(loss, np.append(1.0, np.log(prior)), 1)
     slope = float(found[0])
     intercepts = found[1:] - slope * middle / scale
-    return Calibrator((slope, slope), tuple(map(float, intercepts)), 0.0, scale, prior)
+    return Calibrator((slope, slope), _floats(intercepts), 0.0, scale, _floats(prior))
+
+
+def _smoothed(evidence: OutOfFoldScores) -> Floats:
+    """Return the share of a row's target that its own class has, one figure a class."""
+    squares = np.bincount(evidence.codes, evidence.weights**2, minlength=evidence.n_classes)
+    sizes = evidence.totals**2 / np.where(squares > 0, squares, 1.0)
+    return np.asarray((sizes + 1) / (sizes + evidence.n_classes))
 
 
 def _spread(centred: Floats, weights: Floats) -> float:
@@ -254,10 +247,12 @@ def _spread(centred: Floats, weights: Floats) -> float:
     return spread if spread > 1e-12 * max(1.0, float(np.abs(columns).max())) else 1.0
 
 
-def _minimise(loss: _Loss, start: Floats, slopes: int) -> tuple[Floats, float]:
+def _minimise(
+    loss: Callable[[Floats], _Expansion], start: Floats, slopes: int
+) -> tuple[Floats, float]:
     """Minimise a convex loss by Newton's method, the first parameters being bounded slopes."""
 
-    def with_ridge(point: Floats) -> tuple[float, Floats, Floats]:
+    def with_ridge(point: Floats) -> _Expansion:
         value, gradient, curvature = loss(point)
         curvature = curvature + _RIDGE * np.eye(len(point))
         return value + 0.5 * _RIDGE * float(point @ point), gradient + _RIDGE * point, curvature
@@ -266,7 +261,7 @@ def _minimise(loss: _Loss, start: Floats, slopes: int) -> tuple[Floats, float]:
     least[:slopes] = _LEAST_SLOPE
     point = np.maximum(start, least)
     value, gradient, curvature = with_ridge(point)
-    for _ in range(_STEPS):
+    for _ in range(100):
         free = (point > least) | (gradient < 0)
         step = np.zeros_like(point)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
@@ -284,3 +279,7 @@ def _minimise(loss: _Loss, start: Floats, slopes: int) -> tuple[Floats, float]:
         if gain < 1e-14:
             break
     return point, value
+
+
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(map(float, values))

@@ -1,20 +1,16 @@
-"""The prevalence of the classes where the model is used, as the user states it."""
+"""What the user states: what a decision is to be good at, and how frequent the classes are."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from setconv.decisions.scores import Floats
+from setconv.decisions.scores import Codes, Floats
 from setconv.errors import ParameterError
-
-# ---------- decisions.objective
 
 Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precision", "cost"]
 Criterion = Literal["balanced", "f1", "mcc"]
@@ -182,15 +178,12 @@ def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], 
                 f"only {wrong.min():g}: row {row} is cost[true={label!r}, predicted], so its cell "
                 f"{row} may not be dearer than the others (transposed?)."
             )
-        if math.isclose(wrong.max(), right, rel_tol=0, abs_tol=0):
+        if wrong.max() == right:
             raise ParameterError(
                 f"objective: for class {label!r} all decisions cost {right:g}, so it would never "
                 f"be decided on: make an error in row {row} dearer than the right decision."
             )
     return tuple(tuple(map(float, row)) for row in cost)
-
-
-# ---------- decisions.prior
 
 
 def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
@@ -212,10 +205,11 @@ def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
     """
     if prior is None:
         return None
-    labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    labels = [_plain(label) for label in classes]
     given = _in_order(prior, labels) if isinstance(prior, Mapping) else prior
-    if len(labels) == 2 and np.ndim(given) == 0:
-        given = _with_rest(given, positive)
+    if len(labels) == 2 and isinstance(given, (int, float, np.number)):
+        both = [1 - float(given), float(given)]
+        given = both if positive == 1 else both[::-1]
     try:
         shares = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -235,19 +229,6 @@ def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
     return np.asarray(shares / shares.sum())
 
 
-def weights_to_prior(codes: NDArray[np.int64], prior: Floats) -> Floats:
-    """Return weights of rows that give the classes these shares, and 1 on average."""
-    counts = np.bincount(codes, minlength=len(prior))
-    return np.asarray((prior * len(codes) / np.maximum(counts, 1))[codes])
-
-
-def _with_rest(share: Any, positive: int) -> Any:
-    if not isinstance(share, (int, float, np.number)):
-        return share
-    both = [1 - float(share), float(share)]
-    return both if positive == 1 else both[::-1]
-
-
 def _in_order(prior: Mapping[Any, Any], labels: list[Any]) -> list[Any]:
     unknown = [label for label in prior if label not in labels]
     missing = [label for label in labels if label not in prior]
@@ -258,3 +239,9 @@ def _in_order(prior: Mapping[Any, Any], labels: list[Any]) -> list[Any]:
         )
     rest = 1 - sum(map(float, prior.values())) if missing else 0.0
     return [prior.get(label, rest) for label in labels]
+
+
+def weights_to_prior(codes: Codes, prior: Floats) -> Floats:
+    """Return weights of rows that give the classes these shares, and 1 on average."""
+    counts = np.bincount(codes, minlength=len(prior))
+    return np.asarray((prior * len(codes) / np.maximum(counts, 1))[codes])

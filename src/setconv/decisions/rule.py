@@ -1,4 +1,9 @@
-"""Decisions and probabilities of the out-of-fold rows by rules that have not seen them."""
+"""The decision rule of a model: from the scores of its heads to classes and probabilities.
+
+`fit_rule` makes one from out-of-fold scores, with the calibrator and the thresholds that its
+objective asks for; `unproven_rule` does where there are none. `cross_fit` decides on the
+out-of-fold rows themselves by rules that have not seen them.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +21,6 @@ from setconv.decisions.objective import Objective, parse_objective, parse_prior
 from setconv.decisions.scores import Codes, Floats, OutOfFoldScores, check_scores, rarest
 from setconv.decisions.thresholds import choose_operating_point, scaled_cost
 from setconv.errors import DataError, ParameterError
-
-# ---------- decisions.paper
-
-
-def paper_probabilities(scores: Floats) -> Floats:
-    """Turn the log-odds of the heads (n_rows, heads) into probabilities (n_rows, n_classes).
-
-    One head gives the two-class softmax of equations 5-6. With several, P(y=c|x) of each head
-    (equation 7) is divided by their sum, which leaves the argmax as it is.
-    """
-    if scores.shape[1] == 1:
-        return np.concatenate([expit(-scores), expit(scores)], axis=1)
-    logs = log_expit(scores)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-# ---------- decisions.rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +49,12 @@ class Predictions:
     """
 
     labels: NDArray[Any]
-    probabilities: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    decision_values: NDArray[np.float64]
+    probabilities: Floats
+    scores: Floats
+    decision_values: Floats
     rows: NDArray[np.int64]
     truth: NDArray[Any] | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     left_out: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -134,7 +121,7 @@ class DecisionRule:
         values = scores - self.thresholds
         return np.asarray(values[:, 0] if len(self.classes) == 2 else values)
 
-    def decide(self, scores: Floats) -> NDArray[np.int64]:
+    def decide(self, scores: Floats) -> Codes:
         """Return the class number of each row: the sign, or the argmax, of `decision_values`."""
         values = self.decision_values(scores)
         chosen = values > 0 if values.ndim == 1 else np.argmax(values, axis=1)
@@ -151,7 +138,7 @@ class DecisionRule:
         parsed = parse_objective(objective, self.classes)
         # The paper's rule knows no prevalence.
         prior = None if parsed.kind == "paper" else self.prior
-        return _chosen(replace(self, objective=parsed, prior=prior))
+        return self._moved(objective=parsed, prior=prior)
 
     def with_prior(self, prior: Any) -> DecisionRule:
         """Return the rule for another prevalence, None for that of the training data.
@@ -165,7 +152,16 @@ class DecisionRule:
                 f"prior={prior!r}: with objective=None probabilities are the paper's, which know "
                 'no prevalence. Choose an objective first, for example "balanced".'
             )
-        return _chosen(replace(self, prior=parsed))
+        return self._moved(prior=parsed)
+
+    def _moved(self, **changes: Any) -> DecisionRule:
+        rule = replace(self, **changes)
+        if rule.evidence is None and rule.objective.kind != "paper":
+            raise ParameterError(
+                "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it "
+                "with members, or with an objective."
+            )
+        return _at_operating_point(rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the classes and the out-of-fold rows as plain data for JSON."""
@@ -185,8 +181,7 @@ class DecisionRule:
         """Return the out-of-fold rows: "scores", "codes" and "weights", or nothing."""
         if self.evidence is None:
             return {}
-        kept = self.evidence
-        return {"scores": kept.scores, "codes": kept.codes, "weights": kept.weights}
+        return {name: getattr(self.evidence, name) for name in ("scores", "codes", "weights")}
 
     @classmethod
     def from_dict(
@@ -201,18 +196,31 @@ class DecisionRule:
             )
         calibrator, prior = data["calibrator"], data["prior"]
         return cls(
-            Objective.from_dict(data["objective"]),
-            np.asarray(data["thresholds"], dtype=np.float64),
-            None if calibrator is None else Calibrator.from_dict(calibrator),
-            None if prior is None else np.asarray(prior, dtype=np.float64),
-            labels,
-            int(data["positive"]),
-            np.asarray(data["class_weights"], dtype=np.float64),
-            evidence,
-            np.asarray(data["train_prior"], dtype=np.float64),
-            data["met"],
-            int(data["seed"]),
+            objective=Objective.from_dict(data["objective"]),
+            thresholds=np.asarray(data["thresholds"], dtype=np.float64),
+            calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
+            prior=None if prior is None else np.asarray(prior, dtype=np.float64),
+            classes=labels,
+            positive=int(data["positive"]),
+            class_weights=np.asarray(data["class_weights"], dtype=np.float64),
+            evidence=evidence,
+            train_prior=np.asarray(data["train_prior"], dtype=np.float64),
+            met=data["met"],
+            seed=int(data["seed"]),
         )
+
+
+def paper_probabilities(scores: Floats) -> Floats:
+    """Turn the log-odds of the heads (n_rows, heads) into probabilities (n_rows, n_classes).
+
+    One head gives the two-class softmax of equations 5-6. With several, P(y=c|x) of each head
+    (equation 7) is divided by their sum, which leaves the argmax as it is.
+    """
+    if scores.shape[1] == 1:
+        return np.concatenate([expit(-scores), expit(scores)], axis=1)
+    logs = log_expit(scores)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def fit_rule(
@@ -259,19 +267,18 @@ def fit_rule(
     labels = tuple(classes)
     evidence = check_scores(scores, codes, weights, len(labels))
     rule = DecisionRule(
-        parse_objective(objective, labels),
-        np.zeros(evidence.scores.shape[1]),
-        None,
-        None,
-        labels,
-        rarest(evidence.codes, len(labels)) if positive is None else int(positive),
-        np.ones(len(labels)) if class_weights is None else np.asarray(class_weights, np.float64),
-        evidence,
-        evidence.prior if train_prior is None else train_prior,
-        None,
-        seed,
+        objective=parse_objective(objective, labels),
+        thresholds=np.zeros(evidence.scores.shape[1]),
+        calibrator=None,
+        prior=None,
+        classes=labels,
+        positive=rarest(evidence.codes, len(labels)) if positive is None else int(positive),
+        class_weights=_weights_or_ones(class_weights, len(labels)),
+        evidence=evidence,
+        train_prior=evidence.prior if train_prior is None else train_prior,
+        seed=seed,
     )
-    return _chosen(rule) if prior is None else rule.with_prior(prior)
+    return _at_operating_point(rule) if prior is None else rule.with_prior(prior)
 
 
 def unproven_rule(
@@ -284,30 +291,25 @@ def unproven_rule(
     """
     labels = tuple(classes)
     rule = DecisionRule(
-        parse_objective(objective, labels),
-        np.zeros(1 if len(labels) == 2 else len(labels)),
-        natural_calibrator(train_prior),
-        None,
-        labels,
-        int(len(train_prior) - 1 - np.argmin(train_prior[::-1])),
-        np.ones(len(labels)) if class_weights is None else np.asarray(class_weights, np.float64),
-        None,
-        train_prior,
+        objective=parse_objective(objective, labels),
+        thresholds=np.zeros(1 if len(labels) == 2 else len(labels)),
+        calibrator=natural_calibrator(train_prior),
+        prior=None,
+        classes=labels,
+        positive=int(len(train_prior) - 1 - np.argmin(train_prior[::-1])),
+        class_weights=_weights_or_ones(class_weights, len(labels)),
+        evidence=None,
+        train_prior=train_prior,
     )
     return _at_operating_point(rule)
 
 
-def _chosen(rule: DecisionRule) -> DecisionRule:
-    """Return the rule with the thresholds and the calibrator that it asks for."""
-    if rule.evidence is None and rule.objective.kind != "paper":
-        raise ParameterError(
-            "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it with "
-            "members, or with an objective."
-        )
-    return _at_operating_point(rule)
+def _weights_or_ones(class_weights: Any, n_classes: int) -> Floats:
+    return np.ones(n_classes) if class_weights is None else np.asarray(class_weights, np.float64)
 
 
 def _at_operating_point(rule: DecisionRule) -> DecisionRule:
+    """Return the rule with the thresholds and the calibrator that its objective asks for."""
     if rule.objective.kind == "paper":
         thresholds = np.zeros_like(rule.thresholds)
         return replace(rule, thresholds=thresholds, calibrator=None, met=None)
@@ -327,9 +329,6 @@ def _at_operating_point(rule: DecisionRule) -> DecisionRule:
     return replace(rule, calibrator=calibrator, thresholds=point.thresholds, met=point.met)
 
 
-# ---------- decisions.crossfit
-
-
 class CrossFitted(NamedTuple):
     """What the rules of the other folds say of each row.
 
@@ -341,7 +340,7 @@ class CrossFitted(NamedTuple):
         What decided, as `DecisionRule.decision_values`.
     """
 
-    codes: NDArray[np.int64]
+    codes: Codes
     probabilities: Floats
     values: Floats
 
@@ -370,26 +369,24 @@ def cross_fit(rule: DecisionRule, folds: Codes) -> CrossFitted:
     codes = np.empty(len(folds), dtype=np.int64)
     for fold in np.unique(folds):
         here = folds == fold
-        other = _rule_of(rule, ~here)
+        other = _rule_on(rule, evidence.part(~here))
         codes[here] = other.decide(scores[here])
         values[here] = other.decision_values(scores[here])
         probabilities[here] = other.probabilities(scores[here])
     return CrossFitted(codes, probabilities, values)
 
 
-def _rule_of(rule: DecisionRule, rows: NDArray[np.bool_]) -> DecisionRule:
+def _rule_on(rule: DecisionRule, rows: OutOfFoldScores) -> DecisionRule:
     """Return the rule that some rows of the evidence give."""
-    evidence = rule.evidence
-    assert evidence is not None
-    if not rows.any():
+    if not len(rows.codes):
         return unproven_rule(rule.classes, rule.train_prior, rule.class_weights, rule.objective)
     with warnings.catch_warnings():
         # The rule on all rows says the same once, with the figures that count.
         warnings.simplefilter("ignore", UserWarning)
         return fit_rule(
-            evidence.scores[rows],
-            evidence.codes[rows],
-            evidence.weights[rows],
+            rows.scores,
+            rows.codes,
+            rows.weights,
             rule.class_weights,
             rule.objective,
             classes=rule.classes,

@@ -1,4 +1,11 @@
-"""The thresholds for an objective: which choice to make on which rows with which weights."""
+"""From an objective to the thresholds that serve it best on the out-of-fold scores.
+
+`choose_operating_point` says which choice is made on which rows with which weights: of two classes
+the threshold of the best criterion (`choose_threshold`), of more one threshold a class
+(`class_offsets`), and for a minimum the threshold that keeps it (`threshold_for_recall`,
+`threshold_for_precision`). Where rows are few, what is best on them is noise in part: it is
+smoothed, or averaged over bootstrap resamples.
+"""
 
 from __future__ import annotations
 
@@ -13,72 +20,166 @@ from scipy.special import ndtr
 
 from setconv.decisions.calibration import Calibrator
 from setconv.decisions.objective import Criterion, Objective
-from setconv.decisions.scores import Codes, Counts, Floats, OutOfFoldScores, RankedScores, thin
+from setconv.decisions.scores import (
+    Codes,
+    Counts,
+    Floats,
+    OutOfFoldScores,
+    RankedScores,
+    sums_above,
+    sums_below,
+    thin,
+)
 
-# ---------- decisions.criteria
-
-
-def binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Floats) -> Floats:
-    """Return the criterion of every cut.
-
-    Parameters
-    ----------
-    kind : {"balanced", "f1", "mcc"}
-    counts : Counts
-        Seen from class 1.
-    positive : int
-        The class whose F1 counts.
-    powers : float array of shape (2,)
-        The powers of the two recalls in "balanced", summing to one.
-    """
-    tp, fn, fp, tn = counts if positive == 1 else counts.swapped()
-    if kind == "balanced":
-        own, other = (powers[1], powers[0]) if positive == 1 else (powers[0], powers[1])
-        return np.asarray(_ratio(tp, tp + fn) ** own * _ratio(tn, tn + fp) ** other)
-    if kind == "f1":
-        return _ratio(2 * tp, 2 * tp + fp + fn)
-    sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
-    return _ratio(tp * tn - fp * fn, sides)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-
-
-# ---------- decisions.resampling
-
+# With more rows of the rarest class the cut that is best on them is hardly noisy.
 ENOUGH_ROWS = 2000
 
 
-def has_enough_rows(codes: Codes) -> bool:
-    """Whether the rarest class seen has so many rows that the cut best on them is hardly noisy."""
-    counts = np.bincount(codes)
-    return bool(counts[counts > 0].min() > ENOUGH_ROWS)
+class OperatingPoint(NamedTuple):
+    """Thresholds (heads,), and whether a minimum is met; None where none was asked for."""
+
+    thresholds: Floats
+    met: bool | None = None
 
 
-def resamples(codes: Codes, count: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each row is drawn, with replacement within its class.
+def choose_operating_point(
+    evidence: OutOfFoldScores | None,
+    objective: Objective,
+    *,
+    calibrator: Calibrator,
+    prior: Floats | None,
+    positive: int,
+    class_weights: Floats,
+    seed: int,
+) -> OperatingPoint:
+    """Return the thresholds for an objective.
+
+    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
+    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
+    of the rows by its ratio to the training data's, except where prevalence plays no part:
+    "balanced" and a minimum recall.
+
+    Without evidence, or of two classes of which one has no rows, nothing can be chosen: scores are
+    cut at 0, where balanced episodes put the middle, and no minimum is met.
+    """
+    kind = objective.kind
+    heads = len(calibrator.intercepts)
+    if kind == "accuracy":
+        return OperatingPoint(calibrator.thresholds(prior))
+    if kind == "cost":
+        if heads > 1:  # the expected cost decides
+            return OperatingPoint(np.zeros(heads))
+        cost = scaled_cost(objective, class_weights)
+        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
+        odds = float(np.log(false_alarm) - np.log(miss))
+        return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
+    if kind == "paper" or evidence is None or (heads == 1 and not evidence.seen.all()):
+        return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
+    rows = evidence
+    if kind not in ("balanced", "recall") and prior is not None:
+        rows = evidence.weighed(prior / np.asarray(calibrator.prior))
+    if kind == "recall" or kind == "precision":
+        return _minimum(rows, objective, positive)
+    powers = class_weights / class_weights.sum()
+    if heads > 1:
+        return OperatingPoint(class_offsets(rows, kind, powers=powers, seed=seed))
+    cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
+    if kind == "balanced":
+        cut = _steadied(cut, rows, calibrator, powers)
+    return OperatingPoint(np.array([cut]))
+
+
+def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
+    """Return cost[true, predicted], each row multiplied by the weight of its class."""
+    return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
+
+
+def _minimum(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
+    """Return the thresholds that keep the minimum of one class: those of the others stay 0."""
+    target = positive if objective.target is None else objective.target
+    heads = rows.scores.shape[1]
+    thresholds = np.zeros(heads)
+    if not rows.seen[target]:
+        return OperatingPoint(thresholds, met=False)
+    if heads > 1:
+        margins = rows.scores[:, target] - np.delete(rows.scores, target, axis=1).max(axis=1)
+    else:
+        margins = rows.scores[:, 0] if target == 1 else -rows.scores[:, 0]
+    assert objective.level is not None
+    choose = threshold_for_recall if objective.kind == "recall" else threshold_for_precision
+    threshold, met = choose(margins, rows.codes == target, rows.weights, objective.level)
+    if heads > 1:
+        thresholds[target] = threshold
+    else:
+        # Class 0 is decided on at the threshold itself too, hence the next float below.
+        thresholds[0] = threshold if target == 1 else np.nextafter(-threshold, -np.inf)
+    # Alarms for rows of a class that has none here are not counted.
+    return OperatingPoint(thresholds, met and (objective.kind == "recall" or bool(rows.seen.all())))
+
+
+def _steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers: Floats) -> float:
+    """Draw the best cut of few rows towards the one that the calibrated probabilities give.
+
+    That is where both classes, weighed by their powers, are equally likely if they are equally
+    frequent. It has two parameters instead of the whole distribution of the scores behind it, so
+    it varies less; it counts like 20 rows of the rarer class. Where scores hardly tell the classes
+    apart it can lie far beyond all of them, and is not followed there.
+    """
+    even = np.full(2, 0.5)
+    probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
+    share = 20 / (20 + int(np.bincount(rows.codes).min()))
+    steadied = (1 - share) * cut + share * probable
+    column = rows.scores[:, 0]
+    # Outside of these all rows would be of one class: the worst decision for "balanced".
+    return steadied if column.min() <= steadied < column.max() else cut
+
+
+def choose_threshold(
+    evidence: OutOfFoldScores, kind: Criterion, *, positive: int, powers: Floats, seed: int = 0
+) -> float:
+    """Choose the threshold t of "class 1 if score > t".
+
+    With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
+    middle of a gap between scores. With fewer it is `smoothed_threshold` for "balanced", else the
+    mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
 
     Parameters
     ----------
-    codes : int array of shape (n_rows,)
-    count : int
-        Number of resamples.
+    evidence : OutOfFoldScores
+        Of two classes; its weights are those of the criterion.
+    kind : {"balanced", "f1", "mcc"}
+    positive : int
+        The class whose F1 counts.
+    powers : float array of shape (2,)
+        The powers of the recalls in "balanced", summing to one.
     seed : int
+
+    Returns
+    -------
+    float
+        0 when one class has no rows.
     """
-    generator = np.random.default_rng(seed)
-    members = [np.flatnonzero(codes == c) for c in np.unique(codes)]
-    for _ in range(count):
-        drawn = np.empty(len(codes))
-        for rows in members:
-            picks = generator.integers(len(rows), size=len(rows))
-            drawn[rows] = np.bincount(picks, minlength=len(rows))
-        yield drawn
+    if not evidence.seen.all():
+        return 0.0
+    rows = RankedScores(evidence.scores[:, 0], evidence.codes == 1)
+    weights = evidence.weights[rows.order]
+
+    def criterion(weights: Floats) -> Floats:
+        return _binary_criterion(kind, rows.counts(weights), positive, powers)
+
+    if _has_enough_rows(evidence.codes):
+        return rows.best(criterion(weights))
+    smoothed = smoothed_threshold(evidence, kind, positive=positive, powers=powers)
+    if smoothed is not None and kind == "balanced":
+        return smoothed
+    # A resample costs some passes over the rows; more than these are time without effect.
+    count = int(np.clip(20_000_000 // len(weights), 10, 100))
+    drawn = resamples(rows.sides.astype(np.int64), count, seed)
+    bagged = float(np.mean([rows.best(criterion(weights * times)) for times in drawn]))
+    return bagged if smoothed is None else (bagged + smoothed) / 2
 
 
-# ---------- decisions.kernel
-
-_WIDTH = 1.06
+# Thresholds tried by `smoothed_threshold`, over all scores and then around the best.
 _CANDIDATES = 200
 
 
@@ -109,24 +210,17 @@ def smoothed_threshold(
         return None
 
     def criterion(candidates: Floats) -> Floats:
-        above, below = zip(
-            *(_sides(*part, h, candidates) for part, h in zip(parts, widths, strict=True)),
-            strict=True,
+        (above0, below0), (above1, below1) = (
+            _above_and_below(*part, width, candidates)
+            for part, width in zip(parts, widths, strict=True)
         )
-        return binary_criterion(
-            kind, Counts(above[1], below[1], above[0], below[0]), positive, powers
-        )
+        counts = Counts(above1, below1, above0, below0)
+        return _binary_criterion(kind, counts, positive, powers)
 
     # Even steps for the smooth stretches, quantiles for scores with far outliers.
+    steps = np.linspace(scores.min(), scores.max(), _CANDIDATES)
     shares = np.linspace(0, 1, _CANDIDATES)
-    candidates = np.unique(
-        np.concatenate(
-            [
-                np.linspace(scores.min(), scores.max(), _CANDIDATES),
-                *(np.quantile(part[0], shares) for part in parts),
-            ]
-        )
-    )
+    candidates = np.unique([steps, *(np.quantile(part, shares) for part, _ in parts)])
     best = int(np.argmax(criterion(candidates)))
     low, high = candidates[max(best - 1, 0)], candidates[min(best + 1, len(candidates) - 1)]
     finer = np.linspace(low, high, _CANDIDATES)
@@ -139,84 +233,20 @@ def _bandwidth(scores: Floats, weights: Floats) -> float:
     quarter, three = np.quantile(scores, [0.25, 0.75])
     middle = float(three - quarter) / 1.349
     size = float(weights.sum() ** 2 / (weights**2).sum())
-    return float(_WIDTH * (min(spread, middle) if middle > 0 else spread) * size**-0.2)
+    return float(1.06 * (min(spread, middle) if middle > 0 else spread) * size**-0.2)
 
 
-def _sides(
+def _above_and_below(
     scores: Floats, weights: Floats, width: float, candidates: Floats
 ) -> tuple[Floats, Floats]:
     """Return the weight of a class above and below each candidate."""
     if len(scores) > ENOUGH_ROWS:
         order = np.argsort(scores)
-        sums = np.append(0.0, np.cumsum(weights[order]))
+        sums = sums_below(weights[order])
         below = sums[np.searchsorted(scores[order], candidates, side="right")]
         return sums[-1] - below, below
     steps = (scores - candidates[:, None]) / width
     return ndtr(steps) @ weights, ndtr(-steps) @ weights
-
-
-# ---------- decisions.threshold
-
-# A resample costs some passes over the rows; more than these numbers is time without effect.
-_RESAMPLES = 100
-_RESAMPLED_ROWS = 20_000_000
-
-
-def choose_threshold(
-    evidence: OutOfFoldScores,
-    kind: Criterion,
-    *,
-    positive: int,
-    powers: Floats,
-    seed: int = 0,
-) -> float:
-    """Choose the threshold t of "class 1 if score > t".
-
-    With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
-    middle of a gap between scores. With fewer it is `smoothed_threshold` for "balanced", else the
-    mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
-
-    Parameters
-    ----------
-    evidence : OutOfFoldScores
-        Of two classes; its weights are those of the criterion.
-    kind : {"balanced", "f1", "mcc"}
-    positive : int
-        The class whose F1 counts.
-    powers : float array of shape (2,)
-        The powers of the recalls in "balanced", summing to one.
-    seed : int
-
-    Returns
-    -------
-    float
-        0 when one class has no rows.
-    """
-    if not evidence.seen.all():
-        return 0.0
-    rows = RankedScores(evidence.scores[:, 0], evidence.codes == 1)
-    weights = evidence.weights[rows.order]
-
-    def criterion(weights: Floats) -> Floats:
-        return binary_criterion(kind, rows.counts(weights), positive, powers)
-
-    if has_enough_rows(evidence.codes):
-        return rows.best(criterion(weights))
-    smoothed = smoothed_threshold(evidence, kind, positive=positive, powers=powers)
-    if smoothed is not None and kind == "balanced":
-        return smoothed
-    count = int(np.clip(_RESAMPLED_ROWS // len(weights), 10, _RESAMPLES))
-    curves = (
-        criterion(weights * drawn) for drawn in resamples(rows.sides.astype(np.int64), count, seed)
-    )
-    bagged = float(np.mean([rows.best(curve) for curve in curves]))
-    return bagged if smoothed is None else (bagged + smoothed) / 2
-
-
-# ---------- decisions.floors
-
-# A precision seen on fewer rows says next to nothing.
-_FEW = 5
 
 
 class Floor(NamedTuple):
@@ -296,171 +326,23 @@ def threshold_for_precision(
     # The last cut decides for no row: it has no precision.
     decided = len(margins) - rows.places[:-1]
     precision = (tp / np.where(tp + fp > 0, tp + fp, 1.0))[:-1]
-    solid = decided >= min(_FEW, int(decided[0]))
-    for eligible, few in ((solid, False), (~solid, True)):
-        good = np.flatnonzero(eligible & (precision >= level - 1e-12))
-        if len(good):
-            cut = int(good[0])
-            if few:
-                _warn_precision(level, float(precision[cut]), int(decided[cut]))
-            return Floor(rows.threshold(cut), not few)
-    cut = int(np.argmax(np.where(solid, precision, -1.0)))
-    _warn_precision(level, float(precision[cut]), int(decided[cut]))
-    return Floor(rows.threshold(cut), met=False)
-
-
-def _warn_precision(level: float, reached: float, decided: int) -> None:
-    warnings.warn(
-        f"precision>={level:g}: the out-of-fold rows reach {reached:.3f}, on {decided} rows "
-        "decided for the class. That threshold is taken; ask for less, or expect few finds.",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-# ---------- decisions.ascent
-
-_Term = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
-_SWEEPS = 10
-# Far below what any sample of rows can tell.
-_GAIN = 1e-6
-# Keeps the other recalls in sight while one of the classes has none yet.
-_NO_RECALL = 1e-12
-_ROUNDING = 1e-13
-
-
-class Problem(NamedTuple):
-    """The rows and what is to be maximised on them; every class has rows.
-
-    Attributes
-    ----------
-    scores : float array of shape (n_classes, n_rows)
-    codes : int array of shape (n_rows,)
-    weights : float array of shape (n_rows,)
-    kind : {"balanced", "f1", "mcc"}
-    powers : float array of shape (n_classes,)
-        The powers of the recalls in "balanced", summing to one.
-    """
-
-    scores: Floats
-    codes: NDArray[np.int64]
-    weights: Floats
-    kind: Criterion
-    powers: Floats
-
-
-def coordinate_ascent(problem: Problem, start: Floats) -> tuple[Floats, float]:
-    """Return the thresholds (n_classes,), with mean 0, and the criterion that they reach."""
-    thresholds = start.copy()
-    values = problem.scores - thresholds[:, None]
-    reached = -np.inf
-    for _ in range(_SWEEPS):
-        before = reached
-        for c in range(len(thresholds)):
-            rows, curve = _cuts_of(problem, values, c)
-            best = float(curve.max())
-            if best > reached + _GAIN:
-                reached, thresholds[c] = best, rows.best(curve)
-                values[c] = problem.scores[c] - thresholds[c]
-        if not reached > before + _GAIN:
-            break
-    return thresholds - thresholds.mean(), reached
-
-
-def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedScores, Floats]:
-    """Return the cuts of one class against its best rivals, and the criterion of each."""
-    best = np.full(values.shape[1], -np.inf)
-    rival = np.zeros(values.shape[1], dtype=np.int64)
-    for other in range(len(values)):
-        if other != c:
-            rival[values[other] > best] = other
-            np.maximum(best, values[other], out=best)
-    rounding = _ROUNDING * float(np.abs(best).max())
-    rows = RankedScores(problem.scores[c] - best, problem.codes == c, rounding)
-    order = rows.order
-    flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], len(values))
-    return rows, _criterion(problem, flips)[rows.places]
-
-
-class _Flips:
-    """What changes when rows leave a class for their rivals, in the order of their margins.
-
-    Only the figures of the class and of one rival change with each row, so a sum over all classes
-    follows in one pass over the rows, however many classes there are.
-    """
-
-    def __init__(
-        self,
-        c: int,
-        rival: NDArray[np.int64],
-        codes: NDArray[np.int64],
-        weights: Floats,
-        n_classes: int,
-    ) -> None:
-        self._own = np.full(len(codes) + 1, c)
-        self._own_decided = _remaining(weights)
-        self._own_right = _remaining(np.where(codes == c, weights, 0.0))
-        self._others = np.delete(np.arange(n_classes), c)
-        self._group = np.argsort(rival.astype(np.int16), kind="stable")
-        self._rival = rival[self._group]
-        self._first = np.append(True, self._rival[1:] != self._rival[:-1])
-        self._decided = self._within(weights)
-        self._right = self._within(np.where(codes == rival, weights, 0.0))
-
-    def _within(self, weights: Floats) -> Floats:
-        """Return the cumulative sum within the rows of each rival."""
-        sums = np.cumsum(weights[self._group])
-        starts = np.flatnonzero(self._first)
-        before = np.concatenate([[0.0], sums[starts[1:] - 1]])
-        lengths = np.diff(np.append(starts, len(sums)))
-        return np.asarray(sums - np.repeat(before, lengths))
-
-    def total(self, term: _Term) -> Floats:
-        """Sum term(right, decided, class) over the classes, after 0, 1, ... rows have left."""
-        zeros = np.zeros(len(self._rival))
-        after = term(self._right, self._decided, self._rival)
-        before = np.append(0.0, after[:-1])
-        before[self._first] = term(zeros, zeros, self._rival)[self._first]
-        change = np.empty_like(after)
-        change[self._group] = after - before
-        none = np.zeros(len(self._others))
-        start = term(none, none, self._others).sum()
-        own = term(self._own_right, self._own_decided, self._own)
-        return np.asarray(own + start + np.append(0.0, np.cumsum(change)))
-
-
-def _criterion(problem: Problem, flips: _Flips) -> Floats:
-    truth = np.bincount(problem.codes, problem.weights, minlength=len(problem.scores))
-    total = truth.sum()
-    if problem.kind == "f1":
-        shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
-        return np.asarray(shares / len(truth))
-    if problem.kind == "balanced":
-        powers = problem.powers
-        return np.exp(
-            flips.total(
-                lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
-            )
+    good = precision >= level - 1e-12
+    # A precision seen on fewer than five rows says next to nothing.
+    solid = decided >= min(5, int(decided[0]))
+    met = bool((good & solid).any())
+    if good.any():
+        cut = int(np.argmax(good & solid if met else good))
+    else:
+        cut = int(np.argmax(np.where(solid, precision, -1.0)))
+    if not met:
+        warnings.warn(
+            f"precision>={level:g}: the out-of-fold rows reach {precision[cut]:.3f}, on "
+            f"{decided[cut]} rows decided for the class. That threshold is taken; ask for less, "
+            "or expect few finds.",
+            UserWarning,
+            stacklevel=2,
         )
-    # R_K, the correlation over all classes, on shares of the rows.
-    share = truth / total
-    hits = flips.total(lambda right, decided, c: (right - share[c] * decided) / total)
-    spread = 1 - flips.total(lambda _, decided, __: (decided / total) ** 2)
-    below = np.sqrt(np.maximum(spread, 0.0) * (1 - (share**2).sum()))
-    return np.asarray(np.divide(hits, below, out=np.zeros_like(hits), where=below > 1e-9))
-
-
-def _remaining(weights: Floats) -> Floats:
-    return np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-
-
-# ---------- decisions.offsets
-
-# Coordinate ascent sorts the rows some hundred times.
-_MOST_ROWS = 20_000
-_LEAST_OF_A_CLASS = 500
-_RESAMPLES_offsets = 25
-_RESAMPLED_ROWS_offsets = 100_000
+    return Floor(rows.threshold(cut), met)
 
 
 def class_offsets(
@@ -490,8 +372,9 @@ def class_offsets(
     float array of shape (n_classes,)
         With mean 0 over the classes that have rows; 0 for those that have none.
     """
-    noisy = not has_enough_rows(evidence.codes)
-    evidence = thin(evidence, _MOST_ROWS, _LEAST_OF_A_CLASS, seed)
+    noisy = not _has_enough_rows(evidence.codes)
+    # Coordinate ascent sorts the rows some hundred times.
+    evidence = thin(evidence, 20_000, 500, seed)
     thresholds = np.zeros(evidence.n_classes)
     seen = np.flatnonzero(evidence.seen)
     if len(seen) < 2:
@@ -502,7 +385,7 @@ def class_offsets(
     results = [coordinate_ascent(problem, start) for start in _starts(problem)]
     best = max(results, key=lambda result: result[1])[0]
     if noisy:
-        count = int(np.clip(_RESAMPLED_ROWS_offsets // len(codes), 5, _RESAMPLES_offsets))
+        count = int(np.clip(100_000 // len(codes), 5, 25))
         moved = [
             coordinate_ascent(problem._replace(weights=evidence.weights * drawn), best)[0]
             for drawn in resamples(codes, count, seed)
@@ -512,9 +395,24 @@ def class_offsets(
     return thresholds
 
 
-def margins_of(scores: Floats, target: int) -> Floats:
-    """Return by how much the score of a class exceeds the largest of the others."""
-    return np.asarray(scores[:, target] - np.delete(scores, target, axis=1).max(axis=1))
+class Problem(NamedTuple):
+    """The rows and what is to be maximised on them; every class has rows.
+
+    Attributes
+    ----------
+    scores : float array of shape (n_classes, n_rows)
+    codes : int array of shape (n_rows,)
+    weights : float array of shape (n_rows,)
+    kind : {"balanced", "f1", "mcc"}
+    powers : float array of shape (n_classes,)
+        The powers of the recalls in "balanced", summing to one.
+    """
+
+    scores: Floats
+    codes: Codes
+    weights: Floats
+    kind: Criterion
+    powers: Floats
 
 
 def _starts(problem: Problem) -> list[Floats]:
@@ -524,112 +422,152 @@ def _starts(problem: Problem) -> list[Floats]:
         member = problem.codes == c
         rows = RankedScores(column, member)
         counts = rows.counts(problem.weights[rows.order])
-        alone[c] = rows.best(binary_criterion(problem.kind, counts, 1, np.full(2, 0.5)))
+        alone[c] = rows.best(_binary_criterion(problem.kind, counts, 1, np.full(2, 0.5)))
         middle[c] = (column[member].mean() + column[~member].mean()) / 2
     return [np.zeros_like(alone), alone, middle]
 
 
-# ---------- decisions.operating_point
-
-_STEADYING_ROWS = 20
-
-
-class OperatingPoint(NamedTuple):
-    """Thresholds (heads,), and whether a minimum is met; None where none was asked for."""
-
-    thresholds: Floats
-    met: bool | None = None
+# A step that gains less is none: far below what any sample of rows can tell.
+_GAIN = 1e-6
 
 
-def choose_operating_point(
-    evidence: OutOfFoldScores | None,
-    objective: Objective,
-    *,
-    calibrator: Calibrator,
-    prior: Floats | None,
-    positive: int,
-    class_weights: Floats,
-    seed: int,
-) -> OperatingPoint:
-    """Return the thresholds for an objective.
+def coordinate_ascent(problem: Problem, start: Floats) -> tuple[Floats, float]:
+    """Return the thresholds (n_classes,), with mean 0, and the criterion that they reach."""
+    thresholds = start.copy()
+    values = problem.scores - thresholds[:, None]
+    reached = -np.inf
+    for _ in range(10):
+        before = reached
+        for c in range(len(thresholds)):
+            rows, curve = _cuts_of(problem, values, c)
+            best = float(curve.max())
+            if best > reached + _GAIN:
+                reached, thresholds[c] = best, rows.best(curve)
+                values[c] = problem.scores[c] - thresholds[c]
+        if not reached > before + _GAIN:
+            break
+    return thresholds - thresholds.mean(), reached
 
-    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
-    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
-    of the rows by its ratio to the training data's, except where prevalence plays no part:
-    "balanced" and a minimum recall.
 
-    Without evidence, or of two classes of which one has no rows, nothing can be chosen: scores are
-    cut at 0, where balanced episodes put the middle, and no minimum is met.
+def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedScores, Floats]:
+    """Return the cuts of one class against its best rivals, and the criterion of each."""
+    best = np.full(values.shape[1], -np.inf)
+    rival = np.zeros(values.shape[1], dtype=np.int64)
+    for other in range(len(values)):
+        if other != c:
+            rival[values[other] > best] = other
+            np.maximum(best, values[other], out=best)
+    # Differences of scores that are equal but for rounding are one cut.
+    rounding = 1e-13 * float(np.abs(best).max())
+    rows = RankedScores(problem.scores[c] - best, problem.codes == c, rounding)
+    order = rows.order
+    flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], len(values))
+    return rows, _criterion_of_all(problem, flips)[rows.places]
+
+
+class _Flips:
+    """What changes when rows leave a class for their rivals, in the order of their margins.
+
+    Only the figures of the class and of one rival change with each row, so a sum over all classes
+    follows in one pass over the rows, however many classes there are.
     """
-    kind = objective.kind
-    heads = len(calibrator.intercepts)
-    if kind == "accuracy":
-        return OperatingPoint(calibrator.thresholds(prior))
-    if kind == "cost":
-        cost = scaled_cost(objective, class_weights)
-        if heads > 1:
-            return OperatingPoint(np.zeros(heads))
-        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
-        odds = float(np.log(false_alarm) - np.log(miss))
-        return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
-    if kind == "paper" or evidence is None or (heads == 1 and not evidence.seen.all()):
-        return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
-    rows = evidence
-    if kind not in ("balanced", "recall") and prior is not None:
-        rows = evidence.weighed(prior / np.asarray(calibrator.prior))
-    if kind == "recall" or kind == "precision":
-        return _floor(rows, objective, positive)
-    powers = class_weights / class_weights.sum()
-    if heads > 1:
-        return OperatingPoint(class_offsets(rows, kind, powers=powers, seed=seed))
-    cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
+
+    def __init__(self, c: int, rival: Codes, codes: Codes, weights: Floats, n_classes: int) -> None:
+        self._own = np.full(len(codes) + 1, c)
+        self._own_decided = sums_above(weights)
+        self._own_right = sums_above(np.where(codes == c, weights, 0.0))
+        self._others = np.delete(np.arange(n_classes), c)
+        self._group = np.argsort(rival.astype(np.int16), kind="stable")
+        self._rival = rival[self._group]
+        self._first = np.append(True, self._rival[1:] != self._rival[:-1])
+        self._decided = self._within(weights)
+        self._right = self._within(np.where(codes == rival, weights, 0.0))
+
+    def _within(self, weights: Floats) -> Floats:
+        """Return the cumulative sum within the rows of each rival."""
+        sums = np.cumsum(weights[self._group])
+        starts = np.flatnonzero(self._first)
+        before = np.concatenate([[0.0], sums[starts[1:] - 1]])
+        lengths = np.diff(np.append(starts, len(sums)))
+        return np.asarray(sums - np.repeat(before, lengths))
+
+    def total(self, term: Callable[[Floats, Floats, Codes], Floats]) -> Floats:
+        """Sum term(right, decided, class) over the classes, after 0, 1, ... rows have left."""
+        zeros = np.zeros(len(self._rival))
+        after = term(self._right, self._decided, self._rival)
+        before = np.append(0.0, after[:-1])
+        before[self._first] = term(zeros, zeros, self._rival)[self._first]
+        change = np.empty_like(after)
+        change[self._group] = after - before
+        none = np.zeros(len(self._others))
+        start = term(none, none, self._others).sum()
+        own = term(self._own_right, self._own_decided, self._own)
+        return np.asarray(own + start + np.append(0.0, np.cumsum(change)))
+
+
+# Keeps the other recalls in sight while one of the classes has none yet.
+_NO_RECALL = 1e-12
+
+
+def _criterion_of_all(problem: Problem, flips: _Flips) -> Floats:
+    """Return the criterion over all classes, after 0, 1, ... rows have left."""
+    truth = np.bincount(problem.codes, problem.weights, minlength=len(problem.scores))
+    if problem.kind == "f1":
+        shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
+        return np.asarray(shares / len(truth))
+    if problem.kind == "balanced":
+        powers = problem.powers
+        return np.exp(
+            flips.total(
+                lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
+            )
+        )
+    # R_K, the correlation over all classes, on shares of the rows.
+    total = truth.sum()
+    share = truth / total
+    hits = flips.total(lambda right, decided, c: (right - share[c] * decided) / total)
+    spread = 1 - flips.total(lambda _, decided, __: (decided / total) ** 2)
+    below = np.sqrt(np.maximum(spread, 0.0) * (1 - (share**2).sum()))
+    return np.asarray(np.divide(hits, below, out=np.zeros_like(hits), where=below > 1e-9))
+
+
+def _binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Floats) -> Floats:
+    """Return the criterion of every cut, as in `choose_threshold`; counts are seen from class 1."""
+    tp, fn, fp, tn = counts if positive == 1 else counts.swapped()
     if kind == "balanced":
-        cut = _steadied(cut, rows, calibrator, powers)
-    return OperatingPoint(np.array([cut]))
+        own, other = powers[positive], powers[1 - positive]
+        return np.asarray(_ratio(tp, tp + fn) ** own * _ratio(tn, tn + fp) ** other)
+    if kind == "f1":
+        return _ratio(2 * tp, 2 * tp + fp + fn)
+    sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+    return _ratio(tp * tn - fp * fn, sides)
 
 
-def _steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers: Floats) -> float:
-    """Draw the best cut of few rows towards the one that the calibrated probabilities give.
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 
-    That is where both classes, weighed by their powers, are equally likely if they are equally
-    frequent. It has two parameters instead of the whole distribution of the scores behind it, so
-    it varies less; it counts like 20 rows of the rarer class. Where scores hardly tell the classes
-    apart it can lie far beyond all of them, and is not followed there.
+
+def _has_enough_rows(codes: Codes) -> bool:
+    """Whether every class that has rows has more than `ENOUGH_ROWS` of them."""
+    counts = np.bincount(codes)
+    return bool(counts[counts > 0].min() > ENOUGH_ROWS)
+
+
+def resamples(codes: Codes, count: int, seed: int) -> Iterator[Floats]:
+    """Yield how often each row is drawn, with replacement within its class.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_rows,)
+    count : int
+        Number of resamples.
+    seed : int
     """
-    even = np.full(2, 0.5)
-    probable = calibrator.score_at(float(np.log(powers[0]) - np.log(powers[1])), even)
-    share = _STEADYING_ROWS / (_STEADYING_ROWS + int(np.bincount(rows.codes).min()))
-    steadied = (1 - share) * cut + share * probable
-    column = rows.scores[:, 0]
-    # Outside of these all rows would be of one class: the worst decision for "balanced".
-    return steadied if column.min() <= steadied < column.max() else cut
-
-
-def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
-    """Return cost[true, predicted], each row multiplied by the weight of its class."""
-    return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
-
-
-def _floor(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
-    target = positive if objective.target is None else objective.target
-    heads = rows.scores.shape[1]
-    thresholds = np.zeros(heads)
-    if not rows.seen[target]:
-        return OperatingPoint(thresholds, met=False)
-    assert objective.level is not None
-    choose = threshold_for_recall if objective.kind == "recall" else threshold_for_precision
-    member = rows.codes == target
-    if heads > 1:
-        margins = margins_of(rows.scores, target)
-        thresholds[target], met = choose(margins, member, rows.weights, objective.level)
-        # Alarms for rows of a class that has none here are not counted.
-        everywhere = objective.kind == "recall" or bool(rows.seen.all())
-        return OperatingPoint(thresholds, met and everywhere)
-    column = rows.scores[:, 0]
-    if target == 1:
-        thresholds[0], met = choose(column, member, rows.weights, objective.level)
-    else:
-        # Class 0 is decided on at the threshold itself too, hence the next float below.
-        mirrored, met = choose(-column, member, rows.weights, objective.level)
-        thresholds[0] = np.nextafter(-mirrored, -np.inf)
-    return OperatingPoint(thresholds, met)
+    generator = np.random.default_rng(seed)
+    members = [np.flatnonzero(codes == c) for c in np.unique(codes)]
+    for _ in range(count):
+        drawn = np.empty(len(codes))
+        for rows in members:
+            picks = generator.integers(len(rows), size=len(rows))
+            drawn[rows] = np.bincount(picks, minlength=len(rows))
+        yield drawn

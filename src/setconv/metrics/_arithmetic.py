@@ -1,4 +1,8 @@
-"""The arithmetic: confusion matrix and columns in, one figure a class or one in all out."""
+"""The arithmetic behind every metric: labels are checked and counted, and figures come out.
+
+`check_rows` and `check_columns` read what the user passes, `figures_by_class` gives each figure as
+an array over the classes, and `overall_figures` makes one figure of all classes.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,6 @@ import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from setconv.errors import DataError, LabelError
-
-# ---------- metrics._inputs
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -42,6 +44,13 @@ class Rows:
         """Weight of truth a class."""
         totals = np.bincount(self.truth, weights=self.weight, minlength=len(self.classes))
         return totals.astype(np.float64)
+
+    def confusion(self) -> FloatArray:
+        """Return the weight of the rows of truth i predicted as j, in cell (i, j)."""
+        c = len(self.classes)
+        cell = self.truth * c + self.predicted
+        flat = np.bincount(cell, weights=self.weight, minlength=c * c)
+        return flat.reshape(c, c).astype(np.float64)
 
     def position(self, positive: Any) -> int:
         """Return the position of the class of interest, by default the rarest that has rows.
@@ -88,75 +97,6 @@ def check_rows(
     )
 
 
-def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
-    """Scores or probabilities (``name`` tells which) as a column a class."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} are not numbers ({error}): pass an array of floats.") from error
-    n, c = len(rows.truth), len(rows.classes)
-    if array.ndim not in (1, 2):
-        raise DataError(f"{name} have shape {array.shape}: pass (n,) or (n, {c}).")
-    if len(array) != n:
-        raise DataError(f"{name} have {len(array)} rows but y_true has {n}: pass one for each row.")
-    if (array.ndim == 1 and c > 2) or (array.ndim == 2 and array.shape[1] != c):
-        raise DataError(
-            f"{name} have shape {array.shape} but there are {c} classes, {show(rows.classes)}: "
-            f"pass shape ({n}, {c}){' or (n,)' if c == 2 else ''} with columns in that order, or "
-            "name every class of the columns with classes= (for a classifier, its classes_)."
-        )
-    bad = ~np.isfinite(array.reshape(n, -1)).all(axis=1)
-    if bad.any():
-        raise DataError(
-            f"{name} are not finite in {int(bad.sum())} of {n} rows, first in row "
-            f"{int(np.argmax(bad))}: look for overflow in the model or missing features there."
-        )
-    if name == "probabilities":
-        _check_probabilities(array, rows)
-    if array.ndim == 2:
-        return array
-    if c == 1:  # nobody can say whose figures these are, and one class has no ranking anyway
-        return np.full((n, 1), np.nan)
-    return np.column_stack([1.0 - array if name == "probabilities" else -array, array])
-
-
-def plain_labels(values: Any, name: str) -> list[Label]:
-    """Labels as plain Python values, so that 1, np.int64(1) and 1.0 meet and '1' does not."""
-    # object keeps ['a', nan] and [1, '1'] as they are; numpy would turn both into strings.
-    array = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
-    if array.ndim != 1:
-        raise DataError(
-            f"{name} has shape {tuple(np.shape(array))}: pass one label a row, shape (n,); "
-            "a column becomes one with .ravel(), one-hot rows with .argmax(axis=1)."
-        )
-    items = array.tolist() if hasattr(array, "tolist") else list(array)
-    kinds = set(map(type, items))
-    if any(issubclass(kind, np.generic) for kind in kinds):
-        items = [item.item() if isinstance(item, np.generic) else item for item in items]
-        kinds = set(map(type, items))
-    for kind in kinds:
-        if not issubclass(kind, (str, int, float)):
-            row = next(i for i, item in enumerate(items) if type(item) is kind)
-            raise LabelError(
-                f"{name} has a label {items[row]!r} of type {kind.__name__} in row {row}: "
-                "labels are strings, integers or booleans; drop the rows without a label."
-            )
-    if any(issubclass(kind, float) for kind in kinds):
-        for row, item in enumerate(items):
-            if isinstance(item, float) and not item.is_integer():
-                raise LabelError(
-                    f"{name} has {item!r} in row {row}, which is not a label: drop rows without "
-                    "a label, and pass scores as scores= or probabilities=, not as y_pred."
-                )
-    return items
-
-
-def show(labels: Any) -> str:
-    """Write a few labels for a message."""
-    listed = sorted(labels, key=repr) if isinstance(labels, set) else list(labels)
-    return "[" + ", ".join(map(repr, listed[:8])) + (", ...]" if len(listed) > 8 else "]")
-
-
 def _class_order(classes: Any, truth: list[Label], predicted: list[Label]) -> tuple[Label, ...]:
     if classes is None:
         seen = {*truth, *predicted}
@@ -198,6 +138,75 @@ def _weight(sample_weight: npt.ArrayLike, n: int) -> FloatArray:
     return weight
 
 
+def plain_labels(values: Any, name: str) -> list[Label]:
+    """Labels as plain Python values, so that 1, np.int64(1) and 1.0 meet and '1' does not."""
+    # object keeps ['a', nan] and [1, '1'] as they are; numpy would turn both into strings.
+    array = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} has shape {tuple(np.shape(array))}: pass one label a row, shape (n,); "
+            "a column becomes one with .ravel(), one-hot rows with .argmax(axis=1)."
+        )
+    items = array.tolist() if hasattr(array, "tolist") else list(array)
+    kinds = set(map(type, items))
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        items = [item.item() if isinstance(item, np.generic) else item for item in items]
+        kinds = set(map(type, items))
+    for kind in kinds:
+        if not issubclass(kind, (str, int, float)):
+            row = next(i for i, item in enumerate(items) if type(item) is kind)
+            raise LabelError(
+                f"{name} has a label {items[row]!r} of type {kind.__name__} in row {row}: "
+                "labels are strings, integers or booleans; drop the rows without a label."
+            )
+    if any(issubclass(kind, float) for kind in kinds):
+        for row, item in enumerate(items):
+            if isinstance(item, float) and not item.is_integer():
+                raise LabelError(
+                    f"{name} has {item!r} in row {row}, which is not a label: drop rows without "
+                    "a label, and pass scores as scores= or probabilities=, not as y_pred."
+                )
+    return items
+
+
+def show(labels: Any) -> str:
+    """Write a few labels for a message."""
+    listed = sorted(labels, key=repr) if isinstance(labels, set) else list(labels)
+    return "[" + ", ".join(map(repr, listed[:8])) + (", ...]" if len(listed) > 8 else "]")
+
+
+def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
+    """Scores or probabilities (``name`` tells which) as a column a class."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} are not numbers ({error}): pass an array of floats.") from error
+    n, c = len(rows.truth), len(rows.classes)
+    if array.ndim not in (1, 2):
+        raise DataError(f"{name} have shape {array.shape}: pass (n,) or (n, {c}).")
+    if len(array) != n:
+        raise DataError(f"{name} have {len(array)} rows but y_true has {n}: pass one for each row.")
+    if (array.ndim == 1 and c > 2) or (array.ndim == 2 and array.shape[1] != c):
+        raise DataError(
+            f"{name} have shape {array.shape} but there are {c} classes, {show(rows.classes)}: "
+            f"pass shape ({n}, {c}){' or (n,)' if c == 2 else ''} with columns in that order, or "
+            "name every class of the columns with classes= (for a classifier, its classes_)."
+        )
+    bad = ~np.isfinite(array.reshape(n, -1)).all(axis=1)
+    if bad.any():
+        raise DataError(
+            f"{name} are not finite in {int(bad.sum())} of {n} rows, first in row "
+            f"{int(np.argmax(bad))}: look for overflow in the model or missing features there."
+        )
+    if name == "probabilities":
+        _check_probabilities(array, rows)
+    if array.ndim == 2:
+        return array
+    if c == 1:  # nobody can say whose figures these are, and one class has no ranking anyway
+        return np.full((n, 1), np.nan)
+    return np.column_stack([1.0 - array if name == "probabilities" else -array, array])
+
+
 def _check_probabilities(array: FloatArray, rows: Rows) -> None:
     outside = (array < -_TOLERANCE) | (array > 1 + _TOLERANCE)
     if outside.any():
@@ -215,28 +224,34 @@ def _check_probabilities(array: FloatArray, rows: Rows) -> None:
             )
 
 
-# ---------- metrics._figures
+def figures_by_class(
+    rows: Rows,
+    matrix: FloatArray,
+    scores: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+) -> dict[str, FloatArray]:
+    """Every figure of each class against the rest, an array over the classes each.
+
+    AUC and average precision come from the scores, or else the probabilities; the Brier score from
+    the probabilities. What nothing was passed for is nan.
+    """
+    found = _one_vs_rest(matrix)
+    found |= dict.fromkeys(("auc", "average_precision", "brier"), np.full(len(matrix), np.nan))
+    ranking = None
+    if probabilities is not None:
+        ranking = check_columns(probabilities, rows, "probabilities")
+        found["brier"] = _brier(rows, ranking)
+    if scores is not None:
+        ranking = check_columns(scores, rows, "scores")
+    if ranking is not None:
+        found["auc"] = _ranked(rows, ranking, roc_auc_score)
+        found["average_precision"] = _ranked(rows, ranking, average_precision_score)
+    return found
 
 
-def confusion(rows: Rows) -> FloatArray:
-    """Weight of the rows of truth i predicted as j, in cell (i, j)."""
-    c = len(rows.classes)
-    cell = rows.truth * c + rows.predicted
-    flat = np.bincount(cell, weights=rows.weight, minlength=c * c)
-    return flat.reshape(c, c).astype(np.float64)
-
-
-def counts(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return TP, FN, FP and TN of each class against the rest, as in the paper's Table 3."""
-    # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
-    rest = 1.0 - np.eye(len(matrix))
-    off = matrix * rest
-    return np.diag(matrix), off.sum(axis=1), off.sum(axis=0), ((rest @ matrix) * rest).sum(axis=1)
-
-
-def one_vs_rest(matrix: FloatArray) -> dict[str, FloatArray]:
-    """Every figure that needs decisions only, an array over the classes each."""
-    tp, fn, fp, tn = counts(matrix)
+def _one_vs_rest(matrix: FloatArray) -> dict[str, FloatArray]:
+    """Every figure that needs decisions only."""
+    tp, fn, fp, tn = _counts(matrix)
     nan = np.full(len(matrix), np.nan)
     has_rows, has_rest = tp + fn > 0, tn + fp > 0
 
@@ -258,50 +273,16 @@ def one_vs_rest(matrix: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def overall_mcc(matrix: FloatArray) -> float:
-    """Correlate truth and prediction over all classes (R_K); for two classes it is the MCC."""
-    tp, fn, fp, tn = counts(matrix / matrix.sum())
-    of_truth, of_guess = (tp + fn) @ (tn + fp), (tp + fp) @ (tn + fn)
-    if of_truth == 0:
-        return math.nan
-    if of_guess == 0:
-        return 0.0
-    return float((tp * tn - fp * fn).sum() / (np.sqrt(of_truth) * np.sqrt(of_guess)))
-
-
-def auc_by_class(rows: Rows, columns: FloatArray) -> FloatArray:
-    """Area under the ROC curve of each class against the rest."""
-    return _ranked(rows, columns, roc_auc_score)
-
-
-def average_precision_by_class(rows: Rows, columns: FloatArray) -> FloatArray:
-    """Average precision of each class against the rest."""
-    return _ranked(rows, columns, average_precision_score)
-
-
-def brier_by_class(rows: Rows, columns: FloatArray) -> FloatArray:
-    """Mean squared error of the probability of each class; defined for a class without rows."""
-    error = (columns - (rows.truth[:, None] == np.arange(len(rows.classes)))) ** 2
-    mean: FloatArray = np.average(error, axis=0, weights=rows.weight)
-    return mean
-
-
-def overall_brier(by_class: FloatArray) -> float:
-    """Sum the errors of all classes; of two, whose errors are equal, take one."""
-    return float(by_class.sum() / (2 if len(by_class) == 2 else 1))
-
-
-def mean(values: FloatArray) -> float:
-    """Average over classes: nan when one of them is, or when there are no two to compare."""
-    return float(np.mean(values)) if len(values) > 1 else math.nan
-
-
-def geometric_mean(values: FloatArray) -> float:
-    """Return the geometric mean, nan as in ``mean``; roots first, so nothing underflows."""
-    return float(np.prod(values ** (1 / len(values)))) if len(values) > 1 else math.nan
+def _counts(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return TP, FN, FP and TN of each class against the rest, as in the paper's Table 3."""
+    # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
+    rest = 1.0 - np.eye(len(matrix))
+    off = matrix * rest
+    return np.diag(matrix), off.sum(axis=1), off.sum(axis=0), ((rest @ matrix) * rest).sum(axis=1)
 
 
 def _ranked(rows: Rows, columns: FloatArray, measure: Callable[..., float]) -> FloatArray:
+    """Area under a curve over the ranking, of each class against the rest."""
     totals = rows.totals
     values = np.full(len(totals), np.nan)
     for c in range(len(totals)):
@@ -309,3 +290,48 @@ def _ranked(rows: Rows, columns: FloatArray, measure: Callable[..., float]) -> F
         if totals[c] > 0 and np.delete(totals, c).sum() > 0:
             values[c] = measure(rows.truth == c, columns[:, c], sample_weight=rows.weight)
     return values
+
+
+def _brier(rows: Rows, columns: FloatArray) -> FloatArray:
+    """Mean squared error of the probability of each class; defined for a class without rows."""
+    error = (columns - (rows.truth[:, None] == np.arange(len(rows.classes)))) ** 2
+    mean: FloatArray = np.average(error, axis=0, weights=rows.weight)
+    return mean
+
+
+def overall_figures(
+    by_class: dict[str, FloatArray], matrix: FloatArray, judged: Any = slice(None)
+) -> dict[str, Any]:
+    """Return one figure of all classes each; means are over the classes ``judged``."""
+    recalls, brier = by_class["sensitivity"][judged], by_class["brier"]
+    return {
+        "accuracy": float(np.trace(matrix) / matrix.sum()),
+        "balanced_accuracy": mean(recalls),
+        "macro_f1": mean(by_class["f1"][judged]),
+        "g_mean": _geometric_mean(recalls),
+        "macro_auc": mean(by_class["auc"][judged]),
+        "mcc": _overall_mcc(matrix),
+        # The errors of two classes are equal: one is taken.
+        "brier": float(brier.sum() / (2 if len(brier) == 2 else 1)),
+    }
+
+
+def mean(values: FloatArray) -> float:
+    """Average over classes: nan when one of them is, or when there are no two to compare."""
+    return float(np.mean(values)) if len(values) > 1 else math.nan
+
+
+def _geometric_mean(values: FloatArray) -> float:
+    """Return the geometric mean, nan as in ``mean``; roots first, so nothing underflows."""
+    return float(np.prod(values ** (1 / len(values)))) if len(values) > 1 else math.nan
+
+
+def _overall_mcc(matrix: FloatArray) -> float:
+    """Correlate truth and prediction over all classes (R_K); for two classes it is the MCC."""
+    tp, fn, fp, tn = _counts(matrix / matrix.sum())
+    of_truth, of_guess = (tp + fn) @ (tn + fp), (tp + fp) @ (tn + fn)
+    if of_truth == 0:
+        return math.nan
+    if of_guess == 0:
+        return 0.0
+    return float((tp * tn - fp * fn).sum() / (np.sqrt(of_truth) * np.sqrt(of_guess)))

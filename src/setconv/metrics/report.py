@@ -1,4 +1,4 @@
-"""All figures of a prediction as one small typed object."""
+"""All figures of a prediction as one small typed object: what `report` measures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setconv.errors import DataError, LabelError, MissingDependencyError
-from setconv.metrics import _arithmetic as figures
-from setconv.metrics._arithmetic import Label, check_columns, check_rows, show
+from setconv.metrics._arithmetic import Label, check_rows, figures_by_class, overall_figures, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +49,9 @@ class ClassMetrics:
     brier: float
 
 
-_FIGURES = tuple(one.name for one in fields(ClassMetrics) if one.name != "n_rows")
-_OF_OTHERS = tuple(name for name in _FIGURES if name != "sensitivity")
+_COLUMNS = tuple(one.name for one in fields(ClassMetrics))
+_FIGURES = _COLUMNS[1:]
+_NONE_OVERALL: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +149,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dictionaries and numbers, ready for JSON; nan becomes None."""
-        per_class = []
-        for label in self.classes:
-            of = asdict(self.per_class[label])
-            per_class.append({"class": label, **{name: _to_json(of[name]) for name in of}})
         return {
             "classes": list(self.classes),
             "positive": self.positive,
-            "per_class": per_class,
+            "per_class": [
+                {"class": c, **{k: _to_json(v) for k, v in asdict(self.per_class[c]).items()}}
+                for c in self.classes
+            ],
             "confusion": self.confusion.tolist(),
             **{name: _to_json(getattr(self, name)) for name in _OVERALL},
             "weighted": self.weighted,
@@ -168,11 +167,10 @@ class Report:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read the report that :meth:`to_dict` wrote."""
-        names = [one.name for one in fields(ClassMetrics)]
         try:
             prior = data["prior"]
             per_class = {
-                of["class"]: ClassMetrics(**{name: _from_json(of[name]) for name in names})
+                of["class"]: ClassMetrics(**{name: _from_json(of[name]) for name in _COLUMNS})
                 for of in data["per_class"]
             }
             return cls(
@@ -193,12 +191,11 @@ class Report:
             ) from error
 
     def __str__(self) -> str:
-        names = [one.name for one in fields(ClassMetrics)]
-        table = [["", "class", *(_HEADINGS.get(name, name) for name in names)]]
+        table = [["", "class", *(_HEADINGS.get(name, name) for name in _COLUMNS)]]
         for label in self.classes:
-            of = asdict(self.per_class[label])
             mark = "*" if label == self.positive else ""
-            table.append([mark, str(label), *(_show_number(of[name]) for name in names)])
+            figures = asdict(self.per_class[label]).values()
+            table.append([mark, str(label), *map(_show_number, figures)])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [f"positive class: {self.positive!r} (*)"]
         for line in table:
@@ -208,6 +205,20 @@ class Report:
         overall = [f"{name} {_show_number(getattr(self, name))}" for name in _OVERALL]
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
+
+
+def _to_json(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _from_json(number: Any) -> Any:
+    return math.nan if number is None else number
+
+
+def _show_number(number: float) -> str:
+    if isinstance(number, int):
+        return str(number)
+    return "-" if math.isnan(number) else f"{number:.3f}"
 
 
 def report(
@@ -274,19 +285,8 @@ def report(
     """
     rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
     chosen = rows.position(positive)
-    matrix = figures.confusion(rows)
-    unknown = np.full(len(rows.classes), math.nan)
-    auc = average_precision = brier = unknown
-    chances = None
-    if probabilities is not None:
-        chances = check_columns(probabilities, rows, "probabilities")
-        brier = figures.brier_by_class(rows, chances)
-    ranking = chances if scores is None else check_columns(scores, rows, "scores")
-    if ranking is not None:
-        auc = figures.auc_by_class(rows, ranking)
-        average_precision = figures.average_precision_by_class(rows, ranking)
-    by_class = figures.one_vs_rest(matrix)
-    by_class |= {"auc": auc, "average_precision": average_precision, "brier": brier}
+    matrix = rows.confusion()
+    by_class = figures_by_class(rows, matrix, scores, probabilities)
     per_class = {
         label: ClassMetrics(
             n_rows=int(rows.counts[c]),
@@ -299,15 +299,14 @@ def report(
         positive=rows.classes[chosen],
         per_class=per_class,
         confusion=_fixed(matrix.astype(np.int64) if rows.weight is None else matrix),
-        accuracy=float(np.trace(matrix) / matrix.sum()),
-        balanced_accuracy=figures.mean(by_class["sensitivity"]),
-        macro_f1=figures.mean(by_class["f1"]),
-        g_mean=figures.geometric_mean(by_class["sensitivity"]),
-        macro_auc=figures.mean(auc),
-        mcc=figures.overall_mcc(matrix),
-        brier=figures.overall_brier(brier),
+        **overall_figures(by_class, matrix),
         weighted=rows.weight is not None,
     )
+
+
+def _fixed(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    matrix.setflags(write=False)
+    return matrix
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
@@ -321,24 +320,22 @@ def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
     alone = len(found.classes) - len(unjudged) == 1
     per_class = {}
     for label, of in found.per_class.items():
-        lost = _FIGURES if label in unjudged else _OF_OTHERS if alone else ()
+        lost = [name for name in _FIGURES if label in unjudged or (alone and name != "sensitivity")]
         gone: dict[str, Any] = dict.fromkeys(lost, math.nan)
         per_class[label] = replace(of, **gone)
-    nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
-    return replace(found, per_class=per_class, unjudged=dict(unjudged), **nothing)
+    return replace(found, per_class=per_class, unjudged=dict(unjudged), **_NONE_OVERALL)
 
 
 def report_of_nothing(
     classes: Sequence[Label], positive: Label, unjudged: Mapping[Label, str]
 ) -> Report:
     """Return the report of a model that no row can judge, without any figure."""
-    nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
     return Report(
         classes=tuple(classes),
         positive=positive,
         per_class={c: ClassMetrics(0, *[math.nan] * len(_FIGURES)) for c in classes},
         confusion=_fixed(np.zeros((len(classes), len(classes)), dtype=np.int64)),
-        **nothing,
+        **_NONE_OVERALL,
         unjudged=dict(unjudged),
     )
 
@@ -359,25 +356,3 @@ def minimum_of_five(report: Report) -> float:
     for name in ("g_mean", "auc", "specificity", "sensitivity"):
         five.append(float(np.mean([getattr(one, name) for one in of])))
     return float(np.min(five))  # np.min keeps nan, min() would lose it
-
-
-def _fixed(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    matrix.setflags(write=False)
-    return matrix
-
-
-def _to_json(number: float) -> float | None:
-    return None if math.isnan(number) else number
-
-
-def _from_json(number: Any) -> Any:
-    return math.nan if number is None else number
-
-
-def _show_number(number: float) -> str:
-    if isinstance(number, int):
-        return str(number)
-    return "-" if math.isnan(number) else f"{number:.3f}"
-
-
-__all__ = ["ClassMetrics", "Report", "minimum_of_five", "report"]

@@ -1,82 +1,87 @@
-"""The metrics for scikit-learn's model selection."""
+"""One figure each, as functions of labels; and all of them for scikit-learn's model selection.
+
+Each function gives the figure that a `Report` has under its name, over all classes unless
+``positive`` names one; where a report has it of single classes only, that of one class.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
-from setconv.metrics import _arithmetic as figures
-from setconv.metrics._arithmetic import FloatArray, check_columns, check_rows, plain_labels
+from setconv.metrics._arithmetic import (
+    check_rows,
+    figures_by_class,
+    mean,
+    overall_figures,
+    plain_labels,
+)
 from setconv.metrics.report import report
 
-# ---------- metrics.measures
-
-Labels = npt.ArrayLike
-Maybe = npt.ArrayLike | None
+Maybe = ArrayLike | None
 
 
 def specificity(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Spec = TN / (TN + FP) of the class ``positive``, by default the rarest."""
-    return _of_class("specificity", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("specificity", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
 def sensitivity(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Sens = TP / (TP + FN) of the class ``positive``, by default the rarest."""
-    return _of_class("sensitivity", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("sensitivity", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
 def f1(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """F1 = 2 precision recall / (precision + recall) of ``positive``, by default the rarest."""
-    return _of_class("f1", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("f1", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
-def macro_f1(y_true: Labels, y_pred: Labels, *, sample_weight: Maybe = None) -> float:
+def macro_f1(y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: Maybe = None) -> float:
     """Average the F1 of the class over all classes."""
-    return report(y_true, y_pred, sample_weight=sample_weight).macro_f1
+    return _figure("macro_f1", y_true, y_pred, None, sample_weight=sample_weight)
 
 
 def g_mean(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """G-mean = sqrt(Spec Sens) of ``positive``; by default the geometric mean of all recalls.
 
     For two classes these are the same.
     """
-    return _of_all("g_mean", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("g_mean", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
 def balanced_accuracy(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """(Spec + Sens) / 2 of ``positive``; by default the mean of all recalls.
 
     For two classes these are the same.
     """
-    return _of_all("balanced_accuracy", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("balanced_accuracy", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
 def mcc(
-    y_true: Labels, y_pred: Labels, *, positive: Any = None, sample_weight: Maybe = None
+    y_true: ArrayLike, y_pred: ArrayLike, *, positive: Any = None, sample_weight: Maybe = None
 ) -> float:
     """Matthews correlation of truth and prediction: of ``positive``, or over all classes.
 
     (TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN)). For two classes both agree.
     """
-    return _of_all("mcc", positive, y_true, y_pred, sample_weight=sample_weight)
+    return _figure("mcc", y_true, y_pred, positive, sample_weight=sample_weight)
 
 
 def auc(
-    y_true: Labels,
-    score: npt.ArrayLike,
+    y_true: ArrayLike,
+    score: ArrayLike,
     *,
     positive: Any = None,
     classes: Maybe = None,
@@ -88,12 +93,12 @@ def auc(
     """
     # No decision is asked for: the truth stands in for it.
     given = {"scores": score, "classes": classes, "sample_weight": sample_weight}
-    return _of_class("auc", positive, y_true, y_true, **given)
+    return _figure("auc", y_true, y_true, positive, **given)
 
 
 def average_precision(
-    y_true: Labels,
-    score: npt.ArrayLike,
+    y_true: ArrayLike,
+    score: ArrayLike,
     *,
     positive: Any = None,
     classes: Maybe = None,
@@ -104,12 +109,12 @@ def average_precision(
     A 1-D ``score`` is that of ``classes[1]`` even when ``positive`` is ``classes[0]``.
     """
     given = {"scores": score, "classes": classes, "sample_weight": sample_weight}
-    return _of_class("average_precision", positive, y_true, y_true, **given)
+    return _figure("average_precision", y_true, y_true, positive, **given)
 
 
 def brier(
-    y_true: Labels,
-    probability: npt.ArrayLike,
+    y_true: ArrayLike,
+    probability: ArrayLike,
     *,
     positive: Any = None,
     classes: Maybe = None,
@@ -121,25 +126,16 @@ def brier(
     where the two terms are equal: there it is the error of one class, as in scikit-learn.
     """
     given = {"probabilities": probability, "classes": classes, "sample_weight": sample_weight}
-    return _of_all("brier", positive, y_true, y_true, **given)
+    return _figure("brier", y_true, y_true, positive, **given)
 
 
-def _of_class(name: str, positive: Any, y_true: Any, y_pred: Any, **given: Any) -> float:
+def _figure(name: str, y_true: Any, y_pred: Any, positive: Any, **given: Any) -> float:
     found = report(y_true, y_pred, positive=positive, **given)
-    return float(getattr(found[found.positive], name))
+    overall = positive is None and hasattr(found, name)
+    return float(getattr(found if overall else found[found.positive], name))
 
 
-def _of_all(name: str, positive: Any, y_true: Any, y_pred: Any, **given: Any) -> float:
-    found = report(y_true, y_pred, positive=positive, **given)
-    return float(getattr(found if positive is None else found[positive], name))
-
-
-# ---------- metrics.scorers
-
-_OF_ONE_CLASS = ("f1", "sensitivity", "specificity", "auc", "average_precision")
-
-
-def scorers(estimator: Any, X: Any, y: npt.ArrayLike, *, positive: Any = None) -> dict[str, float]:
+def scorers(estimator: Any, X: Any, y: ArrayLike, *, positive: Any = None) -> dict[str, float]:
     """Score a fitted classifier: what ``scoring=`` takes in ``cross_validate`` and its like.
 
     Higher is better for all: g_mean, macro_f1, balanced_accuracy, mcc, neg_brier, f1,
@@ -182,47 +178,23 @@ def scorers(estimator: Any, X: Any, y: npt.ArrayLike, *, positive: Any = None) -
     known = plain_labels(np.asarray(estimator.classes_), "classes_")
     unseen = sorted(set(plain_labels(y, "y")) - set(known), key=repr)
     rows = check_rows(y, estimator.predict(X), classes=[*known, *unseen])
-    matrix, seen = figures.confusion(rows), rows.totals > 0
-    by_class = figures.one_vs_rest(matrix)
-    by_class |= dict.fromkeys(("auc", "average_precision"), np.full(len(seen), math.nan))
-    brier = math.nan
+    matrix, seen = rows.confusion(), rows.totals > 0
+    scores = probabilities = None
     # One class trained on: scikit-learn refuses the columns, and they say nothing anyway.
     if len(known) > 1 and not unseen:
-        ranking = None
         if hasattr(estimator, "predict_proba"):
-            ranking = check_columns(estimator.predict_proba(X), rows, "probabilities")
-            brier = figures.overall_brier(figures.brier_by_class(rows, ranking))
+            probabilities = estimator.predict_proba(X)
         if hasattr(estimator, "decision_function"):
-            ranking = check_columns(estimator.decision_function(X), rows, "scores")
-        if ranking is not None:
-            by_class["auc"] = figures.auc_by_class(rows, ranking)
-            by_class["average_precision"] = figures.average_precision_by_class(rows, ranking)
-
-    def of_interest(values: FloatArray) -> float:
-        if positive is None and (len(values) > 2 or seen.sum() < 2):
-            return figures.mean(values[seen])
-        return float(values[rows.position(positive)])
-
+            scores = estimator.decision_function(X)
+    by_class = figures_by_class(rows, matrix, scores, probabilities)
+    overall = overall_figures(by_class, matrix, seen)
+    averaged = positive is None and (len(seen) > 2 or seen.sum() < 2)
+    chosen = rows.position(positive)
     return {
-        "g_mean": figures.geometric_mean(by_class["sensitivity"][seen]),
-        "macro_f1": figures.mean(by_class["f1"][seen]),
-        "balanced_accuracy": figures.mean(by_class["sensitivity"][seen]),
-        "mcc": figures.overall_mcc(matrix),
-        "neg_brier": -brier,
-        **{name: of_interest(by_class[name]) for name in _OF_ONE_CLASS},
+        **{name: overall[name] for name in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")},
+        "neg_brier": -overall["brier"],
+        **{
+            name: mean(by_class[name][seen]) if averaged else float(by_class[name][chosen])
+            for name in ("f1", "sensitivity", "specificity", "auc", "average_precision")
+        },
     }
-
-
-__all__ = [
-    "auc",
-    "average_precision",
-    "balanced_accuracy",
-    "brier",
-    "f1",
-    "g_mean",
-    "macro_f1",
-    "mcc",
-    "scorers",
-    "sensitivity",
-    "specificity",
-]
