@@ -478,7 +478,7 @@ def _maker(
         if anchor not in _RULES:
             raise ParameterError(
                 f"anchor={anchor!r}: choose one of {', '.join(map(repr, _RULES))}, "
-                "a rule of setconv.anchors, a callable or an array."
+                "a rule of setconv.model, a callable or an array."
             )
         anchor = _RULES[anchor]
     if isinstance(anchor, Mean):

@@ -6,17 +6,7 @@ best for it, and which probability a score stands for. Nothing here knows the ne
 
 from __future__ import annotations
 
-from setconv.decisions.calibration import Calibrator
 from setconv.decisions.objective import Objective, parse_objective, parse_prior
-from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
+from setconv.decisions.rule import DecisionRule, Predictions
 
-__all__ = [
-    "Calibrator",
-    "DecisionRule",
-    "Objective",
-    "cross_fit",
-    "fit_rule",
-    "parse_objective",
-    "parse_prior",
-    "unproven_rule",
-]
+__all__ = ["DecisionRule", "Objective", "Predictions", "parse_objective", "parse_prior"]
