@@ -63,7 +63,7 @@ def all_sections(findings):
 
 def sheet_of(*names):
     rows = tuple(SheetRow((Shown(name), Shown(".5", bold=True, after="▼"))) for name in names)
-    return Sheet("A title", "A caption.", ("method", "F1"), ("left", "right"), rows, ("A note.",))
+    return Sheet("A title", "A caption.", ("method", "F1"), "lr", rows, ("A note.",))
 
 
 # --------------------------------------------------------------------------------------- Markdown
@@ -203,7 +203,7 @@ def test_latex_has_bold_marks_rules_and_minus_signs():
         SheetRow((Shown("a"), Shown("-.5 ± .1", bold=True, after=WORSE))),
         SheetRow((Shown("b-c"), Shown("\N{EN DASH}")), rule=True),
     )
-    text = latex(Sheet("T", "C", ("m", "v"), ("left", "right"), rows))
+    text = latex(Sheet("T", "C", ("m", "v"), "lr", rows))
     assert r"a & \textbf{$-$.5 $\pm$ .1} $\blacktriangledown$ \\" in text
     assert "\\midrule\nb-c & -- \\\\" in text
     assert r"\begin{tabular}{lr}" in text

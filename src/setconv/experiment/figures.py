@@ -17,7 +17,7 @@ import numpy as np
 
 from setconv.experiment.results import Findings, Unit, higher_is_better, metric_name
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
-from setconv.experiment.tables import Ranking, curve_metrics, scores_by_split, standing
+from setconv.experiment.tables import Ranking, curve_metrics, ranking, scores_by_split
 from setconv.io.files import write_atomically
 from setconv.messages import needed
 from setconv.report.words import readable
@@ -401,7 +401,7 @@ def _ranks(findings: Findings, looks: dict[str, Look]) -> StudyFigure:
     """Draw the average ranks of each metric that has them for three methods over two sources."""
     by_split, panels = scores_by_split(findings), []
     for metric in findings.metrics:
-        found = standing(findings, metric, by_split)
+        found = ranking(findings, metric, by_split)
         comparison = found.all_pairs if isinstance(found, Ranking) else None
         if comparison is None or len(comparison.ranks) < _FEWEST_METHODS:
             continue
