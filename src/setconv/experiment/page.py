@@ -1,4 +1,4 @@
-"""The report of a study: a page of everything that it found, with its tables and figures as files."""
+"""The report of a study: a page of all that it found, and its tables and figures as files."""
 
 from __future__ import annotations
 
