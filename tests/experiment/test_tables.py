@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from setconv.errors import DataError
 from setconv.experiment.results import (
-    METRICS,
+    METRIC_NAMES,
     PROBED,
     Findings,
     Unit,
@@ -141,7 +141,7 @@ def test_every_metric_has_a_name_and_a_direction():
         "Spec",
         "new",
     ]
-    assert [one for one in METRICS if not higher_is_better(one)] == ["brier", *PROBED]
+    assert [one for one in METRIC_NAMES if not higher_is_better(one)] == ["brier", *PROBED]
 
 
 # ---------------------------------------------------------------------------- means and the best

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,9 +23,11 @@ from setconv.messages import needed
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---------- experiment.answers.naming
+# What a study keeps in its folder.
+_STORE = "results.sqlite"
+_ROWS = "rows"
 
-METRICS = {
+METRIC_NAMES = {
     "f1": "F1",
     "g_mean": "G-mean",
     "auc": "AUC",
@@ -41,7 +42,6 @@ METRICS = {
     "movement": "Movement of representatives",
     "flips": "Changed predictions",
 }
-
 # Asked of a fitted model, along a curve only.
 PROBED = ("movement", "flips")
 _LOWER_IS_BETTER = frozenset({"brier", *PROBED})
@@ -49,15 +49,12 @@ _LOWER_IS_BETTER = frozenset({"brier", *PROBED})
 
 def metric_name(metric: str) -> str:
     """Return the display name of a metric; one that is not known is called what it is called."""
-    return METRICS.get(metric, metric)
+    return METRIC_NAMES.get(metric, metric)
 
 
 def higher_is_better(metric: str) -> bool:
     """Whether more of a metric is better."""
     return metric not in _LOWER_IS_BETTER
-
-
-# ---------- experiment.answers.findings
 
 
 @dataclass(frozen=True)
@@ -142,128 +139,7 @@ class Findings:
     published: pd.DataFrame
     cells: pd.DataFrame
     missing: int = 0
-    notes: tuple[str, ...] = field(default_factory=tuple)
-
-    def unit(self, name: str) -> Unit:
-        """Return the unit of a name."""
-        return next(one for one in self.units if one.name == name)
-
-
-# ---------- experiment.collecting
-
-SWEEP = "imbalance ratio of the training rows"
-_CELL = ["dataset", "method", "split", "version"]
-_SCORES = ["unit", "method", "split", "metric", "value"]
-_CURVES = ["curve", "unit", "method", "split", "metric", "setting", "value"]
-
-
-def collect(
-    study: Study, prepared: dict[str, Prepared], cells: list[Cell], store: Store, command: str
-) -> Findings:
-    """Return the findings of these cells; cells of earlier versions of the study do not count."""
-    with needed("The findings of a study", "pandas", "experiment"):
-        import pandas as pd
-    wanted = pd.DataFrame([asdict(cell) for cell in cells], columns=_CELL)
-    frame = store.cells().merge(wanted, on=_CELL)
-    rows = store.results().merge(frame[_CELL[:3]], on=_CELL[:3])
-    specs = {one.name: one for one in study.data}
-    units = _units(study, prepared)
-    names = {(one.dataset, one.label): one.name for one in units}
-    scores, curves = [], []
-    for dataset, method, split, metric, value in rows.itertuples(index=False):
-        parts = read_key(metric)
-        if parts is None or (dataset, parts[1]) not in names:
-            continue
-        name, label, curve, setting = parts
-        spec = specs[dataset]
-        if curve:
-            curves.append((curve, names[dataset, label], method, split, name, setting, value))
-            continue
-        scores.append((names[dataset, label], method, split, name, value))
-        if spec.base is not None and spec.train_ratio is not None:
-            of = _unit_name(spec.base, label, spec, prepared[dataset])
-            curves.append((SWEEP, of, method, split, name, spec.train_ratio, value))
-    return Findings(
-        name=study.name,
-        title=study.title or study.name,
-        about=study.about,
-        command=command,
-        methods=tuple(one.name for one in study.methods),
-        ours=_ours(study),
-        metrics=study.metrics,
-        units=tuple(units),
-        scores=pd.DataFrame(scores, columns=_SCORES),
-        curves=pd.DataFrame(curves, columns=_CURVES),
-        published=published_figures(study.published),
-        cells=frame,
-        missing=len(cells) - len(frame),
-        notes=_notes(study, prepared),
-    )
-
-
-def _ours(study: Study) -> tuple[str, ...]:
-    named = tuple(one.name for one in study.methods if one.ours)
-    return named or (study.methods[0].name,)
-
-
-def _units(study: Study, prepared: dict[str, Prepared]) -> list[Unit]:
-    units = []
-    for spec in study.data:
-        known = prepared[spec.name]
-        total = sum(known.counts.values())
-        for label in reported_classes(spec, known.counts):
-            mine = known.counts[label]
-            parts = study.rule(spec).parts
-            units.append(
-                Unit(
-                    name=_unit_name(spec.name, label, spec, known),
-                    dataset=spec.name,
-                    label=label,
-                    imbalance_ratio=spec.train_ratio or (total - mine) / mine,
-                    n_rows=total,
-                    source=spec.source or spec.name,
-                    test_share=parts[-1] / parts[0],
-                )
-            )
-    return units
-
-
-def _unit_name(name: str, label: str, spec: DataSpec, known: Prepared) -> str:
-    several = len(reported_classes(spec, known.counts)) > 1
-    return f"{name}: {label}" if several else name
-
-
-def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
-    """Say where the rows come from, once a data set."""
-    told: dict[str, str] = {}
-    for spec in study.data:
-        known = prepared[spec.name]
-        parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
-        if text := " ".join(part for part in parts if part):
-            told.setdefault(spec.base or spec.name, text)
-    return tuple(f"{name}: {text}" for name, text in told.items())
-
-
-def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
-    """Say how many rows the paper had, for the benchmarks that it used."""
-    if spec.load not in ("amazon", "irt", "semeval"):
-        return ""
-    theirs = published_counts(spec.name, len(known.counts))
-    if not theirs:
-        return ""
-    shown = [
-        ", ".join(f"{count:,}" for count in sorted(counts.values(), reverse=True))
-        for counts in (theirs, known.counts)
-    ]
-    return f"Rows of the classes in the paper: {shown[0]}; here: {shown[1]}."
-
-
-# ---------- experiment.studying
-
-logger = logging.getLogger(__name__)
-
-_STORE = "results.sqlite"
-_ROWS = "rows"
+    notes: tuple[str, ...] = ()
 
 
 def run_study(
@@ -337,18 +213,107 @@ def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
         )
     cells = plan_cells(study, prepared, folder / _ROWS)
     with Store(folder / _STORE) as store:
-        return collect(study, prepared, cells, store, command)
+        return _collect(study, prepared, cells, store, command)
 
 
-__all__ = [
-    "METRICS",
-    "PROBED",
-    "SWEEP",
-    "Findings",
-    "Unit",
-    "collect",
-    "findings",
-    "higher_is_better",
-    "metric_name",
-    "run_study",
-]
+_CELL = ["dataset", "method", "split", "version"]
+_SCORES = ["unit", "method", "split", "metric", "value"]
+_CURVES = ["curve", "unit", "method", "split", "metric", "setting", "value"]
+_SWEEP = "imbalance ratio of the training rows"
+
+
+def _collect(
+    study: Study, prepared: dict[str, Prepared], cells: list[Cell], store: Store, command: str
+) -> Findings:
+    """Return the findings of these cells; cells of earlier versions of the study do not count."""
+    with needed("The findings of a study", "pandas", "experiment"):
+        import pandas as pd
+    wanted = pd.DataFrame([asdict(cell) for cell in cells], columns=_CELL)
+    frame = store.cells().merge(wanted, on=_CELL)
+    rows = store.results().merge(frame[_CELL[:3]], on=_CELL[:3])
+    specs = {one.name: one for one in study.data}
+    ours = tuple(one.name for one in study.methods if one.ours)
+    units = _units(study, prepared)
+    names = {(one.dataset, one.label): one.name for one in units}
+    scores, curves = [], []
+    for dataset, method, split, metric, value in rows.itertuples(index=False):
+        parts = read_key(metric)
+        if parts is None or (dataset, parts[1]) not in names:
+            continue
+        name, label, curve, setting = parts
+        spec = specs[dataset]
+        if curve:
+            curves.append((curve, names[dataset, label], method, split, name, setting, value))
+            continue
+        scores.append((names[dataset, label], method, split, name, value))
+        if spec.base is not None and spec.train_ratio is not None:
+            of = _unit_name(spec.base, label, spec, prepared[dataset])
+            curves.append((_SWEEP, of, method, split, name, spec.train_ratio, value))
+    return Findings(
+        name=study.name,
+        title=study.title or study.name,
+        about=study.about,
+        command=command,
+        methods=tuple(one.name for one in study.methods),
+        ours=ours or (study.methods[0].name,),
+        metrics=study.metrics,
+        units=tuple(units),
+        scores=pd.DataFrame(scores, columns=_SCORES),
+        curves=pd.DataFrame(curves, columns=_CURVES),
+        published=published_figures(study.published),
+        cells=frame,
+        missing=len(cells) - len(frame),
+        notes=_notes(study, prepared),
+    )
+
+
+def _units(study: Study, prepared: dict[str, Prepared]) -> list[Unit]:
+    units = []
+    for spec in study.data:
+        known = prepared[spec.name]
+        total = sum(known.counts.values())
+        for label in reported_classes(spec, known.counts):
+            mine = known.counts[label]
+            parts = study.rule(spec).parts
+            units.append(
+                Unit(
+                    name=_unit_name(spec.name, label, spec, known),
+                    dataset=spec.name,
+                    label=label,
+                    imbalance_ratio=spec.train_ratio or (total - mine) / mine,
+                    n_rows=total,
+                    source=spec.source or spec.name,
+                    test_share=parts[-1] / parts[0],
+                )
+            )
+    return units
+
+
+def _unit_name(name: str, label: str, spec: DataSpec, known: Prepared) -> str:
+    several = len(reported_classes(spec, known.counts)) > 1
+    return f"{name}: {label}" if several else name
+
+
+def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
+    """Say where the rows come from, once a data set."""
+    told: dict[str, str] = {}
+    for spec in study.data:
+        known = prepared[spec.name]
+        parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
+        if text := " ".join(part for part in parts if part):
+            told.setdefault(spec.base or spec.name, text)
+    return tuple(f"{name}: {text}" for name, text in told.items())
+
+
+def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
+    """Say how many rows the paper had, for the benchmarks that it used."""
+    if spec.load not in ("amazon", "irt", "semeval"):
+        return ""
+    theirs = published_counts(spec.name, len(known.counts))
+    if not theirs:
+        return ""
+    shown = [
+        ", ".join(f"{count:,}" for count in sorted(counts.values(), reverse=True))
+        for counts in (theirs, known.counts)
+    ]
+    return f"Rows of the classes in the paper: {shown[0]}; here: {shown[1]}."
