@@ -162,6 +162,3 @@ def _leave_out(
     test = (groups == away) | (~mine & drawn)
     none = np.empty(0, np.int64)
     return Split(np.flatnonzero(~test), none, np.flatnonzero(test))
-
-
-__all__ = ["Split", "count_splits", "make_split", "seed_of", "thin"]

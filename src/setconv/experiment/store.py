@@ -17,8 +17,6 @@ from setconv.messages import needed
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---------- experiment.running.cells
-
 Status = Literal["ok", "error", "timeout"]
 
 
@@ -93,8 +91,6 @@ class Outcome:
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-
-# ---------- experiment.running.store
 
 _FORMAT = 1
 _SCHEMA = (
@@ -274,6 +270,3 @@ class Store:
 
 def _marks(columns: tuple[str, ...]) -> str:
     return ", ".join("?" * len(columns))
-
-
-__all__ = ["Cell", "Outcome", "Status", "Store"]
