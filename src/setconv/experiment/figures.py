@@ -18,9 +18,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from setconv.experiment.results import Findings, Unit, higher_is_better, metric_name
+from setconv.experiment.results import (
+    Findings,
+    Ranking,
+    Unit,
+    higher_is_better,
+    metric_name,
+    ranking,
+    scores_by_split,
+)
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
-from setconv.experiment.tables import Ranking, curve_metrics, ranking, scores_by_split
+from setconv.experiment.tables import curve_metrics
 from setconv.io.files import write_atomically
 from setconv.messages import needed
 from setconv.report.words import readable

@@ -1,12 +1,16 @@
-"""A study from beginning to end: rows prepared, cells computed, findings collected."""
+"""A study from beginning to end: rows prepared, cells computed, findings collected and ranked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from setconv.errors import StudyError
+import numpy as np
+
+from setconv.errors import DataError, StudyError
 from setconv.experiment.cells import (
     StudyWork,
     check_methods,
@@ -16,12 +20,26 @@ from setconv.experiment.cells import (
 )
 from setconv.experiment.data import Prepared, known_data, prepare
 from setconv.experiment.runner import Tally, run
+from setconv.experiment.statistics import (
+    Friedman,
+    Nemenyi,
+    Ranks,
+    TestResult,
+    WilcoxonHolm,
+    average_ranks,
+    friedman,
+    nemenyi,
+    wilcoxon_holm,
+)
 from setconv.experiment.store import Cell, Store
 from setconv.experiment.study import DataSpec, Study, published_counts, published_figures
 from setconv.messages import needed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ALPHA = 0.05
+_DIGITS = 12  # of means, to see ties
 
 # What a study keeps in its folder.
 _STORE = "results.sqlite"
@@ -317,3 +335,153 @@ def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
         for counts in (theirs, known.counts)
     ]
     return f"Rows of the classes in the paper: {shown[0]}; here: {shown[1]}."
+
+
+def scores_by_split(findings: Findings) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the scores of each unit and metric: one row a split, one column a method."""
+    scores = findings.scores[findings.scores["method"].isin(findings.methods)]
+    scores = scores[np.isfinite(scores["value"].astype(float))]
+    twice = scores.duplicated(["unit", "metric", "method", "split"])
+    if twice.any():
+        first = scores[twice].iloc[0]
+        raise DataError(
+            f"scores: {first['unit']} / {first['method']} / {first['metric']} has split "
+            f"{first['split']} twice: give every score once."
+        )
+    return {
+        (str(unit), str(metric)): group.pivot(index="split", columns="method", values="value")
+        for (unit, metric), group in scores.groupby(["unit", "metric"], sort=False)
+    }
+
+
+@dataclass(frozen=True)
+class NoRanking:
+    """Why there are no ranks for a metric, and what was left out before that was clear."""
+
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Methods over units, for one metric; tests are made when they are asked for.
+
+    Attributes
+    ----------
+    metric : str
+    means : DataFrame
+        One row a unit, one column a method: over the splits that all methods have.
+    sources : mapping of str to str
+        Unit to source.
+    control : str or None
+        The study's own method; None if it has no rank.
+    notes : tuple of str
+        What was left out.
+    """
+
+    metric: str
+    means: pd.DataFrame
+    sources: Mapping[str, str]
+    control: str | None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Average ranks; 1 is best."""
+        return average_ranks(self.means, self.sources, higher_is_better(self.metric))
+
+    @property
+    def n_units(self) -> int:
+        """How many units the ranks rest on."""
+        return len(self.means)
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources these units come from."""
+        return len(self.ranks.by_source)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is claimed; empty if there are sources enough."""
+        if self.n_sources < 2:
+            return "All units come from one source: there is nothing to test."
+        return TestResult(self.n_sources, ALPHA).reason
+
+    @cached_property
+    def omnibus(self) -> Friedman | None:
+        """Whether the methods differ at all; None for fewer than two sources or three methods."""
+        if self.n_sources < 2 or self.means.shape[1] < 3:
+            return None
+        return friedman(self.ranks.by_source, ALPHA)
+
+    @cached_property
+    def all_pairs(self) -> Nemenyi | None:
+        """All methods against each other; None for fewer than two sources."""
+        return nemenyi(self.ranks.by_source, ALPHA) if self.n_sources > 1 else None
+
+    @cached_property
+    def against_ours(self) -> WilcoxonHolm | None:
+        """The study's own method against each other; None without it or a second source."""
+        if self.n_sources < 2 or self.control is None:
+            return None
+        higher = higher_is_better(self.metric)
+        return wilcoxon_holm(self.means, self.control, self.sources, ALPHA, higher)
+
+
+def ranking(
+    findings: Findings, metric: str, by_split: Mapping[tuple[str, str], pd.DataFrame]
+) -> Ranking | NoRanking:
+    """Rank the methods on the splits that all of them have.
+
+    A method with scores on half of the units or fewer has no rank, and a unit without a split that
+    all other methods have does not count; the notes name both.
+
+    Parameters
+    ----------
+    findings : Findings
+    metric : str
+    by_split : mapping of (unit, metric) to DataFrame
+        As `scores_by_split` gives them.
+
+    Returns
+    -------
+    Ranking or NoRanking
+    """
+    with needed("ranks", "pandas", "experiment"):
+        import pandas as pd
+    tables = {
+        unit.name: by_split[unit.name, metric]
+        for unit in findings.units
+        if (unit.name, metric) in by_split
+    }
+    if len(tables) < 2:
+        return NoRanking("Ranks need at least two units with scores.")
+    covered = {
+        method: sum(method in table.columns for table in tables.values())
+        for method in findings.methods
+    }
+    methods = [method for method in findings.methods if 2 * covered[method] > len(tables)]
+    notes: tuple[str, ...] = ()
+    if absent := [method for method in findings.methods if method not in methods]:
+        notes += (f"Without a rank, for scores on half of the units or fewer: {joined(absent)}.",)
+    if len(methods) < 2:
+        return NoRanking("Ranks need two methods with scores on most units.", notes)
+    common = {unit: table.reindex(columns=methods).dropna() for unit, table in tables.items()}
+    if empty := [unit for unit, table in common.items() if table.empty]:
+        notes += (f"Left out, for no split has all methods: {joined(empty)}.",)
+    if fewer := [unit for unit, table in common.items() if 0 < len(table) < len(tables[unit])]:
+        notes += (f"Ranked on the splits that all methods have: {joined(fewer)}.",)
+    means = {unit: table.mean() for unit, table in common.items() if not table.empty}
+    if len(means) < 2:
+        return NoRanking("Ranks need at least two units with a split that all methods have.", notes)
+    # Equal means of decimal scores differ in the last bits, and would not be seen as ties.
+    rounded = pd.DataFrame(means, index=methods).T.round(_DIGITS)
+    sources = {unit.name: unit.source for unit in findings.units}
+    control = next((name for name in findings.ours[:1] if name in methods), None)
+    return Ranking(metric, rounded, sources, control, notes)
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return "a, b and c"."""
+    parts = list(names)
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
