@@ -89,7 +89,7 @@ def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
     done: dict[str, Prepared] = {}
     for spec in study.data:
         key = _key(study, spec)
-        entry = {"source": key, "files": [list(one) for one in _source_files(spec, data)]}
+        entry = {"source": key, "files": _source_files(spec, data)}
         known = manifest.get(_name(key))
         if known is None or known["entry"] != entry:
             logger.info("loading %s", spec.base or spec.name)
@@ -178,14 +178,14 @@ def _array(values: NDArray[Any]) -> bytes:
     return content.getvalue()
 
 
-def _source_files(spec: DataSpec, folder: Path) -> list[tuple[str, int, int]]:
+def _source_files(spec: DataSpec, folder: Path) -> list[list[str | int]]:
     """Return name, size and time of the files that the rows come from."""
     if "path" not in spec.options:
         return []
     path = _path(spec, folder)
     found = sorted(path.rglob("*")) if path.is_dir() else [path]
     stats = [(one.name, one.stat()) for one in found if one.is_file()]
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
 
 def _load_data(spec: DataSpec, folder: Path) -> Dataset:

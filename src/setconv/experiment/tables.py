@@ -472,29 +472,22 @@ def _score_caption(findings: Findings, entries: Sequence[Entry], lower: bool) ->
     return " ".join(parts)
 
 
+_NOTES = {
+    "failed": "failed ({}): no split of the method ended well.",
+    "missing": f"{_NO_FIGURE} ({{}}): not computed yet.",
+    "undefined": "n/a ({}): the metric is not defined on any split.",
+    "partial": "A number in brackets is the number of splits behind a mean that has fewer than "
+    "others ({}): the rest failed, is not computed yet or has no defined value. Such a mean is "
+    "never bold.",
+    "published": "(published): reported by others, not measured here; never bold and not tested.",
+}
+
+
 def _score_notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Explain what stands in place of a figure or beside it, with how often it does."""
-    kinds = Counter(entry.kind for entry in entries)
-    partial = sum(entry.partial for entry in entries)
-    found = [
-        (kinds["failed"], f"failed ({kinds['failed']}): no split of the method ended well."),
-        (kinds["missing"], f"{_NO_FIGURE} ({kinds['missing']}): not computed yet."),
-        (
-            kinds["undefined"],
-            f"n/a ({kinds['undefined']}): the metric is not defined on any split.",
-        ),
-        (
-            partial,
-            "A number in brackets is the number of splits behind a mean that has fewer than "
-            f"others ({partial}): the rest failed, is not computed yet or has no defined value. "
-            "Such a mean is never bold.",
-        ),
-        (
-            kinds["published"],
-            "(published): reported by others, not measured here; never bold and not tested.",
-        ),
-    ]
-    return tuple(text for count, text in found if count)
+    counts: Counter[str] = Counter(entry.kind for entry in entries)
+    counts["partial"] = sum(entry.partial for entry in entries)
+    return tuple(text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind])
 
 
 def _rank_section(findings: Findings) -> Section:
