@@ -16,7 +16,7 @@ from setconv.experiment.figures import (
     StudyFigure,
     compose,
     file_name,
-    key,
+    legend_name,
     method_looks,
 )
 
@@ -115,7 +115,9 @@ def _scatter(methods: dict[str, dict[str, float]], job: str, label: str) -> Call
     def drawing(axes: Axes) -> None:
         for name, look in method_looks(names, names[:1]).items():
             point = (methods[name][job], methods[name]["auc"])
-            axes.plot(*point, ls="", marker=look.marker, ms=9, color=look.colour, label=key(name))
+            axes.plot(
+                *point, ls="", marker=look.marker, ms=9, color=look.colour, label=legend_name(name)
+            )
         axes.set(xscale="log", xlabel=label, ylabel="AUC on new rows")
         _plain_log(axes.xaxis)
         axes.margins(x=0.15, y=0.15)

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from test_tables import cells, noisy, published, scores, study, unit
 
 from setconv.errors import MissingDependencyError
-from setconv.experiment import tables as formats
+from setconv.experiment import tables
 from setconv.experiment.tables import (
     WORSE,
     Sheet,
@@ -63,7 +63,7 @@ def all_sections(findings):
 
 def sheet_of(*names):
     rows = tuple(SheetRow((Shown(name), Shown(".5", bold=True, after="▼"))) for name in names)
-    return Sheet("A title", "A caption.", ("method", "F1"), ("left", "right"), rows, ("A note.",))
+    return Sheet("A title", "A caption.", ("method", "F1"), "lr", rows, ("A note.",))
 
 
 # --------------------------------------------------------------------------------------- Markdown
@@ -85,7 +85,7 @@ def read_markdown(text):
 
 
 def test_markdown_reads_back_to_the_sheets(findings, all_sections):
-    found, tokens = read_markdown(formats.markdown_text(findings, all_sections))
+    found, tokens = read_markdown(tables.markdown_text(findings, all_sections))
     sheets = [sheet for section in all_sections for sheet in section.sheets]
     expected = [
         [
@@ -101,7 +101,7 @@ def test_markdown_reads_back_to_the_sheets(findings, all_sections):
 
 
 def test_markdown_has_the_command_the_notes_and_what_is_not_computed(findings, all_sections):
-    text = formats.markdown_text(findings, all_sections)
+    text = tables.markdown_text(findings, all_sections)
     assert text.startswith(
         "# A small study\n\nWhat it is about.\n\n```bash\nsetconv experiment run"
     )
@@ -112,19 +112,19 @@ def test_markdown_has_the_command_the_notes_and_what_is_not_computed(findings, a
 
 
 def test_the_best_is_bold_and_its_mark_is_not():
-    assert "| x | **.5** ▼ |" in formats.markdown(sheet_of("x"))
+    assert "| x | **.5** ▼ |" in tables.markdown(sheet_of("x"))
 
 
 @given(st.text(min_size=1, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_any_name_survives_markdown(name):
-    ((_, row),), _ = read_markdown(formats.markdown(sheet_of(name)))
+    ((_, row),), _ = read_markdown(tables.markdown(sheet_of(name)))
     assert row == [plain(name), ".5 ▼"]
 
 
 def test_a_command_cannot_end_its_block():
     odd = study({}, command="run ```\n# not a heading")
-    _, tokens = read_markdown(formats.markdown_text(odd, []))
+    _, tokens = read_markdown(tables.markdown_text(odd, []))
     (fence,) = [token for token in tokens if token.type == "fence"]
     assert fence.content == "run ``` # not a heading\n"
 
@@ -188,7 +188,7 @@ def test_the_checker_finds_what_does_not_compile():
 
 
 def test_all_tables_of_a_study_compile(findings, all_sections):
-    text = formats.latex_text(findings, all_sections)
+    text = tables.latex_text(findings, all_sections)
     rows = check_latex(text)
     sheets = [sheet for section in all_sections for sheet in section.sheets]
     assert len(rows) == sum(1 + len(sheet.rows) for sheet in sheets)
@@ -203,7 +203,7 @@ def test_latex_has_bold_marks_rules_and_minus_signs():
         SheetRow((Shown("a"), Shown("-.5 ± .1", bold=True, after=WORSE))),
         SheetRow((Shown("b-c"), Shown("\N{EN DASH}")), rule=True),
     )
-    text = latex(Sheet("T", "C", ("m", "v"), ("left", "right"), rows))
+    text = latex(Sheet("T", "C", ("m", "v"), "lr", rows))
     assert r"a & \textbf{$-$.5 $\pm$ .1} $\blacktriangledown$ \\" in text
     assert "\\midrule\nb-c & -- \\\\" in text
     assert r"\begin{tabular}{lr}" in text
@@ -221,7 +221,7 @@ def test_nothing_in_a_name_is_a_command():
 
 
 def test_a_title_cannot_leave_its_comment():
-    text = formats.latex_text(study({}, title="one\n\\input{two}"), [])
+    text = tables.latex_text(study({}, title="one\n\\input{two}"), [])
     assert text.splitlines()[0] == r"% one \input{two}"
 
 
@@ -229,7 +229,7 @@ def test_a_title_cannot_leave_its_comment():
 
 
 def test_csv_has_every_figure_once_with_all_digits(findings):
-    rows = list(csv.DictReader(io.StringIO(formats.csv_text(findings))))
+    rows = list(csv.DictReader(io.StringIO(tables.csv_text(findings))))
     names = ["unit", "method", "metric", "mean", "sd", "n_splits", "best", "p_value", "mark"]
     assert list(rows[0]) == names
     entries = measured_entries(findings)
@@ -250,7 +250,7 @@ def test_csv_has_every_figure_once_with_all_digits(findings):
 
 
 def test_csv_is_read_by_pandas_with_names_as_they_are(findings):
-    frame = pd.read_csv(io.StringIO(formats.csv_text(findings)))
+    frame = pd.read_csv(io.StringIO(tables.csv_text(findings)))
     assert NASTY in set(frame["method"])
     ours = frame[(frame["unit"] == "S") & (frame["method"] == "ours") & (frame["metric"] == "f1")]
     here = findings.scores.query("unit == 'S' and method == 'ours' and metric == 'f1'")
@@ -264,7 +264,7 @@ def shown(sheet, width=200):
     from rich.console import Console
 
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    console.print(formats.terminal(sheet))
+    console.print(tables.terminal(sheet))
     return console.file.getvalue()
 
 
@@ -290,7 +290,7 @@ def test_names_are_no_markup_and_no_control_codes_in_the_terminal():
 def test_without_rich_the_message_has_the_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'setconv\[cli\]'"):
-        formats.terminal(sheet_of("x"))
+        tables.terminal(sheet_of("x"))
 
 
 # -------------------------------------------------------------------------------------- the files
@@ -298,18 +298,18 @@ def test_without_rich_the_message_has_the_pip_line(monkeypatch):
 
 def test_three_files_are_written_whole_and_the_same_each_time(findings, tmp_path):
     folder = tmp_path / "new" / "folder"
-    paths = formats.write_tables(findings, folder)
+    paths = tables.write_tables(findings, folder)
     assert [path.name for path in paths] == ["tables.md", "tables.tex", "tables.csv"]
     first = [path.read_bytes() for path in paths]
-    assert first[2].decode() == formats.csv_text(findings)
-    assert [path.read_bytes() for path in formats.write_tables(findings, str(folder))] == first
+    assert first[2].decode() == tables.csv_text(findings)
+    assert [path.read_bytes() for path in tables.write_tables(findings, str(folder))] == first
     assert sorted(folder.iterdir()) == sorted(paths)
 
 
 def test_findings_that_cannot_be_shown_leave_earlier_files_alone(findings, tmp_path):
-    paths = formats.write_tables(findings, tmp_path)
+    paths = tables.write_tables(findings, tmp_path)
     before = [path.read_bytes() for path in paths]
     twice = scores({("A", "ours", "f1"): [0.5]})
     with pytest.raises(ValueError, match="twice"):
-        formats.write_tables(study({}, scores=pd.concat([twice, twice])), tmp_path)
+        tables.write_tables(study({}, scores=pd.concat([twice, twice])), tmp_path)
     assert [path.read_bytes() for path in paths] == before

@@ -18,7 +18,6 @@ from study_work import Unloadable, repaired, work
 import setconv
 from setconv.errors import ParameterError, StudyError
 from setconv.experiment import runner
-from setconv.experiment import runner as threads_module
 from setconv.experiment.runner import (
     Tally,
     available_cores,
@@ -309,7 +308,7 @@ def test_numbers_of_numpy_become_plain():
     [(8, 8, None, 1), (8, 3, None, 2), (2, 5, None, 1), (8, 2, "3", 3), (8, 2, "9", 4)],
 )
 def test_workers_share_the_cores(monkeypatch, cores, jobs, wish, threads):
-    monkeypatch.setattr(threads_module, "available_cores", lambda: cores)
+    monkeypatch.setattr(runner, "available_cores", lambda: cores)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if wish is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", wish)

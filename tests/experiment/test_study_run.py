@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from setconv.errors import DataError, LabelError, ParameterError, StudyError
-from setconv.experiment import runner as pool
+from setconv.experiment import runner
 from setconv.experiment.cells import StudyWork, build_method, plan_cells, training_rows
 from setconv.experiment.data import prepare
 from setconv.experiment.results import findings, run_study
@@ -35,7 +35,7 @@ def quick_workers():
         ["setconv.experiment.cells", "setconv", "setconv.classifier", "sklearn.tree"]
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "multiprocessing", SimpleNamespace(get_context=lambda _: context))
+        patch.setattr(runner, "multiprocessing", SimpleNamespace(get_context=lambda _: context))
         yield
 
 

@@ -13,34 +13,34 @@ from statsmodels.stats.multitest import multipletests
 
 from setconv.errors import DataError
 from setconv.experiment.results import (
-    METRICS,
+    METRIC_NAMES,
     PROBED,
     Findings,
+    NoRanking,
     Unit,
     higher_is_better,
+    joined,
     metric_name,
+    ranking,
+    scores_by_split,
 )
 from setconv.experiment.tables import (
     BETTER,
     WORSE,
     Entry,
     Key,
-    NoRanking,
     by_metric,
     by_unit,
     compare,
     cost_sheet,
     curve_sheets,
     failure_sheet,
-    joined,
     last_line,
     measured_entries,
     number,
     published_elsewhere,
     rank_sheet,
-    scores_by_split,
     sections,
-    standing,
 )
 
 CELLS = [
@@ -141,7 +141,7 @@ def test_every_metric_has_a_name_and_a_direction():
         "Spec",
         "new",
     ]
-    assert [one for one in METRICS if not higher_is_better(one)] == ["brier", *PROBED]
+    assert [one for one in METRIC_NAMES if not higher_is_better(one)] == ["brier", *PROBED]
 
 
 # ---------------------------------------------------------------------------- means and the best
@@ -387,7 +387,7 @@ def ranked(levels, sources=None, methods=("ours", "x", "y"), metric="f1", **chan
         if value is not None
     }
     found = study(given, units=units, methods=methods, metrics=[metric], **changes)
-    return standing(found, metric, scores_by_split(found))
+    return ranking(found, metric, scores_by_split(found))
 
 
 def test_units_of_one_source_count_once():
@@ -461,7 +461,7 @@ def test_ranks_are_over_the_splits_that_all_methods_have():
         ("B", "x", "f1"): [0.4],
     }
     found = study(given, units=["A", "B"], methods=["ours", "x"])
-    one = standing(found, "f1", scores_by_split(found))
+    one = ranking(found, "f1", scores_by_split(found))
     assert one.ranks.average.to_dict() == {"ours": 1.0, "x": 2.0}
     assert one.notes == ("Ranked on the splits that all methods have: A.",)
 
@@ -483,7 +483,7 @@ def test_without_a_common_split_there_are_no_ranks():
     both = scores({("A", "ours", "f1"): [0.5], ("B", "ours", "f1"): [0.5]})
     later = scores({("A", "other", "f1"): [0.5], ("B", "other", "f1"): [0.5]}).assign(split=1)
     found = study({}, units=["A", "B"], scores=pd.concat([both, later]))
-    assert "a split that all methods have" in standing(found, "f1", scores_by_split(found)).reason
+    assert "a split that all methods have" in ranking(found, "f1", scores_by_split(found)).reason
 
 
 def test_means_that_differ_in_the_last_bits_share_a_rank():

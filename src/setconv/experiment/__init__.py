@@ -1,16 +1,38 @@
-"""What a study answers: tables, figures and a page, from the cells that are finished."""
+"""Studies: every method on every split of every data set, computed once and reported.
+
+`read_study` reads a `Study` from a file or by the name of a built-in one, `run_study` computes its
+cells in worker processes and keeps them in a `Store`, `findings` collects what is finished and
+`write_report` writes it as tables, figures and a page. `run` computes cells of any other work.
+The tests behind the tables stand alone too: ranks, Friedman's, Nemenyi's and Wilcoxon's tests over
+independent sources, and the corrected t test over the splits of one data set. All of it needs
+``pip install 'setconv[experiment]'``.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from setconv.errors import StudyError
+from setconv.experiment.runner import Tally, run
+from setconv.experiment.store import Cell, Outcome, Store
+from setconv.experiment.study import (
+    DataSpec,
+    MethodSpec,
+    Probe,
+    SearchRule,
+    SplitRule,
+    Study,
+    Suite,
+    built_in_studies,
+    read_study,
+    read_suite,
+)
+
 if TYPE_CHECKING:
-    from setconv.errors import StudyError
     from setconv.experiment.cells import method_names
     from setconv.experiment.page import write_report
     from setconv.experiment.results import Findings, Unit, findings, run_study
-    from setconv.experiment.runner import Tally, run
     from setconv.experiment.statistics import (
         MINIMUM_SOURCES,
         Friedman,
@@ -26,70 +48,21 @@ if TYPE_CHECKING:
         source_scores,
         wilcoxon_holm,
     )
-    from setconv.experiment.store import Cell, Outcome, Store
-    from setconv.experiment.study import (
-        DataSpec,
-        MethodSpec,
-        Probe,
-        SearchRule,
-        SplitRule,
-        Study,
-        Suite,
-        built_in_studies,
-        read_study,
-        read_suite,
-    )
-
-# ---------- experiment.__init__
 
 # A worker starts in half the time without what only tables and tests need.
-_HOMES = {
-    "Cell": "store",
-    "DataSpec": "study",
-    "TestResult": "statistics",
-    "Findings": "results",
-    "Friedman": "statistics",
-    "MINIMUM_SOURCES": "statistics",
-    "MethodSpec": "study",
-    "Nemenyi": "statistics",
-    "Outcome": "store",
-    "Probe": "study",
-    "Ranks": "statistics",
-    "SearchRule": "study",
-    "SplitRule": "study",
-    "Store": "store",
-    "Study": "study",
-    "StudyError": "errors",
-    "Suite": "study",
-    "Tally": "runner",
-    "Unit": "results",
-    "WilcoxonHolm": "statistics",
-    "average_ranks": "statistics",
-    "built_in_studies": "study",
-    "corrected_t_test": "statistics",
-    "critical_difference": "statistics",
-    "findings": "results",
-    "friedman": "statistics",
-    "method_names": "cells",
-    "nemenyi": "statistics",
-    "read_study": "study",
-    "read_suite": "study",
-    "run": "runner",
-    "run_study": "results",
-    "source_scores": "statistics",
-    "wilcoxon_holm": "statistics",
-    "write_report": "page",
+_LATER = {
+    "cells": "method_names",
+    "page": "write_report",
+    "results": "Findings Unit findings run_study",
+    "statistics": "MINIMUM_SOURCES Friedman Nemenyi Ranks TestResult WilcoxonHolm average_ranks "
+    "corrected_t_test critical_difference friedman nemenyi source_scores wilcoxon_holm",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(
-            import_module(
-                "setconv.errors" if name == "StudyError" else f"setconv.experiment.{_HOMES[name]}"
-            ),
-            name,
-        )
+    for module, names in _LATER.items():
+        if name in names.split():
+            return getattr(import_module(f"setconv.experiment.{module}"), name)
     raise AttributeError(f"module 'setconv.experiment' has no attribute {name!r}")
 
 

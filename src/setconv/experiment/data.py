@@ -1,4 +1,9 @@
-"""Data sets as files that all workers share: loaded and encoded once, known by a digest."""
+"""The rows of a study's data sets, as files that all workers share.
+
+`prepare` loads and encodes each data set once and keeps it under the digest of its rows; `rows_of`
+opens it in a worker. Encoders that learn from rows are left to the cells: `with_encoder` puts them
+in front of a method.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,186 +29,13 @@ from setconv.messages import require_column
 if TYPE_CHECKING:
     from setconv.datasets.dataset import Dataset
 
-# ---------- experiment.protocol.loading
-
-Loader = Callable[..., "Dataset"]
-
-
-def load_data(spec: DataSpec, folder: Path) -> Dataset:
-    """Return the rows of a data set, as the study wants them.
-
-    Parameters
-    ----------
-    spec : DataSpec
-    folder : Path
-        Where paths that are not absolute begin.
-    """
-    loader = LOADERS[known_name("loader", spec.load, LOADERS, spec.name)]()
-    options = _checked(loader, spec)
-    known = list(inspect.signature(loader).parameters)
-    if "path" in options:
-        del options["path"]
-        options[known[0]] = _path(spec, folder)  # loaders call it what it is to them
-    # A loader that can sample reads files that would not fit in memory.
-    size = spec.size
-    if "size" in known and size is not None:
-        options["size"], size = size, None
-    try:
-        dataset = loader(**options)
-    except (DataError, OSError) as error:
-        raise type(error)(f"{spec.name}: {error}") from error
-    if spec.drop:
-        for label in spec.drop:
-            known_name("class", label, map(str, dataset.classes), spec.name)
-        dataset = dataset.take(~np.isin(dataset.labels.astype(str), spec.drop))
-    if spec.binary is not None:
-        # "not crash" is no name that a user has seen; the class is still called what it was.
-        dataset = dataset.binary(spec.binary, name=spec.name)
-    return dataset if size is None else dataset.subsample(min(size, dataset.n_rows))
-
-
-def source_files(spec: DataSpec, folder: Path) -> list[tuple[str, int, int]]:
-    """Return name, size and time of the files that the rows come from."""
-    if "path" not in spec.options:
-        return []
-    path = _path(spec, folder)
-    found = sorted(path.rglob("*")) if path.is_dir() else [path]
-    stats = [(one.name, one.stat()) for one in found if one.is_file()]
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-
-
-def _path(spec: DataSpec, folder: Path) -> Path:
-    path = folder / str(spec.options["path"])
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{spec.name}: there is no {path}. Say where the data is with --data FOLDER; "
-            "help(setconv.datasets) says where benchmarks are published."
-        )
-    return path
-
-
-def _checked(loader: Loader, spec: DataSpec) -> dict[str, Any]:
-    """Refuse options that the loader does not have, and those that it needs and lacks."""
-    known = inspect.signature(loader).parameters
-    first, *others = known
-    names = ["path" if first == "folder" else first, *others]
-    for name in spec.options:
-        known_name(f"option of the loader for {spec.name},", name, names)
-    defaults = [one.default for one in known.values()]
-    needed = [
-        name for name, one in zip(names, defaults, strict=True) if one is inspect.Parameter.empty
-    ]
-    if lacking := [name for name in needed if name not in spec.options]:
-        raise ParameterError(f"{spec.name}: its loader needs {', '.join(lacking)}.")
-    return dict(spec.options)
-
-
-def _load_npz(
-    path: Path, features: str = "X", label: str = "y", group: str | None = None
-) -> Dataset:
-    """Return the arrays of a .npz file; none of them may be pickled."""
-    from setconv.datasets.dataset import Dataset
-
-    with np.load(path, allow_pickle=False) as stored:
-        names = list(stored)
-        wanted = [features, label, *([group] if group else [])]
-        arrays = [
-            stored[require_column(name, names, "features, label or group")] for name in wanted
-        ]
-    groups = arrays[2] if group else None
-    return Dataset(
-        path.stem, None, arrays[0].astype(np.float32), arrays[1].astype(str), groups=groups
-    )
-
-
-def _load_digits(digit: int) -> Dataset:
-    """Return scikit-learn's images of digits, 8 x 8 pixels: one digit against the others."""
-    from sklearn.datasets import load_digits
-
-    from setconv.datasets.dataset import Dataset
-
-    X, y = load_digits(return_X_y=True)
-    return Dataset("digits", None, X.astype(np.float32), y.astype(str)).binary(str(digit))
-
-
-def _from_datasets(name: str) -> Callable[[], Loader]:
-    def get() -> Loader:
-        from setconv import datasets
-
-        loader: Loader = getattr(datasets, name)
-        return loader
-
-    return get
-
-
-LOADERS: dict[str, Callable[[], Loader]] = {
-    "amazon": _from_datasets("load_amazon"),
-    "digits": lambda: _load_digits,
-    "file": _from_datasets("load_file"),
-    "irt": _from_datasets("load_irt"),
-    "named": _from_datasets("load_named"),
-    "npz": lambda: _load_npz,
-    "semeval": _from_datasets("load_semeval"),
-}
-
-
-# ---------- experiment.protocol.encoding
-
-# "transformer" learns nothing from the rows, so it may see all of them before they are split.
-_KINDS = ("transformer", "paper", "tfidf", "terms")
-
-
-def encode_texts(texts: list[str], encoder: Mapping[str, Any]) -> NDArray[np.float32] | None:
-    """Return the embeddings of texts; None if the encoder must be fitted to training rows.
-
-    Parameters
-    ----------
-    texts : list of str
-    encoder : mapping
-        ``kind``: "transformer" (the default; other entries are parameters of
-        `setconv.text.TextEncoder`), "paper" (BERT-large-cased-whole-word-masking, [CLS]), "tfidf"
-        (`setconv.text.TfidfEncoder`) or "terms" (TF-IDF of single words, not condensed).
-    """
-    kind, parameters = _parts(encoder)
-    if kind in ("tfidf", "terms"):
-        return None
-    from setconv.text.encoder import TextEncoder
-
-    make = TextEncoder.paper if kind == "paper" else TextEncoder
-    try:
-        made = make(**parameters)
-    except TypeError as error:
-        raise ParameterError(f"encoder: {error}.") from None
-    return np.asarray(made.fit(texts).transform(texts), dtype=np.float32)
-
-
-def with_encoder(estimator: Any, encoder: Mapping[str, Any]) -> Any:
-    """Return a pipeline that makes features of texts by what the training texts teach."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-
-    from setconv.text.tfidf import TfidfEncoder
-
-    kind, parameters = _parts(encoder)
-    if kind == "tfidf":
-        return make_pipeline(TfidfEncoder(**parameters), estimator)
-    return make_pipeline(TfidfVectorizer(**parameters), FunctionTransformer(_dense), estimator)
-
-
-def _dense(rows: Any) -> NDArray[np.float32]:
-    return np.asarray(rows.toarray(), dtype=np.float32)
-
-
-def _parts(encoder: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    parameters = dict(encoder)
-    return known_name("encoder", parameters.pop("kind", _KINDS[0]), _KINDS), parameters
-
-
-# ---------- experiment.protocol.prepared
-
 logger = logging.getLogger(__name__)
 
+_Loader = Callable[..., "Dataset"]
+
+_LOADERS = ("amazon", "digits", "file", "irt", "named", "npz", "semeval")
+# "transformer" learns nothing from the rows, so it may see all of them before they are split.
+_ENCODERS = ("transformer", "paper", "tfidf", "terms")
 _MANIFEST = "manifest.json"
 
 
@@ -257,7 +89,7 @@ def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
     done: dict[str, Prepared] = {}
     for spec in study.data:
         key = _key(study, spec)
-        entry = {"source": key, "files": [list(one) for one in source_files(spec, data)]}
+        entry = {"source": key, "files": _source_files(spec, data)}
         known = manifest.get(_name(key))
         if known is None or known["entry"] != entry:
             logger.info("loading %s", spec.base or spec.name)
@@ -290,9 +122,28 @@ def rows_of(folder: Path, digest: str) -> Rows:
     )
 
 
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _MANIFEST
+    if not path.exists():
+        return {}
+    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return manifest
+
+
+def _key(study: Study, spec: DataSpec) -> dict[str, Any]:
+    key = {**spec.loading(), "encoder": study.text_encoder(spec)}
+    loaded: dict[str, Any] = json.loads(json.dumps(key, sort_keys=True))
+    return loaded
+
+
+def _name(key: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
+
+
 def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared:
-    dataset = load_data(spec, data)
-    files = _files(dataset, _encoder(study, spec))
+    dataset = _load_data(spec, data)
+    files = _files(dataset, study.text_encoder(spec))
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}:{len(content)}:".encode())
@@ -309,7 +160,7 @@ def _files(dataset: Any, encoder: dict[str, Any]) -> dict[str, bytes]:
     features = dataset.features
     if features is None:
         assert dataset.texts is not None
-        features = encode_texts(dataset.texts, encoder)
+        features = _encode_texts(dataset.texts, encoder)
     if features is None:
         files["texts.json"] = json.dumps(dataset.texts).encode()
     else:
@@ -327,38 +178,153 @@ def _array(values: NDArray[Any]) -> bytes:
     return content.getvalue()
 
 
-def _encoder(study: Study, spec: DataSpec) -> dict[str, Any]:
-    return dict(study.encoder if spec.encoder is None else spec.encoder)
+def _source_files(spec: DataSpec, folder: Path) -> list[list[str | int]]:
+    """Return name, size and time of the files that the rows come from."""
+    if "path" not in spec.options:
+        return []
+    path = _path(spec, folder)
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    stats = [(one.name, one.stat()) for one in found if one.is_file()]
+    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
 
-def _key(study: Study, spec: DataSpec) -> dict[str, Any]:
-    key = {**spec.loading(), "encoder": _encoder(study, spec)}
-    loaded: dict[str, Any] = json.loads(json.dumps(key, sort_keys=True))
-    return loaded
+def _load_data(spec: DataSpec, folder: Path) -> Dataset:
+    """Return the rows of a data set, as the study wants them.
+
+    Parameters
+    ----------
+    spec : DataSpec
+    folder : Path
+        Where paths that are not absolute begin.
+    """
+    loader = _loader(spec)
+    options = _loader_options(loader, spec)
+    known = list(inspect.signature(loader).parameters)
+    if "path" in options:
+        del options["path"]
+        options[known[0]] = _path(spec, folder)  # loaders call it what it is to them
+    # A loader that can sample reads files that would not fit in memory.
+    size = spec.size
+    if "size" in known and size is not None:
+        options["size"], size = size, None
+    try:
+        dataset = loader(**options)
+    except (DataError, OSError) as error:
+        raise type(error)(f"{spec.name}: {error}") from error
+    if spec.drop:
+        for label in spec.drop:
+            known_name("class", label, map(str, dataset.classes), spec.name)
+        dataset = dataset.take(~np.isin(dataset.labels.astype(str), spec.drop))
+    if spec.binary is not None:
+        # "not crash" is no name that a user has seen; the class is still called what it was.
+        dataset = dataset.binary(spec.binary, name=spec.name)
+    return dataset if size is None else dataset.subsample(min(size, dataset.n_rows))
 
 
-def _name(key: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
+def _loader(spec: DataSpec) -> _Loader:
+    from setconv import datasets
+
+    name = known_name("loader", spec.load, _LOADERS, spec.name)
+    own: dict[str, _Loader] = {"digits": _load_digits, "npz": _load_npz}
+    return own[name] if name in own else cast(_Loader, getattr(datasets, f"load_{name}"))
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / _MANIFEST
+def _loader_options(loader: _Loader, spec: DataSpec) -> dict[str, Any]:
+    """Refuse options that the loader does not have, and those that it needs and lacks."""
+    known = inspect.signature(loader).parameters
+    first, *others = known
+    names = ["path" if first == "folder" else first, *others]
+    for name in spec.options:
+        known_name(f"option of the loader for {spec.name},", name, names)
+    defaults = [one.default for one in known.values()]
+    needed = [
+        name for name, one in zip(names, defaults, strict=True) if one is inspect.Parameter.empty
+    ]
+    if lacking := [name for name in needed if name not in spec.options]:
+        raise ParameterError(f"{spec.name}: its loader needs {', '.join(lacking)}.")
+    return dict(spec.options)
+
+
+def _path(spec: DataSpec, folder: Path) -> Path:
+    path = folder / str(spec.options["path"])
     if not path.exists():
-        return {}
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return manifest
+        raise FileNotFoundError(
+            f"{spec.name}: there is no {path}. Say where the data is with --data FOLDER; "
+            "help(setconv.datasets) says where benchmarks are published."
+        )
+    return path
 
 
-__all__ = [
-    "LOADERS",
-    "Prepared",
-    "Rows",
-    "encode_texts",
-    "known_data",
-    "load_data",
-    "prepare",
-    "rows_of",
-    "source_files",
-    "with_encoder",
-]
+def _load_npz(
+    path: Path, features: str = "X", label: str = "y", group: str | None = None
+) -> Dataset:
+    """Return the arrays of a .npz file; none of them may be pickled."""
+    from setconv.datasets.dataset import Dataset
+
+    with np.load(path, allow_pickle=False) as stored:
+        names = list(stored)
+        wanted = [features, label, *([group] if group else [])]
+        arrays = [
+            stored[require_column(name, names, "features, label or group")] for name in wanted
+        ]
+    groups = arrays[2] if group else None
+    return Dataset(
+        path.stem, None, arrays[0].astype(np.float32), arrays[1].astype(str), groups=groups
+    )
+
+
+def _load_digits(digit: int) -> Dataset:
+    """Return scikit-learn's images of digits, 8 x 8 pixels: one digit against the others."""
+    from sklearn.datasets import load_digits
+
+    from setconv.datasets.dataset import Dataset
+
+    X, y = load_digits(return_X_y=True)
+    return Dataset("digits", None, X.astype(np.float32), y.astype(str)).binary(str(digit))
+
+
+def _encode_texts(texts: list[str], encoder: Mapping[str, Any]) -> NDArray[np.float32] | None:
+    """Return the embeddings of texts; None if the encoder must be fitted to training rows.
+
+    Parameters
+    ----------
+    texts : list of str
+    encoder : mapping
+        ``kind``: "transformer" (the default; other entries are parameters of
+        `setconv.text.TextEncoder`), "paper" (BERT-large-cased-whole-word-masking, [CLS]), "tfidf"
+        (`setconv.text.TfidfEncoder`) or "terms" (TF-IDF of single words, not condensed).
+    """
+    kind, parameters = _parts(encoder)
+    if kind in ("tfidf", "terms"):
+        return None
+    from setconv.text.encoder import TextEncoder
+
+    make = TextEncoder.paper if kind == "paper" else TextEncoder
+    try:
+        made = make(**parameters)
+    except TypeError as error:
+        raise ParameterError(f"encoder: {error}.") from None
+    return np.asarray(made.fit(texts).transform(texts), dtype=np.float32)
+
+
+def with_encoder(estimator: Any, encoder: Mapping[str, Any]) -> Any:
+    """Return a pipeline that makes features of texts by what the training texts teach."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from setconv.text.tfidf import TfidfEncoder
+
+    kind, parameters = _parts(encoder)
+    if kind == "tfidf":
+        return make_pipeline(TfidfEncoder(**parameters), estimator)
+    return make_pipeline(TfidfVectorizer(**parameters), FunctionTransformer(_dense), estimator)
+
+
+def _dense(rows: Any) -> NDArray[np.float32]:
+    return np.asarray(rows.toarray(), dtype=np.float32)
+
+
+def _parts(encoder: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    parameters = dict(encoder)
+    return known_name("encoder", parameters.pop("kind", _ENCODERS[0]), _ENCODERS), parameters

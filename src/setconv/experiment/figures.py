@@ -1,4 +1,7 @@
-"""The figures of a study, like those of the paper."""
+"""The figures of a study, like those of the paper: bars, gaps, ranks and curves, as SVG.
+
+A figure is a number of panels that share a legend; a panel knows how to draw itself on axes.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from setconv.experiment.results import Findings, Unit, higher_is_better, metric_name
+from setconv.experiment.results import (
+    Findings,
+    Ranking,
+    Unit,
+    higher_is_better,
+    metric_name,
+    ranking,
+    scores_by_split,
+)
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
-from setconv.experiment.tables import Ranking, curve_metrics, scores_by_split, standing
+from setconv.experiment.tables import curve_metrics
 from setconv.io.files import write_atomically
 from setconv.messages import needed
 from setconv.report.words import readable
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-# ---------- experiment.answers.figure_panels
 
 with needed("a figure of a study", "matplotlib", "experiment"):
     from matplotlib import rc_context
@@ -34,42 +39,23 @@ with needed("a figure of a study", "matplotlib", "experiment"):
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
-INK, GREY, WHITE = "#1d2430", "#5b6472", "#ffffff"
+INK, GREY, _WHITE = "#1d2430", "#5b6472", "#ffffff"
 STRONG = ("#0068a8", "#c8500a", "#00805d", "#a6528a", "#9a6700", "#2f93c9")
 # Calm colours for the methods that the study compares with.
-CALM = (
+_CALM = (
     *("#8792a2", "#d0a95f", "#86b583", "#cf8fa4"),
     *("#978bc6", "#62b0b8", "#b98667", "#b3ba62"),
 )
 _HATCHES = ("", "/////", "xxxx", ".....")
 _DASHES = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "setconv",
-    "font.size": 10.5,
-    "font.family": "sans-serif",
-    "text.parse_math": False,  # names are no formulas
-    "text.color": INK,
-    "axes.axisbelow": True,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "grid.color": "#e3e6eb",
-    "grid.linewidth": 0.8,
-    "hatch.linewidth": 1.0,
-}
-_DPI = 72  # a pixel of a panel is then a point
-_TITLE, _LEGEND_ROW = 26, 18
-_CHARACTER, _KEY = 7, 46
 NARROW = 410  # pixels of a panel that has room beside another
+_DIAGNOSIS = ("specificity", "sensitivity")
+_SPREAD = "one standard deviation over the splits to either side"
 
 
 @dataclass(frozen=True)
@@ -81,21 +67,6 @@ class Look:
     hatch: str
     dash: Any
     ours: bool
-
-
-def method_looks(methods: Sequence[str], ours: Sequence[str]) -> dict[str, Look]:
-    """Return how each method is drawn: ours in strong colours, the others in calm ones."""
-    looks, counts = {}, {True: 0, False: 0}
-    for method in methods:
-        mine = method in ours
-        colours = STRONG if mine else CALM
-        # Where colours are used up, they come again with another hatch and dash.
-        again, place = divmod(counts[mine], len(colours))
-        dash = _DASHES[(again + (not mine)) % len(_DASHES)]
-        hatch = _HATCHES[again % len(_HATCHES)]
-        looks[method] = Look(colours[place], _MARKERS[place], hatch, dash, mine)
-        counts[mine] += 1
-    return looks
 
 
 @dataclass(frozen=True)
@@ -146,86 +117,7 @@ class StudyFigure:
         return " ".join(panel.alt for panel in self.panels)
 
 
-def compose(figure: StudyFigure) -> bytes:
-    """Return a figure as SVG; the same figure gives the same bytes."""
-    columns = min(figure.columns, len(figure.panels))
-    rows = [figure.panels[at : at + columns] for at in range(0, len(figure.panels), columns)]
-    heights = [max(one.size[1] + _TITLE * bool(one.title) for one in row) for row in rows]
-    width = max(sum(panel.size[0] for panel in row) for row in rows)
-    content = io.BytesIO()
-    with rc_context(_STYLE), warnings.catch_warnings():
-        # What the font lacks is left to the reader's fonts.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        sheet = Figure(dpi=_DPI, layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
-        FigureCanvasSVG(sheet)
-        grid = sheet.add_gridspec(len(rows), columns, height_ratios=heights)
-        for number, panel in enumerate(figure.panels):
-            axes = sheet.add_subplot(grid[divmod(number, columns)])
-            panel.drawing(axes)
-            if panel.title:
-                axes.set_title(readable(panel.title, 60))
-        height = sum(heights)
-        if figure.title:
-            sheet.suptitle(readable(figure.title, 90), fontsize=12.5, fontweight="bold")
-            height += _TITLE
-        handles, names = sheet.axes[0].get_legend_handles_labels()
-        if handles:
-            room = max(map(len, names)) * _CHARACTER + _KEY
-            n_columns = max(1, min(len(names), int(width / room)))
-            height += _LEGEND_ROW * -(-len(names) // n_columns)
-            sheet.legend(
-                handles,
-                names,
-                loc="outside lower center",
-                ncols=n_columns,
-                frameon=False,
-                fontsize=9.5,
-            )
-        sheet.set_size_inches(width / _DPI, height / _DPI)
-        sheet.savefig(content, format="svg", facecolor=WHITE, metadata={"Date": None})
-    return content.getvalue()
-
-
-def file_name(*parts: str) -> str:
-    """Return a name of small letters, digits and hyphens, for a file or an element."""
-    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "x" for part in parts)
-
-
-def wrapped(text: str, width: int, lines: int) -> str:
-    """Return a name in at most so many lines of at most so many characters."""
-    shown = readable(text, width * lines * 2)
-    return "\n".join(textwrap.wrap(shown, width, max_lines=lines, placeholder="…"))
-
-
-def key(name: str) -> str:
-    """Return a label for the legend, which leaves out what begins with an underscore."""
-    return f" {name}"
-
-
-def short(names: Sequence[str], limit: int = 26) -> dict[str, str]:
-    """Return names cut to a length, still different from one another."""
-    cut = [readable(name, limit) for name in names]
-    return {
-        name: one if cut.count(one) == 1 else f"{one} [{number}]"
-        for number, (name, one) in enumerate(zip(names, cut, strict=True), 1)
-    }
-
-
-# ---------- experiment.answers.figures
-
-_DIAGNOSIS = ("specificity", "sensitivity")
-_SPREAD = "one standard deviation over the splits to either side"
-_WIDEST, _NARROWEST = 960, 300
-_MARGIN = 64  # pixels for the numbers at the left
-_BAR = 14  # pixels a bar takes if there is room
-_GAP = 1.6  # bars between two groups
-_CHARACTER_figures = 6.6  # pixels
-_LOGARITHMIC_FROM = 20
-_LEAST_SPAN = 0.1  # a smaller one would make noise look like a trend
-_FEWEST_METHODS = 3  # of a diagram
-
-
-class Summary(NamedTuple):
+class _Summary(NamedTuple):
     """Means and deviations over splits: a row a unit or setting, a column a method."""
 
     means: pd.DataFrame
@@ -250,14 +142,19 @@ def study_figures(findings: Findings) -> list[StudyFigure]:
     return [figure for figure in [*found, *_curves(findings, looks)] if figure.panels]
 
 
-def write_figures(findings: Findings, folder: str | Path) -> list[Path]:
-    """Write each figure to an SVG file of its own, in a folder that is made if it is not there."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    figures = {folder / f"{one.name}.svg": one for one in study_figures(findings)}
-    for path, figure in figures.items():
-        write_atomically(path, compose(figure))
-    return list(figures)
+def method_looks(methods: Sequence[str], ours: Sequence[str]) -> dict[str, Look]:
+    """Return how each method is drawn: ours in strong colours, the others in calm ones."""
+    looks, counts = {}, {True: 0, False: 0}
+    for method in methods:
+        mine = method in ours
+        colours = STRONG if mine else _CALM
+        # Where colours are used up, they come again with another hatch and dash.
+        again, place = divmod(counts[mine], len(colours))
+        dash = _DASHES[(again + (not mine)) % len(_DASHES)]
+        hatch = _HATCHES[again % len(_HATCHES)]
+        looks[method] = Look(colours[place], _MARKERS[place], hatch, dash, mine)
+        counts[mine] += 1
+    return looks
 
 
 def _bars(findings: Findings, looks: dict[str, Look]) -> StudyFigure:
@@ -279,8 +176,15 @@ def _bars(findings: Findings, looks: dict[str, Look]) -> StudyFigure:
     )
 
 
+_WIDEST, _NARROWEST = 960, 300
+_MARGIN = 64  # pixels for the numbers at the left
+_BAR = 14  # pixels a bar takes if there is room
+_GAP = 1.6  # bars between two groups
+_TICK_CHARACTER = 6.6  # pixels
+
+
 def _bar_panels(
-    units: Sequence[Unit], scores: Summary, looks: Mapping[str, Look], label: str
+    units: Sequence[Unit], scores: _Summary, looks: Mapping[str, Look], label: str
 ) -> Iterator[Panel]:
     """Draw one metric: a group of bars for each unit, in as many rows as they need."""
     low, high = scores.reach
@@ -293,11 +197,11 @@ def _bar_panels(
     # All rows have the room of the longest one, so that a bar is as wide in each.
     bars = groups * (len(looks) + _GAP)
     width = min(_WIDEST, max(_NARROWEST, _MARGIN + _BAR * bars))
-    characters = max(7, int((width - _MARGIN) / groups / _CHARACTER_figures))
+    characters = max(7, int((width - _MARGIN) / groups / _TICK_CHARACTER))
     for start in range(0, len(units), groups):
         row = units[start : start + groups]
         titles = [f"{wrapped(one.name, characters, 3)}\n({one.imbalance_ratio:.2f})" for one in row]
-        part = Summary(*(table.loc[[one.name for one in row]] for table in scores))
+        part = _Summary(*(table.loc[[one.name for one in row]] for table in scores))
         size = (width, 190 + 14 * max(title.count("\n") + 1 for title in titles))
         frame = {"ylim": limits, "ylabel": label, "xlim": (-_GAP / 2, bars - _GAP / 2)}
         drawing = partial(_draw_bars, scores=part, titles=titles, looks=looks, frame=frame)
@@ -307,7 +211,7 @@ def _bar_panels(
 
 def _draw_bars(
     axes: Axes,
-    scores: Summary,
+    scores: _Summary,
     titles: Sequence[str],
     looks: Mapping[str, Look],
     frame: Mapping[str, Any],
@@ -325,10 +229,10 @@ def _draw_bars(
             yerr=scores.deviations[method][there],
             error_kw=whisker,
             color=look.colour,
-            edgecolor=WHITE,
+            edgecolor=_WHITE,
             linewidth=0,
             hatch=look.hatch,
-            label=key(names[method]),
+            label=legend_name(names[method]),
         )
         if not there.all():
             axes.plot(x[~there], 0 * x[~there], "x", color=GREY, ms=4, clip_on=False)
@@ -339,7 +243,7 @@ def _draw_bars(
     axes.axhline(0, color=GREY, lw=0.8)
 
 
-def _best(scores: Summary, label: str) -> str:
+def _best(scores: _Summary, label: str) -> str:
     """Say in words what a reader who does not see the bars would look for."""
     parts = []
     for unit, means in scores.means.iterrows():
@@ -382,7 +286,7 @@ def _gap_panel(
         for y, (method, look) in enumerate(looks.items()):
             ends, colour = [spec[method], sens[method]], look.colour
             axes.plot(ends, [y, y], color=colour, lw=3.2 if look.ours else 2.4, alpha=0.6)
-            axes.plot(ends[0], y, "o", ms=8, mfc=WHITE, mec=colour, mew=1.8, clip_on=False)
+            axes.plot(ends[0], y, "o", ms=8, mfc=_WHITE, mec=colour, mew=1.8, clip_on=False)
             axes.plot(ends[1], y, "o", ms=5.5, color=colour, mew=0, clip_on=False, zorder=3)
             if np.isnan(ends).any():
                 axes.plot(0.02, y, "x", color=GREY, ms=4)
@@ -397,11 +301,14 @@ def _gap_panel(
     return Panel(unit.title, alt, drawing, (NARROW, 74 + 19 * len(looks)))
 
 
+_FEWEST_METHODS = 3  # of a diagram
+
+
 def _ranks(findings: Findings, looks: dict[str, Look]) -> StudyFigure:
     """Draw the average ranks of each metric that has them for three methods over two sources."""
     by_split, panels = scores_by_split(findings), []
     for metric in findings.metrics:
-        found = standing(findings, metric, by_split)
+        found = ranking(findings, metric, by_split)
         comparison = found.all_pairs if isinstance(found, Ranking) else None
         if comparison is None or len(comparison.ranks) < _FEWEST_METHODS:
             continue
@@ -470,6 +377,10 @@ def _curves(findings: Findings, looks: dict[str, Look]) -> Iterator[StudyFigure]
         )
 
 
+_LOGARITHMIC_FROM = 20
+_LEAST_SPAN = 0.1  # a smaller one would make noise look like a trend
+
+
 def _band_panel(
     rows: pd.DataFrame, looks: Mapping[str, Look], metric: str, parameter: str
 ) -> Panel:
@@ -508,10 +419,10 @@ def _band_panel(
                 lw=2.2 if look.ours else 1.5,
                 marker=look.marker,
                 ms=5,
-                mec=WHITE,
+                mec=_WHITE,
                 mew=0.6,
                 zorder=order,
-                label=key(names[method]),
+                label=legend_name(names[method]),
             )
         if is_logarithmic(settings):
             axes.set_xscale("log")
@@ -532,21 +443,119 @@ def is_logarithmic(settings: Sequence[float]) -> bool:
     return min(settings) > 0 and max(settings) / min(settings) > _LOGARITHMIC_FROM
 
 
-def _unit_scores(findings: Findings, metric: str) -> Summary:
+def _unit_scores(findings: Findings, metric: str) -> _Summary:
     rows = findings.scores[findings.scores["metric"] == metric]
     return _summarise(rows, "unit", [unit.name for unit in findings.units], findings.methods)
 
 
 def _summarise(
     rows: pd.DataFrame, along: str, order: Sequence[object], methods: Sequence[str]
-) -> Summary:
+) -> _Summary:
     finite = rows[np.isfinite(rows["value"].astype(float))]
     groups = finite.groupby([along, "method"])["value"]
     means, deviations = (
         one.unstack("method").reindex(index=list(order), columns=list(methods)).astype("float64")
         for one in (groups.mean(), groups.std(ddof=1))
     )
-    return Summary(means, deviations)
+    return _Summary(means, deviations)
 
 
-__all__ = ["study_figures", "write_figures"]
+def write_figures(findings: Findings, folder: str | Path) -> list[Path]:
+    """Write each figure to an SVG file of its own, in a folder that is made if it is not there."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {folder / f"{one.name}.svg": one for one in study_figures(findings)}
+    for path, figure in figures.items():
+        write_atomically(path, compose(figure))
+    return list(figures)
+
+
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "setconv",
+    "font.size": 10.5,
+    "font.family": "sans-serif",
+    "text.parse_math": False,  # names are no formulas
+    "text.color": INK,
+    "axes.axisbelow": True,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "grid.color": "#e3e6eb",
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 1.0,
+}
+_DPI = 72  # a pixel of a panel is then a point
+_TITLE, _LEGEND_ROW = 26, 18  # pixels of height
+_LEGEND_CHARACTER, _LEGEND_LINE = 7, 46  # pixels of width
+
+
+def compose(figure: StudyFigure) -> bytes:
+    """Return a figure as SVG; the same figure gives the same bytes."""
+    columns = min(figure.columns, len(figure.panels))
+    rows = [figure.panels[at : at + columns] for at in range(0, len(figure.panels), columns)]
+    heights = [max(one.size[1] + _TITLE * bool(one.title) for one in row) for row in rows]
+    width = max(sum(panel.size[0] for panel in row) for row in rows)
+    content = io.BytesIO()
+    with rc_context(_STYLE), warnings.catch_warnings():
+        # What the font lacks is left to the reader's fonts.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        sheet = Figure(dpi=_DPI, layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
+        FigureCanvasSVG(sheet)
+        grid = sheet.add_gridspec(len(rows), columns, height_ratios=heights)
+        for number, panel in enumerate(figure.panels):
+            axes = sheet.add_subplot(grid[divmod(number, columns)])
+            panel.drawing(axes)
+            if panel.title:
+                axes.set_title(readable(panel.title, 60))
+        height = sum(heights)
+        if figure.title:
+            sheet.suptitle(readable(figure.title, 90), fontsize=12.5, fontweight="bold")
+            height += _TITLE
+        handles, names = sheet.axes[0].get_legend_handles_labels()
+        if handles:
+            room = max(map(len, names)) * _LEGEND_CHARACTER + _LEGEND_LINE
+            n_columns = max(1, min(len(names), int(width / room)))
+            height += _LEGEND_ROW * -(-len(names) // n_columns)
+            sheet.legend(
+                handles,
+                names,
+                loc="outside lower center",
+                ncols=n_columns,
+                frameon=False,
+                fontsize=9.5,
+            )
+        sheet.set_size_inches(width / _DPI, height / _DPI)
+        sheet.savefig(content, format="svg", facecolor=_WHITE, metadata={"Date": None})
+    return content.getvalue()
+
+
+def legend_name(name: str) -> str:
+    """Return a label that the legend shows even where the name begins with an underscore."""
+    return f" {name}"
+
+
+def file_name(*parts: str) -> str:
+    """Return a name of small letters, digits and hyphens, for a file or an element."""
+    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "x" for part in parts)
+
+
+def wrapped(text: str, width: int, lines: int) -> str:
+    """Return a name in at most so many lines of at most so many characters."""
+    shown = readable(text, width * lines * 2)
+    return "\n".join(textwrap.wrap(shown, width, max_lines=lines, placeholder="…"))
+
+
+def short(names: Sequence[str], limit: int = 26) -> dict[str, str]:
+    """Return names cut to a length, still different from one another."""
+    cut = [readable(name, limit) for name in names]
+    return {
+        name: one if cut.count(one) == 1 else f"{one} [{number}]"
+        for number, (name, one) in enumerate(zip(names, cut, strict=True), 1)
+    }

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from setconv.errors import DataError, LabelError
 from setconv.experiment.study import SplitRule
 
-Index = NDArray[np.int64]
+_Index = NDArray[np.int64]
 
 
 class Split(NamedTuple):
     """Row numbers, each in ascending order; ``validation`` may be empty."""
 
-    train: Index
-    validation: Index
-    test: Index
+    train: _Index
+    validation: _Index
+    test: _Index
 
 
 def seed_of(*parts: object) -> int:
@@ -83,7 +83,67 @@ def make_split(
     return Split(train, middle[0] if middle else np.empty(0, np.int64), test)
 
 
-def thin(rows: Index, labels: NDArray[Any], ratio: float, majority: int | None, seed: int) -> Index:
+def _deal(
+    labels: NDArray[Any], groups: NDArray[Any] | None, shares: Any, rng: np.random.Generator
+) -> _Index:
+    """Return the part of each row: whole groups, each class in the shares as near as they allow."""
+    units = np.arange(len(labels)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    first = np.full(units.max() + 1, -1)
+    first[units[::-1]] = np.arange(len(labels))[::-1]
+    sizes = np.bincount(units)
+    codes = np.unique(labels, return_inverse=True)[1][first]
+    part_of = np.zeros(len(sizes), np.int64)
+    for code in range(codes.max() + 1):
+        mine = rng.permutation(np.flatnonzero(codes == code))
+        # The middle of a group, counted in rows, says in which part it lies.
+        middle = np.cumsum(sizes[mine]) - sizes[mine] / 2
+        bounds = np.cumsum(shares)[:-1] * sizes[mine].sum()
+        part = np.searchsorted(bounds, middle, side="right")
+        part_of[mine] = _nobody_empty(part, len(shares))
+    return part_of[units]
+
+
+def _nobody_empty(part: _Index, n_parts: int) -> _Index:
+    """Give each part a unit where there are enough of them."""
+    if len(part) >= n_parts and len(np.unique(part)) < n_parts:
+        part = part.copy()
+        part[-1], part[0] = n_parts - 1, 0
+        if n_parts == 3 and 1 not in part:
+            part[-2] = 1
+    return part
+
+
+def _leave_out(
+    rule: SplitRule,
+    labels: NDArray[Any],
+    groups: NDArray[Any] | None,
+    number: int,
+    rng: np.random.Generator,
+) -> Split:
+    assert groups is not None
+    away = _groups_to_leave_out(rule, labels, groups, "")[number]
+    mine = labels.astype(str) == rule.leave_out
+    drawn = _deal(labels, None, np.array(rule.parts) / 100, rng) == 1
+    test = (groups == away) | (~mine & drawn)
+    none = np.empty(0, np.int64)
+    return Split(np.flatnonzero(~test), none, np.flatnonzero(test))
+
+
+def _groups_to_leave_out(
+    rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any] | None, where: str
+) -> NDArray[Any]:
+    if groups is None:
+        raise DataError(f"{where}: leave_out needs groups: name their column with group.")
+    found = np.unique(groups[labels.astype(str) == rule.leave_out])
+    if not len(found):
+        known = ", ".join(map(str, np.unique(labels)))
+        raise LabelError(f"{where}: leave_out={rule.leave_out!r} is no class; there are {known}.")
+    return found
+
+
+def thin(
+    rows: _Index, labels: NDArray[Any], ratio: float, majority: int | None, seed: int
+) -> _Index:
     """Return training rows whose largest class has ``ratio`` rows for one of each other class.
 
     The largest class keeps ``majority`` rows, or all; the rows of a small ratio hold those of a
@@ -104,64 +164,3 @@ def thin(rows: Index, labels: NDArray[Any], ratio: float, majority: int | None, 
             )
         kept.append(order[:wanted])
     return np.sort(rows[np.concatenate(kept)])
-
-
-def _deal(
-    labels: NDArray[Any], groups: NDArray[Any] | None, shares: Any, rng: np.random.Generator
-) -> Index:
-    """Return the part of each row: whole groups, each class in the shares as near as they allow."""
-    units = np.arange(len(labels)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    first = np.full(units.max() + 1, -1)
-    first[units[::-1]] = np.arange(len(labels))[::-1]
-    sizes = np.bincount(units)
-    codes = np.unique(labels, return_inverse=True)[1][first]
-    part_of = np.zeros(len(sizes), np.int64)
-    for code in range(codes.max() + 1):
-        mine = rng.permutation(np.flatnonzero(codes == code))
-        # The middle of a group, counted in rows, says in which part it lies.
-        middle = np.cumsum(sizes[mine]) - sizes[mine] / 2
-        bounds = np.cumsum(shares)[:-1] * sizes[mine].sum()
-        part = np.searchsorted(bounds, middle, side="right")
-        part_of[mine] = _nobody_empty(part, len(shares))
-    return part_of[units]
-
-
-def _nobody_empty(part: Index, n_parts: int) -> Index:
-    """Give each part a unit where there are enough of them."""
-    if len(part) >= n_parts and len(np.unique(part)) < n_parts:
-        part = part.copy()
-        part[-1], part[0] = n_parts - 1, 0
-        if n_parts == 3 and 1 not in part:
-            part[-2] = 1
-    return part
-
-
-def _groups_to_leave_out(
-    rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any] | None, where: str
-) -> NDArray[Any]:
-    if groups is None:
-        raise DataError(f"{where}: leave_out needs groups: name their column with group.")
-    found = np.unique(groups[labels.astype(str) == rule.leave_out])
-    if not len(found):
-        known = ", ".join(map(str, np.unique(labels)))
-        raise LabelError(f"{where}: leave_out={rule.leave_out!r} is no class; there are {known}.")
-    return found
-
-
-def _leave_out(
-    rule: SplitRule,
-    labels: NDArray[Any],
-    groups: NDArray[Any] | None,
-    number: int,
-    rng: np.random.Generator,
-) -> Split:
-    assert groups is not None
-    away = _groups_to_leave_out(rule, labels, groups, "")[number]
-    mine = labels.astype(str) == rule.leave_out
-    drawn = _deal(labels, None, np.array(rule.parts) / 100, rng) == 1
-    test = (groups == away) | (~mine & drawn)
-    none = np.empty(0, np.int64)
-    return Split(np.flatnonzero(~test), none, np.flatnonzero(test))
-
-
-__all__ = ["Split", "count_splits", "make_split", "seed_of", "thin"]

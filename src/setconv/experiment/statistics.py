@@ -1,4 +1,10 @@
-"""Two methods on many random splits of one data set: the corrected resampled t test."""
+"""What scores prove: ranks over sources, and the tests that compare methods.
+
+Over many data sets, Friedman's test asks whether the methods differ at all, Nemenyi's which of all
+pairs do, and Wilcoxon's with Holm's correction which differ from one method; all of them count
+independent sources, and claim nothing where there are few. On the random splits of one data set,
+two methods are compared by the corrected resampled t test.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +23,9 @@ from setconv.messages import needed
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---------- experiment.statistics.scores
+MINIMUM_SOURCES = 10
+# Equal differences of decimal scores differ in the last bits, and would not be seen as ties.
+_DIGITS = 12
 
 
 def source_scores(table: pd.DataFrame, sources: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -34,91 +42,13 @@ def source_scores(table: pd.DataFrame, sources: Mapping[str, str] | None = None)
     -------
     DataFrame
     """
-    check_complete(table)
+    _check_complete(table)
     if sources is None:
         return table.rename_axis(index="source")
     if absent := [str(dataset) for dataset in table.index if dataset not in sources]:
         raise DataError(f"sources has no source for {', '.join(absent)}.")
     of = [sources[dataset] for dataset in table.index]
     return table.groupby(of).mean().rename_axis(index="source")
-
-
-def check_complete(table: pd.DataFrame, at_least: int = 1) -> None:
-    """Refuse a table with holes, with a name twice, or with too few rows or methods."""
-    if len(table) < at_least or table.shape[1] < 2:
-        raise DataError(
-            f"give at least {at_least} rows and 2 methods: the table has {len(table)} and "
-            f"{table.shape[1]}."
-        )
-    if not table.index.is_unique or not table.columns.is_unique:
-        raise DataError("the table has a name twice: rows and methods must be unique.")
-    holes = table.isna().any(axis="columns")
-    if holes.any():
-        names = ", ".join(map(str, table.index[holes]))
-        raise DataError(f"scores are missing for {names}: leave these rows out.")
-
-
-# ---------- experiment.statistics.evidence
-
-MINIMUM_SOURCES = 10
-
-
-@dataclass(frozen=True, eq=False)
-class TestResult:
-    """The ground on which a test stands.
-
-    Whether a result is significant is never stored but follows from the p-values and this ground,
-    so no result can claim more than its sources support.
-
-    Attributes
-    ----------
-    n_sources : int
-        Number of independent sources.
-    alpha : float
-        Level of significance.
-    """
-
-    n_sources: int
-    alpha: float
-
-    def __post_init__(self) -> None:
-        """Refuse a level that is none."""
-        if not 0 < self.alpha < 1:
-            raise ParameterError(f"alpha={self.alpha!r}: give a number between 0 and 1.")
-
-    @property
-    def claimed(self) -> bool:
-        """Whether there are sources enough to claim anything."""
-        return self.n_sources >= MINIMUM_SOURCES
-
-    @property
-    def reason(self) -> str:
-        """Why nothing is claimed; empty if there are sources enough."""
-        if self.claimed:
-            return ""
-        return (
-            f"{self.n_sources} independent sources are fewer than {MINIMUM_SOURCES}: "
-            "no significance is claimed, whatever the p-values."
-        )
-
-
-# ---------- experiment.statistics.holm
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's step-down method; nan stays nan."""
-    given = np.asarray(p_values, dtype=np.float64)
-    corrected = np.full(len(given), np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * given[index]))
-        corrected[index] = largest
-    return [float(p) for p in corrected]
-
-
-# ---------- experiment.statistics.ranks
 
 
 class Ranks(NamedTuple):
@@ -159,17 +89,68 @@ def average_ranks(
     Ranks
         ``average`` by method and ``by_source``; equal scores share the mean of their ranks.
     """
-    check_complete(table)
-    by_source = source_scores(rank_rows(table, higher_is_better), sources)
+    _check_complete(table)
+    by_source = source_scores(_rank_rows(table, higher_is_better), sources)
     return Ranks(by_source.mean().rename("rank"), by_source)
 
 
-def rank_rows(table: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
+def _rank_rows(table: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
     """Rank within each row; 1 is best, and equal scores share the mean of their ranks."""
     return table.rank(axis="columns", method="average", ascending=not higher_is_better)
 
 
-# ---------- experiment.statistics.omnibus
+def _check_complete(table: pd.DataFrame, at_least: int = 1) -> None:
+    """Refuse a table with holes, with a name twice, or with too few rows or methods."""
+    if len(table) < at_least or table.shape[1] < 2:
+        raise DataError(
+            f"give at least {at_least} rows and 2 methods: the table has {len(table)} and "
+            f"{table.shape[1]}."
+        )
+    if not table.index.is_unique or not table.columns.is_unique:
+        raise DataError("the table has a name twice: rows and methods must be unique.")
+    holes = table.isna().any(axis="columns")
+    if holes.any():
+        names = ", ".join(map(str, table.index[holes]))
+        raise DataError(f"scores are missing for {names}: leave these rows out.")
+
+
+@dataclass(frozen=True, eq=False)
+class TestResult:
+    """The ground on which a test stands.
+
+    Whether a result is significant is never stored but follows from the p-values and this ground,
+    so no result can claim more than its sources support.
+
+    Attributes
+    ----------
+    n_sources : int
+        Number of independent sources.
+    alpha : float
+        Level of significance.
+    """
+
+    n_sources: int
+    alpha: float
+
+    def __post_init__(self) -> None:
+        """Refuse a level that is none."""
+        if not 0 < self.alpha < 1:
+            raise ParameterError(f"alpha={self.alpha!r}: give a number between 0 and 1.")
+
+    @property
+    def claimed(self) -> bool:
+        """Whether there are sources enough to claim anything."""
+        return self.n_sources >= MINIMUM_SOURCES
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is claimed; empty if there are sources enough."""
+        if self.claimed:
+            return ""
+        return (
+            f"{self.n_sources} independent sources are fewer than {MINIMUM_SOURCES}: "
+            "no significance is claimed, whatever the p-values."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +194,7 @@ def friedman(by_source: pd.DataFrame, alpha: float = 0.05) -> Friedman:
     -------
     Friedman
     """
-    check_complete(by_source, at_least=2)
+    _check_complete(by_source, at_least=2)
     n, k = by_source.shape
     if k < 3:
         raise DataError("Friedman's test needs 3 methods; compare two with wilcoxon_holm.")
@@ -229,9 +210,100 @@ def friedman(by_source: pd.DataFrame, alpha: float = 0.05) -> Friedman:
     return Friedman(n, alpha, k, chi_square, p_value, f_statistic, f_p_value)
 
 
-# ---------- experiment.statistics.pairwise
+@dataclass(frozen=True, eq=False)
+class Nemenyi(TestResult):
+    """All methods against each other.
 
-_DIGITS = 12
+    Attributes
+    ----------
+    n_sources : int
+    alpha : float
+    ranks : Series
+        Average over sources of the rank within a source, by method, best first.
+    p_values : DataFrame
+        Methods by methods, best first.
+    critical_difference : float
+        Difference of average ranks from which two methods differ.
+    """
+
+    ranks: pd.Series[float]
+    p_values: pd.DataFrame
+    critical_difference: float
+
+    @property
+    def significant(self) -> pd.DataFrame:
+        """Which methods differ; False throughout without sources enough."""
+        return (self.p_values <= self.alpha) & self.claimed
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Longest runs of methods, in the order of ranks, within which no two differ."""
+        apart = self.significant.to_numpy()
+        names = list(self.ranks.index)
+        ends = [max(j for j in range(i, len(names)) if not apart[i, j]) for i in range(len(names))]
+        return [
+            tuple(names[i : end + 1])
+            for i, end in enumerate(ends)
+            if end > i and (i == 0 or end > ends[i - 1])
+        ]
+
+
+def nemenyi(
+    by_source: pd.DataFrame, alpha: float = 0.05, higher_is_better: bool = False
+) -> Nemenyi:
+    """Compare all methods with each other, over sources.
+
+    Parameters
+    ----------
+    by_source : DataFrame
+        One row a source, one column a method: ``by_source`` of `average_ranks`, in which lower is
+        better, or scores. They are ranked within each source, since the distribution of the test
+        is that of ranks from 1 to the number of methods.
+    alpha : float, default=0.05
+    higher_is_better : bool, default=False
+
+    Returns
+    -------
+    Nemenyi
+    """
+    with needed("nemenyi", "scikit-posthocs", "experiment"):
+        from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped]
+    _check_complete(by_source, at_least=2)
+    n, k = by_source.shape
+    within = _rank_rows(by_source, higher_is_better)
+    ranks = within.mean().sort_values(kind="stable").rename("rank")
+    within = within[ranks.index]
+    p_values = posthoc_nemenyi_friedman(within.to_numpy())
+    p_values = p_values.set_axis(ranks.index, axis=0).set_axis(ranks.index, axis=1)
+    return Nemenyi(n, alpha, ranks, p_values, critical_difference(k, n, alpha))
+
+
+def critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
+    """Return the difference of average ranks from which two methods differ (Nemenyi).
+
+    Parameters
+    ----------
+    k : int
+        Number of methods.
+    n : int
+        Number of sources.
+    alpha : float, default=0.05
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(critical_difference(k=4, n=14), 2)
+    1.25
+    """
+    if k < 2 or n < 1 or not 0 < alpha < 1:
+        raise ParameterError(
+            f"k={k!r}, n={n!r}, alpha={alpha!r}: give 2 methods, 1 source and a level in (0, 1)."
+        )
+    quantile = float(stats.studentized_range.ppf(1 - alpha, k, math.inf))
+    return quantile / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +367,7 @@ def wilcoxon_holm(
             f"control={control!r}: choose one of {', '.join(map(str, table.columns))}."
         )
     scores = source_scores(table, sources)
-    check_complete(scores, at_least=2)
+    _check_complete(scores, at_least=2)
     sign = 1 if higher_is_better else -1
     others = [method for method in scores.columns if method != control]
     rows = [_compare((scores[control] - scores[method]).to_numpy(), sign) for method in others]
@@ -305,7 +377,6 @@ def wilcoxon_holm(
 
 
 def _compare(differences: np.ndarray[Any, np.dtype[np.float64]], sign: int) -> dict[str, float]:
-    # Equal differences of decimal scores differ in the last bits, and would not be seen as ties.
     differences = np.round(differences, _DIGITS)
     # The test has no p-value when nothing differs, which is no evidence of a difference.
     p_value, statistic = 1.0, len(differences) * (len(differences) + 1) / 4
@@ -322,108 +393,17 @@ def _compare(differences: np.ndarray[Any, np.dtype[np.float64]], sign: int) -> d
     }
 
 
-# ---------- experiment.statistics.posthoc
-
-
-@dataclass(frozen=True, eq=False)
-class Nemenyi(TestResult):
-    """All methods against each other.
-
-    Attributes
-    ----------
-    n_sources : int
-    alpha : float
-    ranks : Series
-        Average over sources of the rank within a source, by method, best first.
-    p_values : DataFrame
-        Methods by methods, best first.
-    critical_difference : float
-        Difference of average ranks from which two methods differ.
-    """
-
-    ranks: pd.Series[float]
-    p_values: pd.DataFrame
-    critical_difference: float
-
-    @property
-    def significant(self) -> pd.DataFrame:
-        """Which methods differ; False throughout without sources enough."""
-        return (self.p_values <= self.alpha) & self.claimed
-
-    @property
-    def groups(self) -> list[tuple[str, ...]]:
-        """Longest runs of methods, in the order of ranks, within which no two differ."""
-        apart = self.significant.to_numpy()
-        names = list(self.ranks.index)
-        ends = [max(j for j in range(i, len(names)) if not apart[i, j]) for i in range(len(names))]
-        return [
-            tuple(names[i : end + 1])
-            for i, end in enumerate(ends)
-            if end > i and (i == 0 or end > ends[i - 1])
-        ]
-
-
-def critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
-    """Return the difference of average ranks from which two methods differ (Nemenyi).
-
-    Parameters
-    ----------
-    k : int
-        Number of methods.
-    n : int
-        Number of sources.
-    alpha : float, default=0.05
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(critical_difference(k=4, n=14), 2)
-    1.25
-    """
-    if k < 2 or n < 1 or not 0 < alpha < 1:
-        raise ParameterError(
-            f"k={k!r}, n={n!r}, alpha={alpha!r}: give 2 methods, 1 source and a level in (0, 1)."
-        )
-    quantile = float(stats.studentized_range.ppf(1 - alpha, k, math.inf))
-    return quantile / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
-
-
-def nemenyi(
-    by_source: pd.DataFrame, alpha: float = 0.05, higher_is_better: bool = False
-) -> Nemenyi:
-    """Compare all methods with each other, over sources.
-
-    Parameters
-    ----------
-    by_source : DataFrame
-        One row a source, one column a method: ``by_source`` of `average_ranks`, in which lower is
-        better, or scores. They are ranked within each source, since the distribution of the test
-        is that of ranks from 1 to the number of methods.
-    alpha : float, default=0.05
-    higher_is_better : bool, default=False
-
-    Returns
-    -------
-    Nemenyi
-    """
-    with needed("nemenyi", "scikit-posthocs", "experiment"):
-        from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped]
-    check_complete(by_source, at_least=2)
-    n, k = by_source.shape
-    within = rank_rows(by_source, higher_is_better)
-    ranks = within.mean().sort_values(kind="stable").rename("rank")
-    within = within[ranks.index]
-    p_values = posthoc_nemenyi_friedman(within.to_numpy())
-    p_values = p_values.set_axis(ranks.index, axis=0).set_axis(ranks.index, axis=1)
-    return Nemenyi(n, alpha, ranks, p_values, critical_difference(k, n, alpha))
-
-
-# ---------- experiment.statistics.resampled
-
-_DIGITS = 12
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's step-down method; nan stays nan."""
+    given = np.asarray(p_values, dtype=np.float64)
+    corrected = np.full(len(given), np.nan)
+    known = np.flatnonzero(~np.isnan(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    largest = 0.0
+    for place, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - place) * given[index]))
+        corrected[index] = largest
+    return [float(p) for p in corrected]
 
 
 def corrected_t_test(differences: ArrayLike, test_share: float) -> float:
@@ -455,27 +435,8 @@ def corrected_t_test(differences: ArrayLike, test_share: float) -> float:
         raise ParameterError(f"test_share={test_share!r}: give a number above 0.")
     if len(values) < 2:
         return float("nan")
-    # Equal differences of decimal scores differ in the last bits.
     values = np.round(values, _DIGITS)
     if np.ptp(values) == 0:
         return 1.0 if values[0] == 0 else float("nan")
     t = values.mean() / np.sqrt((1 / len(values) + test_share) * values.var(ddof=1))
     return float(2 * stats.t.sf(abs(t), df=len(values) - 1))
-
-
-__all__ = [
-    "MINIMUM_SOURCES",
-    "Friedman",
-    "Nemenyi",
-    "Ranks",
-    "TestResult",
-    "WilcoxonHolm",
-    "average_ranks",
-    "corrected_t_test",
-    "critical_difference",
-    "friedman",
-    "holm",
-    "nemenyi",
-    "source_scores",
-    "wilcoxon_holm",
-]

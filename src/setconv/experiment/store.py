@@ -17,8 +17,6 @@ from setconv.messages import needed
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---------- experiment.running.cells
-
 Status = Literal["ok", "error", "timeout"]
 
 
@@ -94,8 +92,6 @@ class Outcome:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-# ---------- experiment.running.store
-
 _FORMAT = 1
 _SCHEMA = (
     """
@@ -127,11 +123,6 @@ _SCHEMA = (
     """,
     f"PRAGMA user_version = {_FORMAT}",
 )
-_CELLS = (
-    *("dataset", "method", "split", "status"),
-    *("error", "seconds", "peak_mb", "started", "versions", "version", "notes"),
-)
-_RESULTS = ("dataset", "method", "split", "metric", "value")
 
 
 class Store:
@@ -201,10 +192,11 @@ class Store:
                 self._database.execute(
                     "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
                 )
-                self._database.execute(f"INSERT INTO cells VALUES ({_marks(_CELLS)})", row)
+                marks = ", ".join("?" * len(row))
+                self._database.execute(f"INSERT INTO cells VALUES ({marks})", row)
                 # SQLite keeps nan as NULL, which results() gives back as nan.
                 self._database.executemany(
-                    f"INSERT INTO results VALUES ({_marks(_RESULTS)})",
+                    "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
                     [(*key, metric, value) for metric, value in outcome.results.items()],
                 )
         except sqlite3.OperationalError as error:
@@ -226,12 +218,12 @@ class Store:
 
         Rows are in the order of these columns, whatever the order in which cells finished.
         """
-        frame = self._frame("results", _RESULTS, "dataset, method, split, metric")
+        frame = self._frame("results", "dataset, method, split, metric")
         return frame.astype({"split": "int64", "value": "float64"})
 
     def cells(self) -> pd.DataFrame:
         """Return one row a cell: dataset, method, split, status, error and what is known of it."""
-        frame = self._frame("cells", _CELLS, "dataset, method, split")
+        frame = self._frame("cells", "dataset, method, split")
         return frame.astype({"split": "int64", "seconds": "float64", "peak_mb": "float64"})
 
     def close(self) -> None:
@@ -265,15 +257,8 @@ class Store:
         query = f"SELECT dataset, method, split, version FROM cells WHERE {condition}"
         return {Cell(*row) for row in self._rows(query)}
 
-    def _frame(self, table: str, columns: tuple[str, ...], order: str) -> pd.DataFrame:
+    def _frame(self, table: str, order: str) -> pd.DataFrame:
         with needed(f"Store.{table}", "pandas", "experiment"):
             import pandas as pd
-        rows = self._rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}")
-        return pd.DataFrame(rows, columns=list(columns))
-
-
-def _marks(columns: tuple[str, ...]) -> str:
-    return ", ".join("?" * len(columns))
-
-
-__all__ = ["Cell", "Outcome", "Status", "Store"]
+        found = self._database.execute(f"SELECT * FROM {table} ORDER BY {order}")
+        return pd.DataFrame(found.fetchall(), columns=[name for name, *_ in found.description])

@@ -1,4 +1,8 @@
-"""Figures that others published, shown beside the results of a study."""
+"""What a study is, the YAML file that describes it, and the figures that others published.
+
+A study is made of frozen dataclasses that check themselves; `read_study` and `read_suite` read it
+from a file or by the name of a built-in one.
+"""
 
 from __future__ import annotations
 
@@ -16,106 +20,11 @@ from setconv.messages import did_you_mean, listed, needed
 if TYPE_CHECKING:
     import pandas as pd
 
-# ---------- experiment.protocol.fields
-
-T = TypeVar("T")
-_KINDS = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    tuple: "a list",
-    Mapping: "a mapping of names to values",
-}
-
-
-def from_mapping(kind: type[T], values: Any, where: str, **given: Any) -> T:
-    """Return a dataclass whose fields are the entries of a mapping.
-
-    Parameters
-    ----------
-    kind : type
-        A dataclass; entries must be of the types of its fields.
-    values : mapping, str or None
-        A text is the value of the first field; None has no entries.
-    where : str
-        How messages call the place, such as ``data.SemEval``.
-    **given
-        Fields that the mapping cannot have.
-    """
-    own = [one for one in fields(kind) if one.name not in given]  # type: ignore[arg-type]
-    values = mapping({own[0].name: values} if isinstance(values, str) else values, where)
-    hints = get_type_hints(kind)
-    names = [one.name for one in own]
-    for name in values:
-        if name not in names:
-            raise ParameterError(
-                f"{where} has an entry {name!r} that means nothing."
-                f"{did_you_mean(name, names)} The entries are {listed(names)}."
-            )
-    for one in own:
-        if one.name not in values and one.default is one.default_factory is MISSING:
-            raise ParameterError(f"{where} has no {one.name!r}: give it.")
-    read = {name: _read(value, hints[name], f"{where}.{name}") for name, value in values.items()}
-    return kind(**given, **read)
-
-
-def mapping(values: Any, where: str) -> dict[str, Any]:
-    """Return a mapping with names of text, empty for None; refuse anything else."""
-    if not isinstance(values, Mapping | None):
-        raise ParameterError(f"{where}: {values!r} is no mapping of names to values.")
-    return {str(name): value for name, value in (values or {}).items()}
-
-
-def _read(value: Any, hint: Any, where: str) -> Any:
-    """Return a value as its field has it; lists become tuples, whole numbers numbers."""
-    # A union such as str | None has its members as arguments, and so has a tuple its items.
-    members = get_args(hint) if get_origin(hint) not in (tuple, Mapping) else ()
-    if value is None and NoneType in members:
-        return None
-    for one in members or (hint,):
-        kind = get_origin(one) or one
-        if is_dataclass(kind) and isinstance(kind, type):
-            return from_mapping(kind, value, where)
-        if kind is tuple and isinstance(value, list):
-            item = get_args(one)[0]
-            return tuple(
-                str(part) if item is str else _read(part, item, f"{where}[{place}]")
-                for place, part in enumerate(value)
-            )
-        if one == tuple[int, ...] and isinstance(value, str):
-            if not all(part.isdecimal() for part in value.split("/")):
-                raise ParameterError(f"{where} is {value!r}: give per cent, such as 70/30.")
-            return tuple(map(int, value.split("/")))
-        if kind is float and type(value) is int:
-            return float(value)
-        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-            return value
-    kinds = [get_origin(one) or one for one in members or (hint,)]
-    wanted = " or ".join(_KINDS[kind] for kind in kinds if kind is not NoneType)
-    raise ParameterError(f"{where} is {value!r}: give {wanted}.")
-
-
-def known_name(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
-    """Return the name if it is known; else say which is near and which there are."""
-    names = list(known)
-    if name in names:
-        return name
-    place = f"{where}: " if where else ""
-    raise ParameterError(
-        f"{place}there is no {kind} {name!r}.{did_you_mean(name, names)} "
-        f"Choose one of {listed(names)}."
-    )
-
-
-# ---------- experiment.protocol.study
-
 # Of one class against the rest; every cell has all of them.
 METRICS = (
     *("f1", "g_mean", "auc", "specificity", "sensitivity", "precision"),
     *("average_precision", "balanced_accuracy", "mcc", "brier"),
 )
-_FIVE = METRICS[:5]
 _SEARCHED = tuple(name for name in METRICS if name not in ("precision", "brier"))
 
 
@@ -158,8 +67,8 @@ class DataSpec:
     Attributes
     ----------
     name : str
-    load : str
-        The loader; see `LOADERS` in `setconv.experiment.protocol.loading`.
+    load : {"amazon", "digits", "file", "irt", "named", "npz", "semeval"}
+        The loader.
     options : mapping
         What the loader is told: the path, columns, a city.
     binary : str, int or tuple of str, optional
@@ -302,7 +211,7 @@ class Study:
     title: str = ""
     about: str = ""
     split: SplitRule = SplitRule()
-    metrics: tuple[str, ...] = _FIVE
+    metrics: tuple[str, ...] = METRICS[:5]
     seed: int = 0
     encoder: Mapping[str, Any] = field(default_factory=dict)
     search: SearchRule = SearchRule()
@@ -326,6 +235,10 @@ class Study:
         """Return the split rule of a data set."""
         return data.split or self.split
 
+    def text_encoder(self, data: DataSpec) -> dict[str, Any]:
+        """Return what makes features of the texts of a data set."""
+        return dict(self.encoder if data.encoder is None else data.encoder)
+
     def choose(
         self, data: tuple[str, ...] | None = None, methods: tuple[str, ...] | None = None
     ) -> Study:
@@ -346,20 +259,6 @@ class Study:
         return chosen
 
 
-# ---------- experiment.protocol.reading
-
-_BUILT_IN = files("setconv.experiment") / "studies"
-_ENDINGS = (".yaml", ".yml")
-# What else a data set has is for its loader, which knows what it can be told.
-_OF_DATA = ("load", "binary", "drop", "report", "size", "encoder", "source", "split")
-
-
-def built_in_studies() -> list[str]:
-    """Return the names of the studies that come with the package."""
-    names = [Path(one.name) for one in _BUILT_IN.iterdir()]
-    return sorted(one.stem for one in names if one.suffix in _ENDINGS)
-
-
 @dataclass(frozen=True)
 class Suite:
     """Studies that belong together; a single study is a suite of one.
@@ -374,18 +273,26 @@ class Suite:
     studies: tuple[Study, ...]
 
 
-@dataclass(frozen=True)
-class _SuiteFile:
-    studies: tuple[str, ...]
-    name: str
-    title: str = ""
-    about: str = ""
+def known_name(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+    """Return the name if it is known; else say which is near and which there are."""
+    names = list(known)
+    if name in names:
+        return name
+    place = f"{where}: " if where else ""
+    raise ParameterError(
+        f"{place}there is no {kind} {name!r}.{did_you_mean(name, names)} "
+        f"Choose one of {listed(names)}."
+    )
 
 
-@dataclass(frozen=True)
-class _Sweep:
-    ratios: tuple[float, ...]
-    majority: int | None = None
+_BUILT_IN = files("setconv.experiment") / "studies"
+_ENDINGS = (".yaml", ".yml")
+
+
+def built_in_studies() -> list[str]:
+    """Return the names of the studies that come with the package."""
+    names = [Path(one.name) for one in _BUILT_IN.iterdir()]
+    return sorted(one.stem for one in names if one.suffix in _ENDINGS)
 
 
 def read_study(study: str | Path) -> Study:
@@ -403,6 +310,14 @@ def read_study(study: str | Path) -> Study:
     return suite.studies[0]
 
 
+@dataclass(frozen=True)
+class _SuiteFile:
+    studies: tuple[str, ...]
+    name: str
+    title: str = ""
+    about: str = ""
+
+
 def read_suite(study: str | Path) -> Suite:
     """Return the studies of a YAML file or of a built-in name.
 
@@ -415,19 +330,19 @@ def read_suite(study: str | Path) -> Suite:
     """
     path = Path(study)
     if path.suffix in _ENDINGS:
-        where, name, text = str(path), path.stem, _read_reading(path)
+        where, name, text = str(path), path.stem, _read_text(path)
     else:
         where = name = known_name("built-in study", str(study), built_in_studies())
         text = (_BUILT_IN / f"{name}.yaml").read_text(encoding="utf-8")
     content = _parse(text, where)
     if not isinstance(content, dict) or "studies" not in content:
         return Suite(name, (parse_study(text, name, where),))
-    suite = from_mapping(_SuiteFile, {"name": name, **content}, where)
+    suite = _from_mapping(_SuiteFile, {"name": name, **content}, where)
     inside = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in suite.studies]
     return Suite(suite.name, tuple(read_study(one) for one in inside))
 
 
-def _read_reading(path: Path) -> str:
+def _read_text(path: Path) -> str:
     if not path.is_file():
         raise FileNotFoundError(f"There is no study file {path}: check the path.")
     try:
@@ -456,29 +371,39 @@ def parse_study(text: str, name: str, where: str) -> Study:
     where : str
         What messages call the text.
     """
-    top = mapping(_parse(text, where), where)
+    top = _mapping(_parse(text, where), where)
     for part in ("data", "methods"):
         if top.get(part) is None:
             raise ParameterError(f"{where} has no {part!r}: give at least one.")
     data = _read_data(top.pop("data"), f"{where}: data")
     methods = _read_methods(top.pop("methods"), f"{where}: methods")
-    study = from_mapping(Study, {"name": name, **top}, where, data=data, methods=methods)
+    study = _from_mapping(Study, {"name": name, **top}, where, data=data, methods=methods)
     return replace(study, about=" ".join(study.about.split()))
+
+
+# What else a data set has is for its loader, which knows what it can be told.
+_OF_DATA = ("load", "binary", "drop", "report", "size", "encoder", "source", "split")
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    ratios: tuple[float, ...]
+    majority: int | None = None
 
 
 def _read_data(entries: Any, where: str) -> tuple[DataSpec, ...]:
     found: list[DataSpec] = []
-    for name, entry in mapping(entries, where).items():
+    for name, entry in _mapping(entries, where).items():
         place = f"{where}.{name}"
-        values = mapping(entry, place)
+        values = _mapping(entry, place)
         sweep = values.pop("sweep", None)
         own = {key: value for key, value in values.items() if key in _OF_DATA}
         options = {key: value for key, value in values.items() if key not in _OF_DATA}
-        spec = from_mapping(DataSpec, own, place, name=name, options=options)
+        spec = _from_mapping(DataSpec, own, place, name=name, options=options)
         if sweep is None:
             found.append(spec)
         else:
-            rule = from_mapping(_Sweep, sweep, f"{place}.sweep")
+            rule = _from_mapping(_Sweep, sweep, f"{place}.sweep")
             found += spec.sweep(rule.ratios, rule.majority)
     return tuple(found)
 
@@ -489,39 +414,94 @@ def _read_methods(entries: Any, where: str) -> tuple[MethodSpec, ...]:
     if not isinstance(entries, dict):
         raise ParameterError(f"{where}: give a list of names, or a mapping of names to settings.")
     return tuple(
-        from_mapping(MethodSpec, entry, f"{where}.{name}", name=str(name))
+        _from_mapping(MethodSpec, entry, f"{where}.{name}", name=str(name))
         for name, entry in entries.items()
     )
 
 
-# ---------- experiment.protocol.published
-
-_FOLDER = files("setconv.experiment") / "published"
-_COUNTS = "class_counts"
-_COLUMNS = ["unit", "method", "metric", "mean", "deviation"]
-
-
-def published_names() -> list[str]:
-    """Return the names of the tables of published figures."""
-    names = [one.name for one in _FOLDER.iterdir()]
-    tables = (name.removesuffix(".csv") for name in names if name.endswith(".csv"))
-    return sorted(name for name in tables if name != _COUNTS)
+_T = TypeVar("_T")
+_KINDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    tuple: "a list",
+    Mapping: "a mapping of names to values",
+}
 
 
-def published_counts(dataset: str, n_classes: int) -> dict[str, int]:
-    """Return the rows of each class that the paper's tables 1 and 2 give; empty for other sets.
+def _from_mapping(kind: type[_T], values: Any, where: str, **given: Any) -> _T:
+    """Return a dataclass whose fields are the entries of a mapping.
 
     Parameters
     ----------
-    dataset : str
-        As the built-in studies call it, such as "Boston" or "Amazon-Books".
-    n_classes : int
-        2, or 4 for the four classes of incidents.
+    kind : type
+        A dataclass; entries must be of the types of its fields.
+    values : mapping, str or None
+        A text is the value of the first field; None has no entries.
+    where : str
+        How messages call the place, such as ``data.SemEval``.
+    **given
+        Fields that the mapping cannot have.
     """
-    name = dataset if n_classes == 2 else f"{dataset} (four classes)"
-    text = (_FOLDER / f"{_COUNTS}.csv").read_text(encoding="utf-8")
-    lines = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return {one["label"]: int(one["rows"]) for one in lines if one["dataset"] == name}
+    own = [one for one in fields(kind) if one.name not in given]  # type: ignore[arg-type]
+    values = _mapping({own[0].name: values} if isinstance(values, str) else values, where)
+    hints = get_type_hints(kind)
+    names = [one.name for one in own]
+    for name in values:
+        if name not in names:
+            raise ParameterError(
+                f"{where} has an entry {name!r} that means nothing."
+                f"{did_you_mean(name, names)} The entries are {listed(names)}."
+            )
+    for one in own:
+        if one.name not in values and one.default is one.default_factory is MISSING:
+            raise ParameterError(f"{where} has no {one.name!r}: give it.")
+    read = {
+        name: _read_value(value, hints[name], f"{where}.{name}") for name, value in values.items()
+    }
+    return kind(**given, **read)
+
+
+def _read_value(value: Any, hint: Any, where: str) -> Any:
+    """Return a value as its field has it; lists become tuples, whole numbers numbers."""
+    # A union such as str | None has its members as arguments, and so has a tuple its items.
+    members = get_args(hint) if get_origin(hint) not in (tuple, Mapping) else ()
+    if value is None and NoneType in members:
+        return None
+    for one in members or (hint,):
+        kind = get_origin(one) or one
+        if is_dataclass(kind) and isinstance(kind, type):
+            return _from_mapping(kind, value, where)
+        if kind is tuple and isinstance(value, list):
+            item = get_args(one)[0]
+            return tuple(
+                str(part) if item is str else _read_value(part, item, f"{where}[{place}]")
+                for place, part in enumerate(value)
+            )
+        if one == tuple[int, ...] and isinstance(value, str):
+            if not all(part.isdecimal() for part in value.split("/")):
+                raise ParameterError(f"{where} is {value!r}: give per cent, such as 70/30.")
+            return tuple(map(int, value.split("/")))
+        if kind is float and type(value) is int:
+            return float(value)
+        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+            return value
+    kinds = [get_origin(one) or one for one in members or (hint,)]
+    wanted = " or ".join(_KINDS[kind] for kind in kinds if kind is not NoneType)
+    raise ParameterError(f"{where} is {value!r}: give {wanted}.")
+
+
+def _mapping(values: Any, where: str) -> dict[str, Any]:
+    """Return a mapping with names of text, empty for None; refuse anything else."""
+    if not isinstance(values, Mapping | None):
+        raise ParameterError(f"{where}: {values!r} is no mapping of names to values.")
+    return {str(name): value for name, value in (values or {}).items()}
+
+
+_PUBLISHED = files("setconv.experiment") / "published"
+_COUNTS = "class_counts"
+_COLUMNS = ["unit", "method", "metric", "mean", "deviation"]
 
 
 def published_figures(name: str | None) -> pd.DataFrame:
@@ -536,28 +516,23 @@ def published_figures(name: str | None) -> pd.DataFrame:
         import pandas as pd
     if name is None:
         return pd.DataFrame(columns=_COLUMNS)
-    known_name("table of published figures", name, published_names())
-    with (_FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
+    tables = sorted(one.name.removesuffix(".csv") for one in _PUBLISHED.iterdir())
+    known_name("table of published figures", name, [one for one in tables if one != _COUNTS])
+    with (_PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, comment="#")
 
 
-__all__ = [
-    "METRICS",
-    "DataSpec",
-    "MethodSpec",
-    "Probe",
-    "SearchRule",
-    "SplitRule",
-    "Study",
-    "Suite",
-    "built_in_studies",
-    "from_mapping",
-    "known_name",
-    "mapping",
-    "parse_study",
-    "published_counts",
-    "published_figures",
-    "published_names",
-    "read_study",
-    "read_suite",
-]
+def published_counts(dataset: str, n_classes: int) -> dict[str, int]:
+    """Return the rows of each class that the paper's tables 1 and 2 give; empty for other sets.
+
+    Parameters
+    ----------
+    dataset : str
+        As the built-in studies call it, such as "Boston" or "Amazon-Books".
+    n_classes : int
+        2, or 4 for the four classes of incidents.
+    """
+    name = dataset if n_classes == 2 else f"{dataset} (four classes)"
+    text = (_PUBLISHED / f"{_COUNTS}.csv").read_text(encoding="utf-8")
+    lines = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {one["label"]: int(one["rows"]) for one in lines if one["dataset"] == name}

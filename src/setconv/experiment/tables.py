@@ -1,4 +1,9 @@
-"""Tables in the terminal, in Markdown, LaTeX and CSV."""
+"""The tables of a study: scores, ranks, curves, costs and failures.
+
+Findings become entries, each the figure of a method for a metric on a unit; entries and rankings
+become sheets, which are tables ready to be written, under the headings of sections; and sheets are
+written to a terminal, to Markdown, LaTeX and CSV.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +11,37 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
-from setconv.errors import DataError
-from setconv.experiment.results import PROBED, Findings, Unit, higher_is_better, metric_name
-from setconv.experiment.statistics import (
-    Friedman,
-    Nemenyi,
-    Ranks,
-    TestResult,
-    WilcoxonHolm,
-    average_ranks,
-    corrected_t_test,
-    friedman,
-    holm,
-    nemenyi,
-    wilcoxon_holm,
+from setconv.experiment.results import (
+    ALPHA,
+    PROBED,
+    Findings,
+    Ranking,
+    Unit,
+    higher_is_better,
+    metric_name,
+    ranking,
+    scores_by_split,
 )
+from setconv.experiment.statistics import WilcoxonHolm, corrected_t_test, holm
 from setconv.io.files import write_atomically
-from setconv.messages import needed
+from setconv.messages import count_of, needed
+
+with needed("The findings of a study", "pandas", "experiment"):
+    import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.table import Table
     from rich.text import Text
 
-# ---------- experiment.answers.table_sheet
-
-Alignment = Literal["left", "right", "wrapped"]
-NO_FIGURE = "\u2013"
+BETTER = "▲"
+WORSE = "▼"
+_LOWER = "↓"
+_NO_FIGURE = "\u2013"
+_LONGEST_ERROR = 200
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ class Sheet:
     ----------
     title, caption : str
     head : tuple of str
-    alignment : tuple of {"left", "right", "wrapped"}
-        One for each column; "wrapped" is for sentences.
+    columns : str
+        A letter for each column, as in LaTeX: l for names, r for figures, p for sentences.
     rows : tuple of SheetRow
     notes : tuple of str
         What stands below the table.
@@ -101,7 +103,7 @@ class Sheet:
     title: str
     caption: str
     head: tuple[str, ...]
-    alignment: tuple[Alignment, ...]
+    columns: str
     rows: tuple[SheetRow, ...]
     notes: tuple[str, ...] = ()
 
@@ -113,73 +115,14 @@ class Section:
     Attributes
     ----------
     title : str
+    sheets : tuple of Sheet
     text : str
         What is to be said before the tables, or why there are none.
-    sheets : tuple of Sheet
     """
 
     title: str
-    text: str = ""
     sheets: tuple[Sheet, ...] = ()
-
-
-def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
-    """Return a number with fixed digits, below 1 without its zero: .972, 1.000, -.013.
-
-    Examples
-    --------
-    >>> number(0.9716), number(0.9999), number(-0.013), number(0.013, sign=True)
-    ('.972', '1.000', '-.013', '+.013')
-    """
-    if math.isnan(value):
-        return "n/a"
-    # What rounds to zero has no sign; adding 0 makes -0.0 a plain zero.
-    text = f"{round(value, digits) + 0.0:{'+' if sign else ''}.{digits}f}"
-    mark = text[0] if text[0] in "+-" else ""
-    return mark + text[len(mark) :].removeprefix("0")
-
-
-def p_value(value: float) -> str:
-    """Return a p-value with three digits."""
-    return "< .001" if value < 0.001 else number(value)
-
-
-def aligned(n_left: int, n_right: int) -> tuple[Alignment, ...]:
-    """Return the alignment of columns of names, then of figures."""
-    left: tuple[Alignment, ...] = ("left",)
-    right: tuple[Alignment, ...] = ("right",)
-    return left * n_left + right * n_right
-
-
-def counted(count: int, noun: str) -> str:
-    """Return "1 split" or "2 splits"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def joined(names: Iterable[str]) -> str:
-    """Return "a, b and c"."""
-    parts = list(names)
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
-
-
-def plain(text: str) -> str:
-    """Return a text on one line, without characters that steer a terminal or the direction."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
-
-
-# ---------- experiment.answers.table_entries
-
-ALPHA = 0.05
-BETTER = "▲"
-WORSE = "▼"
-
-Kind = Literal["measured", "published", "failed", "missing", "undefined", "none"]
-_WITHOUT_FIGURE: Mapping[Kind, str] = {
-    "failed": "failed",
-    "missing": NO_FIGURE,
-    "undefined": "n/a",
-    "none": "",
-}
+    text: str = ""
 
 
 class Key(NamedTuple):
@@ -188,6 +131,15 @@ class Key(NamedTuple):
     unit: str
     method: str
     metric: str
+
+
+_Kind = Literal["measured", "published", "failed", "missing", "undefined", "none"]
+_WITHOUT_FIGURE: Mapping[_Kind, str] = {
+    "failed": "failed",
+    "missing": _NO_FIGURE,
+    "undefined": "n/a",
+    "none": "",
+}
 
 
 @dataclass(frozen=True)
@@ -212,13 +164,13 @@ class Entry:
         Other methods have more splits.
     """
 
-    mean: float
-    deviation: float
-    n_splits: int
+    mean: float = math.nan
+    deviation: float = math.nan
+    n_splits: int = 0
     best: bool = False
     mark: str = ""
     p_value: float = math.nan
-    kind: Kind = "measured"
+    kind: _Kind = "measured"
     partial: bool = False
 
     @property
@@ -233,43 +185,22 @@ class Entry:
         return Shown(text, self.best, " ".join(filter(None, after)))
 
 
-NOTHING = Entry(math.nan, math.nan, 0, kind="none")
-
-
-def scores_by_split(findings: Findings) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return the scores of each unit and metric: one row a split, one column a method."""
-    scores = findings.scores[findings.scores["method"].isin(findings.methods)]
-    scores = scores[np.isfinite(scores["value"].astype(float))]
-    twice = scores.duplicated(["unit", "metric", "method", "split"])
-    if twice.any():
-        first = scores[twice].iloc[0]
-        raise DataError(
-            f"scores: {first['unit']} / {first['method']} / {first['metric']} has split "
-            f"{first['split']} twice: give every score once."
-        )
-    return {
-        (str(unit), str(metric)): group.pivot(index="split", columns="method", values="value")
-        for (unit, metric), group in scores.groupby(["unit", "metric"], sort=False)
-    }
-
-
 def measured_entries(findings: Findings) -> dict[Key, Entry]:
     """Return an entry for every unit, method and metric of the study."""
-    tables = scores_by_split(findings)
-    failed = _failed(findings)
+    by_split = scores_by_split(findings)
     asked = findings.scores.groupby(["unit", "method", "metric"]).groups
+    cells = _failed_cells(findings)
+    failed = set(zip(cells["dataset"], cells["method"], strict=True))
     found = {}
     for unit in findings.units:
         for metric in findings.metrics:
-            by_method = _of_unit(findings, unit, metric, tables.get((unit.name, metric)))
+            table = by_split.get((unit.name, metric))
+            by_method = {} if table is None else _unit_entries(findings, unit, metric, table)
             for method in findings.methods:
-                entry = by_method.get(method)
                 key = Key(unit.name, method, metric)
-                if entry is None:
-                    undefined = tuple(key) in asked
-                    why: Kind = "failed" if (unit.dataset, method) in failed else "missing"
-                    entry = replace(NOTHING, kind="undefined" if undefined else why)
-                found[key] = entry
+                why: _Kind = "failed" if (unit.dataset, method) in failed else "missing"
+                lacking = Entry(kind="undefined" if tuple(key) in asked else why)
+                found[key] = by_method.get(method, lacking)
     return found
 
 
@@ -280,18 +211,16 @@ def published_entries(findings: Findings) -> dict[Key, Entry]:
     columns = findings.published[["unit", "method", "metric", "mean", "deviation"]]
     return {
         Key(str(unit), str(method), str(metric)): Entry(
-            float(mean), float(deviation), 0, kind="published"
+            float(mean), float(deviation), kind="published"
         )
         for unit, method, metric, mean, deviation in columns.itertuples(index=False)
     }
 
 
-def _of_unit(
-    findings: Findings, unit: Unit, metric: str, by_split: pd.DataFrame | None
+def _unit_entries(
+    findings: Findings, unit: Unit, metric: str, by_split: pd.DataFrame
 ) -> dict[str, Entry]:
     """Return the entries of the methods that have scores."""
-    if by_split is None:
-        return {}
     higher = higher_is_better(metric)
     ours = findings.ours[0] if findings.ours else ""
     compared = compare(by_split, ours, unit.test_share, higher)
@@ -355,169 +284,8 @@ def compare(
     return found
 
 
-def _failed(findings: Findings) -> set[tuple[str, str]]:
-    """Return the data sets and methods with a cell that did not end well."""
-    if findings.cells.empty:
-        return set()
-    failed = findings.cells[findings.cells["status"] != "ok"]
-    return set(zip(failed["dataset"], failed["method"], strict=True))
-
-
-# ---------- experiment.answers.table_standing
-
-_DIGITS = 12
-
-
-@dataclass(frozen=True)
-class NoRanking:
-    """Why there are no ranks for a metric, and what was left out before that was clear."""
-
-    metric: str
-    reason: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Methods over units, for one metric; tests are made when they are asked for.
-
-    Attributes
-    ----------
-    metric : str
-    means : DataFrame
-        One row a unit, one column a method: over the splits that all methods have.
-    sources : mapping of str to str
-        Unit to source.
-    control : str or None
-        The study's own method; None if it has no rank.
-    notes : tuple of str
-        What was left out.
-    """
-
-    metric: str
-    means: pd.DataFrame
-    sources: Mapping[str, str]
-    control: str | None
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        """Average ranks; 1 is best."""
-        return average_ranks(self.means, self.sources, higher_is_better(self.metric))
-
-    @property
-    def n_units(self) -> int:
-        """How many units the ranks rest on."""
-        return len(self.means)
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources these units come from."""
-        return len(self.ranks.by_source)
-
-    @property
-    def reason(self) -> str:
-        """Why nothing is claimed; empty if there are sources enough."""
-        if self.n_sources < 2:
-            return "All units come from one source: there is nothing to test."
-        return TestResult(self.n_sources, ALPHA).reason
-
-    @cached_property
-    def omnibus(self) -> Friedman | None:
-        """Whether the methods differ at all; None for fewer than two sources or three methods."""
-        if self.n_sources < 2 or self.means.shape[1] < 3:
-            return None
-        return friedman(self.ranks.by_source, ALPHA)
-
-    @cached_property
-    def all_pairs(self) -> Nemenyi | None:
-        """All methods against each other; None for fewer than two sources."""
-        return nemenyi(self.ranks.by_source, ALPHA) if self.n_sources > 1 else None
-
-    @cached_property
-    def against_ours(self) -> WilcoxonHolm | None:
-        """The study's own method against each other; None without it or a second source."""
-        if self.n_sources < 2 or self.control is None:
-            return None
-        higher = higher_is_better(self.metric)
-        return wilcoxon_holm(self.means, self.control, self.sources, ALPHA, higher)
-
-
-def standing(
-    findings: Findings, metric: str, by_split: Mapping[tuple[str, str], pd.DataFrame]
-) -> Ranking | NoRanking:
-    """Rank the methods on the splits that all of them have.
-
-    A method with scores on half of the units or fewer has no rank, and a unit without a split that
-    all other methods have does not count; the notes name both.
-
-    Parameters
-    ----------
-    findings : Findings
-    metric : str
-    by_split : mapping of (unit, metric) to DataFrame
-        As `scores_by_split` gives them.
-
-    Returns
-    -------
-    Ranking or NoRanking
-    """
-    tables = {
-        unit.name: by_split[unit.name, metric]
-        for unit in findings.units
-        if (unit.name, metric) in by_split
-    }
-    if len(tables) < 2:
-        return NoRanking(metric, "Ranks need at least two units with scores.")
-    covered = {
-        method: sum(method in table.columns for table in tables.values())
-        for method in findings.methods
-    }
-    methods = [method for method in findings.methods if 2 * covered[method] > len(tables)]
-    absent = [method for method in findings.methods if method not in methods]
-    notes = []
-    if absent:
-        notes.append(f"Without a rank, for scores on half of the units or fewer: {joined(absent)}.")
-    if len(methods) < 2:
-        reason = "Ranks need two methods with scores on most units."
-        return NoRanking(metric, reason, tuple(notes))
-    means, remarks = _common_means(tables, methods)
-    notes += remarks
-    if len(means) < 2:
-        reason = "Ranks need at least two units with a split that all methods have."
-        return NoRanking(metric, reason, tuple(notes))
-    sources = {unit.name: unit.source for unit in findings.units}
-    control = next((name for name in findings.ours[:1] if name in methods), None)
-    return Ranking(metric, means, sources, control, tuple(notes))
-
-
-def _common_means(
-    tables: Mapping[str, pd.DataFrame], methods: list[str]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Average over the splits that all methods have; say which units have none or not all."""
-    with needed("ranks", "pandas", "experiment"):
-        import pandas as pd
-    common = {unit: table.reindex(columns=methods).dropna() for unit, table in tables.items()}
-    empty = [unit for unit, table in common.items() if table.empty]
-    cut = [unit for unit, table in common.items() if 0 < len(table) < len(tables[unit])]
-    remarks = []
-    if empty:
-        remarks.append(f"Left out, for no split has all methods: {joined(empty)}.")
-    if cut:
-        remarks.append(f"Ranked on the splits that all methods have: {joined(cut)}.")
-    means = {unit: table.mean() for unit, table in common.items() if not table.empty}
-    # Equal means of decimal scores differ in the last bits, and would not be seen as ties.
-    return pd.DataFrame(means, index=methods).T.round(_DIGITS), remarks
-
-
-# ---------- experiment.answers.tables
-
-_LOWER = "↓"
-_LONGEST = 200
-
-# A method in a table of scores: its name, whether others published it, and its figures.
-_Row = tuple[str, bool, list[Entry]]
-_Block = tuple[str, list[_Row]]
+def _failed_cells(findings: Findings) -> pd.DataFrame:
+    return findings.cells[findings.cells["status"] != "ok"]
 
 
 def sections(findings: Findings) -> list[Section]:
@@ -537,53 +305,52 @@ def sections(findings: Findings) -> list[Section]:
     """
     found = []
     if findings.metrics and findings.units:
-        found.append(Section("Scores by unit", "", tuple(by_unit(findings))))
+        found.append(Section("Scores by unit", by_unit(findings)))
         if len(findings.units) > 1:
-            found.append(Section("Scores by metric", "", tuple(by_metric(findings))))
-        found.append(_ranks(findings))
+            found.append(Section("Scores by metric", by_metric(findings)))
+        found.append(_rank_section(findings))
     if curves := curve_sheets(findings):
-        found.append(Section("Along a parameter", "", curves))
+        found.append(Section("Along a parameter", curves))
     if (elsewhere := published_elsewhere(findings)) is not None:
-        found.append(Section("Published figures", "", (elsewhere,)))
+        found.append(Section("Published figures", (elsewhere,)))
     if (costs := cost_sheet(findings)) is not None:
-        found.append(Section("Cost", "", (costs,)))
+        found.append(Section("Cost", (costs,)))
         failures = failure_sheet(findings)
         text = "" if failures else "No cell failed."
-        found.append(Section("Failed cells", text, (failures,) if failures else ()))
+        found.append(Section("Failed cells", (failures,) if failures else (), text))
     return found
 
 
-def by_unit(findings: Findings) -> list[Sheet]:
+# A method in a table of scores: its name, whether others published it, and its figures.
+_Row = tuple[str, bool, list[Entry]]
+_Block = tuple[str, list[_Row]]
+
+
+def by_unit(findings: Findings) -> tuple[Sheet, ...]:
     """Return a table for each data set, as Table 4 of the paper: a block a unit, metrics across."""
     measured, sheets = measured_entries(findings), []
+    head = list(map(_heading, findings.metrics))
     for dataset in dict.fromkeys(unit.dataset for unit in findings.units):
-        units = [unit for unit in findings.units if unit.dataset == dataset]
-        columns = [[(unit.name, metric) for metric in findings.metrics] for unit in units]
         blocks = [
-            (unit.title, _rows(findings, measured, its))
-            for unit, its in zip(units, columns, strict=True)
+            (unit.title, _rows(findings, measured, [(unit.name, one) for one in findings.metrics]))
+            for unit in findings.units
+            if unit.dataset == dataset
         ]
         title = blocks[0][0] if len(blocks) == 1 else dataset
-        sheets.append(_score_sheet(findings, title, _heads(findings.metrics), blocks))
-    return sheets
+        sheets.append(_score_sheet(findings, title, head, blocks))
+    return tuple(sheets)
 
 
-def by_metric(findings: Findings) -> list[Sheet]:
+def by_metric(findings: Findings) -> tuple[Sheet, ...]:
     """Return a table for each metric: units across, then the average rank over units."""
-    by_split, sheets = scores_by_split(findings), []
-    measured = measured_entries(findings)
+    measured, by_split, sheets = measured_entries(findings), scores_by_split(findings), []
+    head = [unit.title for unit in findings.units]
     for metric in findings.metrics:
         rows = _rows(findings, measured, [(unit.name, metric) for unit in findings.units])
-        head = [unit.title for unit in findings.units]
-        found = standing(findings, metric, by_split)
-        ranks: dict[str, str] | None = None
-        remarks: tuple[str, ...] = ()
-        if isinstance(found, Ranking):
-            ranks = {str(name): f"{rank:.2f}" for name, rank in found.ranks.average.items()}
-            remarks = found.notes
-        (title,) = _heads([metric])
-        sheets.append(_score_sheet(findings, title, head, [("", rows)], ranks, remarks))
-    return sheets
+        found = ranking(findings, metric, by_split)
+        ranked = found if isinstance(found, Ranking) else None
+        sheets.append(_score_sheet(findings, _heading(metric), head, [("", rows)], ranked))
+    return tuple(sheets)
 
 
 def published_elsewhere(findings: Findings) -> Sheet | None:
@@ -605,7 +372,7 @@ def published_elsewhere(findings: Findings) -> Sheet | None:
         "Reported by others on data that is not in this study. These figures cannot be compared "
         "with those above."
     )
-    return _laid_out(title, caption, _heads(findings.metrics), blocks)
+    return _block_sheet(title, caption, list(map(_heading, findings.metrics)), blocks)
 
 
 def _rows(
@@ -620,23 +387,20 @@ def _rows(
 
 
 def _published_rows(findings: Findings, columns: Sequence[tuple[str, str]]) -> list[_Row]:
-    entries = published_entries(findings)
+    entries, nothing = published_entries(findings), Entry(kind="none")
     methods = dict.fromkeys(key.method for key in entries if (key.unit, key.metric) in columns)
     return [
         (
             f"{method} (published)",
             True,
-            [entries.get(Key(unit, method, metric), NOTHING) for unit, metric in columns],
+            [entries.get(Key(unit, method, metric), nothing) for unit, metric in columns],
         )
         for method in methods
     ]
 
 
-def _heads(metrics: Iterable[str]) -> list[str]:
-    return [
-        metric_name(metric) + ("" if higher_is_better(metric) else f" {_LOWER}")
-        for metric in metrics
-    ]
+def _heading(metric: str) -> str:
+    return metric_name(metric) + ("" if higher_is_better(metric) else f" {_LOWER}")
 
 
 def _score_sheet(
@@ -644,47 +408,50 @@ def _score_sheet(
     title: str,
     head: Sequence[str],
     blocks: Sequence[_Block],
-    ranks: Mapping[str, str] | None = None,
-    remarks: Sequence[str] = (),
+    ranked: Ranking | None = None,
 ) -> Sheet:
     entries = [entry for _, rows in blocks for _, _, row in rows for entry in row]
     lower = any(_LOWER in text for text in (title, *head))
-    said = _caption(findings, entries, lower)
-    return _laid_out(title, said, head, blocks, ranks, (*_notes(entries), *remarks))
+    caption = _score_caption(findings, entries, lower)
+    return _block_sheet(title, caption, head, blocks, ranked, _score_notes(entries))
 
 
-def _laid_out(
+def _block_sheet(
     title: str,
     caption: str,
     head: Sequence[str],
     blocks: Sequence[_Block],
-    ranks: Mapping[str, str] | None = None,
+    ranked: Ranking | None = None,
     notes: tuple[str, ...] = (),
 ) -> Sheet:
-    lines: list[SheetRow] = []
+    """Lay out blocks of methods below each other, their ranks to the right."""
+    rows: list[SheetRow] = []
     several = len(blocks) > 1
-    for name, rows in blocks:
-        for place, (method, published, entries) in enumerate(rows):
+    names, figures = ("unit", "method") if several else ("method",), tuple(head)
+    ranks: dict[str, str] = {}
+    if ranked is not None:
+        ranks = {str(name): f"{rank:.2f}" for name, rank in ranked.ranks.average.items()}
+        figures, notes = (*figures, "rank"), (*notes, *ranked.notes)
+    for name, methods in blocks:
+        for place, (method, published, entries) in enumerate(methods):
             cells = [Shown(name if place == 0 else "")] * several + [Shown(method)]
             cells += [entry.shown for entry in entries]
-            if ranks is not None:
+            if ranked is not None:
                 cells.append(Shown(ranks.get(method, "")))
             # A line stands where a block begins, and above what others published.
-            rule = published and not rows[place - 1][1] if place else bool(lines)
-            lines.append(SheetRow(tuple(cells), rule))
-    names = ("unit", "method") if several else ("method",)
-    figures = (*head, "rank") if ranks is not None else tuple(head)
-    alignment = aligned(len(names), len(figures))
-    return Sheet(title, caption, (*names, *figures), alignment, tuple(lines), notes)
+            rule = published and not methods[place - 1][1] if place else bool(rows)
+            rows.append(SheetRow(tuple(cells), rule))
+    columns = "l" * len(names) + "r" * len(figures)
+    return Sheet(title, caption, (*names, *figures), columns, tuple(rows), notes)
 
 
-def _caption(findings: Findings, entries: Sequence[Entry], lower: bool) -> str:
+def _score_caption(findings: Findings, entries: Sequence[Entry], lower: bool) -> str:
     """Say what the figures are, which test was made, and what it is no evidence of."""
     counts = {entry.n_splits for entry in entries if entry.kind == "measured" and not entry.partial}
     splits = "splits"
     if counts:
         least, most = min(counts), max(counts)
-        splits = counted(most, "split") if least == most else f"{least} to {most} splits"
+        splits = count_of(most, "split") if least == most else f"{least} to {most} splits"
     parts = [f"Mean ± standard deviation over {splits}; the best mean is bold."]
     if lower:
         parts.append(f"{_LOWER} lower is better.")
@@ -694,7 +461,7 @@ def _caption(findings: Findings, entries: Sequence[Entry], lower: bool) -> str:
             f"{WORSE} significantly worse, {BETTER} better than {findings.ours[0]}: corrected "
             "resampled t test (Nadeau and Bengio, 2003) over the splits of a unit, "
             f"p ≤ {number(ALPHA, 2)} after Holm's correction for up to "
-            f"{counted(others, 'method')}. Units may share rows or a source: they are not "
+            f"{count_of(others, 'method')}. Units may share rows or a source: they are not "
             "independent evidence, and marks must not be counted over them."
         )
     elif findings.ours:
@@ -705,40 +472,40 @@ def _caption(findings: Findings, entries: Sequence[Entry], lower: bool) -> str:
     return " ".join(parts)
 
 
-def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
+_NOTES = {
+    "failed": "failed ({}): no split of the method ended well.",
+    "missing": f"{_NO_FIGURE} ({{}}): not computed yet.",
+    "undefined": "n/a ({}): the metric is not defined on any split.",
+    "partial": "A number in brackets is the number of splits behind a mean that has fewer than "
+    "others ({}): the rest failed, is not computed yet or has no defined value. Such a mean is "
+    "never bold.",
+    "published": "(published): reported by others, not measured here; never bold and not tested.",
+}
+
+
+def _score_notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Explain what stands in place of a figure or beside it, with how often it does."""
-    kinds = Counter(entry.kind for entry in entries)
-    partial = sum(entry.partial for entry in entries)
-    found = {
-        f"failed ({kinds['failed']}): no split of the method ended well.": kinds["failed"],
-        f"{NO_FIGURE} ({kinds['missing']}): not computed yet.": kinds["missing"],
-        f"n/a ({kinds['undefined']}): the metric is not defined on any split.": kinds["undefined"],
-        "A number in brackets is the number of splits behind a mean that has fewer than others "
-        f"({partial}): the rest failed, is not computed yet or has no defined value. Such a mean "
-        "is never bold.": partial,
-        "(published): reported by others, not measured here; never bold and not tested.": kinds[
-            "published"
-        ],
-    }
-    return tuple(text for text, count in found.items() if count)
+    counts: Counter[str] = Counter(entry.kind for entry in entries)
+    counts["partial"] = sum(entry.partial for entry in entries)
+    return tuple(text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind])
 
 
-def _ranks(findings: Findings) -> Section:
+def _rank_section(findings: Findings) -> Section:
     by_split = scores_by_split(findings)
     sheets, reasons = [], []
     for metric in findings.metrics:
-        one = standing(findings, metric, by_split)
-        if isinstance(one, Ranking):
-            sheets.append(rank_sheet(one))
+        found = ranking(findings, metric, by_split)
+        if isinstance(found, Ranking):
+            sheets.append(rank_sheet(found))
         else:
-            reasons.append(" ".join([f"{metric_name(metric)}: {one.reason}", *one.notes]))
-    return Section("Average ranks", " ".join(reasons), tuple(sheets))
+            reasons.append(" ".join([f"{metric_name(metric)}: {found.reason}", *found.notes]))
+    return Section("Average ranks", tuple(sheets), " ".join(reasons))
 
 
-def rank_sheet(standing: Ranking) -> Sheet:
+def rank_sheet(ranked: Ranking) -> Sheet:
     """Return the average ranks of a metric, the best first."""
-    pairs = standing.against_ours
-    average = standing.ranks.average.sort_values(kind="stable")
+    pairs = ranked.against_ours
+    average = ranked.ranks.average.sort_values(kind="stable")
     shown = {str(method): f"{rank:.2f}" for method, rank in average.items()}
     best = next(iter(shown.values()))
     rows = []
@@ -750,9 +517,9 @@ def rank_sheet(standing: Ranking) -> Sheet:
     head: tuple[str, ...] = ("method", "rank")
     if pairs is not None:
         head += ("difference", "won/tied/lost", "p (Holm)")
-    title = f"{metric_name(standing.metric)}: average ranks"
-    alignment = aligned(1, len(head) - 1)
-    return Sheet(title, _rank_caption(standing), head, alignment, tuple(rows), standing.notes)
+    title = f"{metric_name(ranked.metric)}: average ranks"
+    columns = "l" + "r" * (len(head) - 1)
+    return Sheet(title, _rank_caption(ranked), head, columns, tuple(rows), ranked.notes)
 
 
 def _against(pairs: WilcoxonHolm, method: str) -> list[Shown]:
@@ -765,25 +532,25 @@ def _against(pairs: WilcoxonHolm, method: str) -> list[Shown]:
     return [
         Shown(number(one["difference"], sign=True)),
         Shown(f"{one['wins']:.0f}/{one['ties']:.0f}/{one['losses']:.0f}"),
-        Shown(p_value(one["p_holm"]), after=mark),
+        Shown(_p_text(one["p_holm"]), after=mark),
     ]
 
 
-def _rank_caption(standing: Ranking) -> str:
+def _rank_caption(ranked: Ranking) -> str:
     level = number(ALPHA, 2)
     parts = [
-        f"{counted(standing.n_units, 'unit')} of {counted(standing.n_sources, 'source')}. "
+        f"{count_of(ranked.n_units, 'unit')} of {count_of(ranked.n_sources, 'source')}. "
         "Rank 1 is best; ranks are averaged within a source, then over sources."
     ]
-    if (test := standing.omnibus) is not None:
-        p = p_value(test.f_p_value)
+    if (test := ranked.omnibus) is not None:
+        p = _p_text(test.f_p_value)
         parts.append(
             f"Friedman's test, as corrected by Iman and Davenport: F = {test.f_statistic:.2f}, "
             f"p {p if p.startswith('<') else f'= {p}'}."
         )
-    if (every := standing.all_pairs) is not None:
+    if (every := ranked.all_pairs) is not None:
         parts.append(f"Nemenyi's critical difference at {level}: {every.critical_difference:.2f}.")
-    if (pairs := standing.against_ours) is not None:
+    if (pairs := ranked.against_ours) is not None:
         parts.append(
             f"Difference: median over sources of {pairs.control} minus the method; won, tied and "
             f"lost by {pairs.control}; p-value of Wilcoxon's signed-rank test, corrected by Holm."
@@ -792,19 +559,26 @@ def _rank_caption(standing: Ranking) -> str:
             parts.append(
                 f"{WORSE} significantly worse than {pairs.control}, {BETTER} better (p ≤ {level})."
             )
-    return " ".join(filter(None, [*parts, standing.reason]))
+    return " ".join(filter(None, [*parts, ranked.reason]))
+
+
+def _p_text(value: float) -> str:
+    return "< .001" if value < 0.001 else number(value)
 
 
 def curve_sheets(findings: Findings) -> tuple[Sheet, ...]:
     """Return a table for each curve, unit and metric: mean and deviation over the splits."""
-    sheets: list[Sheet] = []
     if findings.curves.empty:
         return ()
-    for (curve, unit), rows in findings.curves.groupby(["curve", "unit"], sort=False):
-        for metric in curve_metrics(rows, findings):
-            title = f"{metric_name(metric)} along {curve}: {unit}"
-            sheets.append(_curve_sheet(title, rows[rows["metric"] == metric], findings.methods))
-    return tuple(sheets)
+    return tuple(
+        _curve_sheet(
+            f"{metric_name(metric)} along {curve}: {unit}",
+            rows[rows["metric"] == metric],
+            findings.methods,
+        )
+        for (curve, unit), rows in findings.curves.groupby(["curve", "unit"], sort=False)
+        for metric in curve_metrics(rows, findings)
+    )
 
 
 def curve_metrics(rows: pd.DataFrame, findings: Findings) -> list[str]:
@@ -816,16 +590,16 @@ def curve_metrics(rows: pd.DataFrame, findings: Findings) -> list[str]:
 def _curve_sheet(title: str, rows: pd.DataFrame, methods: tuple[str, ...]) -> Sheet:
     settings = sorted(rows["setting"].unique())
     groups = rows.groupby(["method", "setting"])["value"]
-    spread = {key: Entry(one.mean(), one.std(), len(one)) for key, one in groups}
-    missing = Entry(math.nan, math.nan, 0, kind="missing")
+    entries = {key: Entry(one.mean(), one.std(), len(one)) for key, one in groups}
+    missing = Entry(kind="missing")
     lines = [
-        SheetRow((Shown(name), *(spread.get((name, one), missing).shown for one in settings)))
+        SheetRow((Shown(name), *(entries.get((name, one), missing).shown for one in settings)))
         for name in methods
         if name in set(rows["method"])
     ]
     head = ("method", *(f"{setting:,g}" for setting in settings))
     caption = "Mean ± standard deviation over the splits."
-    return Sheet(title, caption, head, aligned(1, len(settings)), tuple(lines))
+    return Sheet(title, caption, head, "l" + "r" * len(settings), tuple(lines))
 
 
 def cost_sheet(findings: Findings) -> Sheet | None:
@@ -840,8 +614,7 @@ def cost_sheet(findings: Findings) -> Sheet | None:
             done = here[(here["method"] == method) & (here["status"] == "ok")]
             median, peak = done["seconds"].median(), done["peak_mb"].max()
             seconds = f"{median:.2f}" if median < 10 else f"{median:,.0f}"
-            memory = f"{peak:,.0f}"
-            told = (NO_FIGURE if one == "nan" else one for one in (seconds, memory))
+            told = (_NO_FIGURE if one == "nan" else one for one in (seconds, f"{peak:,.0f}"))
             name = "" if place else dataset
             rows.append(line(name, method, str(len(done)), *told, rule=not place and bool(rows)))
     return Sheet(
@@ -849,15 +622,20 @@ def cost_sheet(findings: Findings) -> Sheet | None:
         "Median wall time of a cell, and the highest peak memory of a worker process, over the "
         "cells that ended well. A worker's memory includes the packages that it has loaded.",
         ("data set", "method", "cells", "median seconds", "peak MB"),
-        aligned(2, 3),
+        "llrrr",
         tuple(rows),
     )
 
 
+def _ordered(first: Sequence[str], present: Iterable[str]) -> list[str]:
+    """Return the names that are present: in the order of the study, then the others."""
+    here = set(map(str, present))
+    return [*dict.fromkeys(name for name in first if name in here), *sorted(here - set(first))]
+
+
 def failure_sheet(findings: Findings) -> Sheet | None:
     """Return the cells that did not end well, by the last line of their error; None without."""
-    cells = findings.cells
-    failed = cells if cells.empty else cells[cells["status"] != "ok"]
+    failed = _failed_cells(findings)
     if failed.empty:
         return None
     splits: dict[tuple[str, ...], list[int]] = {}
@@ -871,10 +649,10 @@ def failure_sheet(findings: Findings) -> Sheet | None:
     ]
     return Sheet(
         "Failed cells",
-        f"{counted(len(failed), 'cell')} of {len(cells)} did not end well: the last line of the "
-        "error. The store has the whole of it.",
+        f"{count_of(len(failed), 'cell')} of {len(findings.cells)} did not end well: the last line "
+        "of the error. The store has the whole of it.",
         ("data set", "method", "splits", "status", "error"),
-        ("left", "left", "wrapped", "left", "wrapped"),
+        "llplp",
         tuple(rows),
     )
 
@@ -882,30 +660,7 @@ def failure_sheet(findings: Findings) -> Sheet | None:
 def last_line(error: str) -> str:
     """Return the last line of an error that says anything, of bounded length."""
     lines = [one for one in map(plain, error.splitlines()) if one]
-    last = lines[-1] if lines else "no message"
-    return last if len(last) <= _LONGEST else last[:_LONGEST].rstrip() + " …"
-
-
-def _ordered(first: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the names that are present: in the order of the study, then the others."""
-    here = set(map(str, present))
-    return [*dict.fromkeys(name for name in first if name in here), *sorted(here - set(first))]
-
-
-# ---------- experiment.answers.formats
-
-_MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
-_RULES = {"left": "---", "right": "---:", "wrapped": "---"}
-_COLUMNS = {"left": "l", "right": "r", "wrapped": r"p{0.3\linewidth}"}
-_LATEX = str.maketrans(
-    {one: f"\\{one}" for one in "{}$&#_%"}
-    # After the end of a row a bracket or a star would be taken for its argument.
-    | {one: f"{{{one}}}" for one in "[]*"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
-    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}"}
-    | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "↓": r"$\downarrow$"}
-)
+    return cut(lines[-1] if lines else "no message", _LONGEST_ERROR)
 
 
 def terminal(sheet: Sheet) -> Table:
@@ -927,102 +682,13 @@ def terminal(sheet: Sheet) -> Table:
         caption_justify="left",
         pad_edge=False,
     )
-    for name, alignment in zip(sheet.head, sheet.alignment, strict=True):
-        table.add_column(Text(plain(name)), justify="right" if alignment == "right" else "left")
+    for name, column in zip(sheet.head, sheet.columns, strict=True):
+        table.add_column(Text(plain(name)), justify="right" if column == "r" else "left")
     for row in sheet.rows:
         if row.rule:
             table.add_section()
         table.add_row(*map(text, row.cells))
     return table
-
-
-def markdown(sheet: Sheet) -> str:
-    """Return a heading, the caption, the table and its notes."""
-    lines = [
-        map(_escape, sheet.head),
-        (_RULES[one] for one in sheet.alignment),
-        *(map(_cell, row.cells) for row in sheet.rows),
-    ]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    parts = [f"### {_escape(sheet.title)}", _escape(sheet.caption), table]
-    return "\n\n".join(filter(None, [*parts, *map(_escape, sheet.notes)]))
-
-
-def markdown_text(findings: Findings, found: Iterable[Section]) -> str:
-    """Return the tables of a study, as `sections` gives them, as one document."""
-    parts = [f"# {_escape(findings.title)}", _escape(findings.about), _how(findings)]
-    if findings.missing:
-        parts.append(f"Not computed yet: {counted(findings.missing, 'cell')}.")
-    parts += map(_escape, findings.notes)
-    for section in found:
-        parts += [f"## {_escape(section.title)}", _escape(section.text)]
-        parts += map(markdown, section.sheets)
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def latex_escape(text: str) -> str:
-    """Return a text on one line in which nothing is a command."""
-    return plain(text).translate(_LATEX)
-
-
-def latex(sheet: Sheet) -> str:
-    """Return a table environment for the package booktabs; caption above, notes below."""
-    with needed("A table in LaTeX", "pandas", "experiment"):
-        import pandas as pd
-    rows = [
-        [r"\midrule" * row.rule + "\n" * row.rule + first, *cells]
-        for row in sheet.rows
-        for first, *cells in [[_latex_cell(one) for one in row.cells]]
-    ]
-    title = latex_escape(sheet.title)
-    # pandas formats the heads, so braces in them are doubled.
-    table = pd.DataFrame(rows, columns=range(len(sheet.head))).to_latex(
-        index=False,
-        header=[re.sub("[{}]", r"\g<0>\g<0>", latex_escape(name)) for name in sheet.head],
-        escape=False,
-        column_format="".join(_COLUMNS[one] for one in sheet.alignment),
-        caption=(rf"\textbf{{{title}.}} {latex_escape(sheet.caption)}", title),
-        position="htbp",
-    )
-    notes = [
-        rf"\par\smallskip{{\footnotesize {latex_escape(note)}\par}}" + "\n" for note in sheet.notes
-    ]
-    return table.replace(r"\end{table}", "".join(notes) + r"\end{table}")
-
-
-def latex_text(findings: Findings, found: Iterable[Section]) -> str:
-    r"""Return the tables of a study, as `sections` gives them, to ``\input`` into a document."""
-    parts = [
-        f"% {plain(findings.title)}\n"
-        r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{amssymb,booktabs}" + "\n"
-    ]
-    for section in found:
-        parts.append(f"% {plain(section.title)}. {plain(section.text)}".rstrip() + "\n")
-        parts += map(latex, section.sheets)
-    return "\n".join(parts)
-
-
-def csv_text(findings: Findings) -> str:
-    """Return every figure in a row: tidy, with all digits, names as they are."""
-    with needed("A table in CSV", "pandas", "experiment"):
-        import pandas as pd
-    others = [
-        (key._replace(method=f"{key.method} (published)"), one)
-        for key, one in published_entries(findings).items()
-    ]
-    rows = [
-        {
-            **key._asdict(),
-            "mean": entry.mean,
-            "sd": entry.deviation,
-            "n_splits": "" if entry.kind == "published" else entry.n_splits,
-            "best": entry.best,
-            "p_value": entry.p_value,
-            "mark": entry.mark,
-        }
-        for key, entry in [*measured_entries(findings).items(), *others]
-    ]
-    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
 
 def write_tables(findings: Findings, folder: str | Path) -> list[Path]:
@@ -1056,13 +722,91 @@ def write_tables(findings: Findings, folder: str | Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
+_MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
+
+
+def markdown_text(findings: Findings, found: Iterable[Section]) -> str:
+    """Return the tables of a study, as `sections` gives them, as one document."""
+    parts = [f"# {_escape(findings.title)}", _escape(findings.about)]
+    if command := plain(findings.command):
+        fence = "```"
+        while fence in command:  # the command cannot end its block
+            fence += "`"
+        parts.append(f"{fence}bash\n{command}\n{fence}")
+    if findings.missing:
+        parts.append(f"Not computed yet: {count_of(findings.missing, 'cell')}.")
+    parts += map(_escape, findings.notes)
+    for section in found:
+        parts += [f"## {_escape(section.title)}", _escape(section.text)]
+        parts += map(markdown, section.sheets)
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def markdown(sheet: Sheet) -> str:
+    """Return a heading, the caption, the table and its notes."""
+    lines = [
+        map(_escape, sheet.head),
+        ("---:" if one == "r" else "---" for one in sheet.columns),
+        *(map(_markdown_cell, row.cells) for row in sheet.rows),
+    ]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    parts = [f"### {_escape(sheet.title)}", _escape(sheet.caption), table]
+    return "\n\n".join(filter(None, [*parts, *map(_escape, sheet.notes)]))
+
+
+def _markdown_cell(shown: Shown) -> str:
+    text = f"**{_escape(shown.text)}**" if shown.bold else _escape(shown.text)
+    return f"{text} {_escape(shown.after)}" if shown.after else text
+
+
 def _escape(text: str) -> str:
     return plain(text).translate(_MARKDOWN)
 
 
-def _cell(shown: Shown) -> str:
-    text = f"**{_escape(shown.text)}**" if shown.bold else _escape(shown.text)
-    return f"{text} {_escape(shown.after)}" if shown.after else text
+_LATEX = str.maketrans(
+    {one: f"\\{one}" for one in "{}$&#_%"}
+    # After the end of a row a bracket or a star would be taken for its argument.
+    | {one: f"{{{one}}}" for one in "[]*"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}"}
+    | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "↓": r"$\downarrow$"}
+)
+
+
+def latex_text(findings: Findings, found: Iterable[Section]) -> str:
+    r"""Return the tables of a study, as `sections` gives them, to ``\input`` into a document."""
+    parts = [
+        f"% {plain(findings.title)}\n"
+        r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{amssymb,booktabs}" + "\n"
+    ]
+    for section in found:
+        parts.append(f"% {plain(section.title)}. {plain(section.text)}".rstrip() + "\n")
+        parts += map(latex, section.sheets)
+    return "\n".join(parts)
+
+
+def latex(sheet: Sheet) -> str:
+    """Return a table environment for the package booktabs; caption above, notes below."""
+    rows = [
+        [r"\midrule" * row.rule + "\n" * row.rule + first, *cells]
+        for row in sheet.rows
+        for first, *cells in [[_latex_cell(one) for one in row.cells]]
+    ]
+    title = latex_escape(sheet.title)
+    # pandas formats the heads, so braces in them are doubled.
+    table = pd.DataFrame(rows, columns=range(len(sheet.head))).to_latex(
+        index=False,
+        header=[re.sub("[{}]", r"\g<0>\g<0>", latex_escape(name)) for name in sheet.head],
+        escape=False,
+        column_format=sheet.columns.replace("p", r"p{0.3\linewidth}"),
+        caption=(rf"\textbf{{{title}.}} {latex_escape(sheet.caption)}", title),
+        position="htbp",
+    )
+    notes = [
+        rf"\par\smallskip{{\footnotesize {latex_escape(note)}\par}}" + "\n" for note in sheet.notes
+    ]
+    return table.replace(r"\end{table}", "".join(notes) + r"\end{table}")
 
 
 def _latex_cell(shown: Shown) -> str:
@@ -1071,44 +815,53 @@ def _latex_cell(shown: Shown) -> str:
     return f"{text} {latex_escape(shown.after)}" if shown.after else text
 
 
-def _how(findings: Findings) -> str:
-    """Return the command as a block of code that it cannot end."""
-    command = plain(findings.command)
-    fence = "```"
-    while fence in command:
-        fence += "`"
-    return f"{fence}bash\n{command}\n{fence}" if command else ""
+def latex_escape(text: str) -> str:
+    """Return a text on one line in which nothing is a command."""
+    return plain(text).translate(_LATEX)
 
 
-__all__ = [
-    "NO_FIGURE",
-    "Alignment",
-    "Entry",
-    "Key",
-    "NoRanking",
-    "Ranking",
-    "Section",
-    "Sheet",
-    "SheetRow",
-    "Shown",
-    "aligned",
-    "compare",
-    "counted",
-    "csv_text",
-    "curve_metrics",
-    "joined",
-    "latex_text",
-    "line",
-    "markdown",
-    "markdown_text",
-    "measured_entries",
-    "number",
-    "p_value",
-    "plain",
-    "published_entries",
-    "scores_by_split",
-    "sections",
-    "standing",
-    "terminal",
-    "write_tables",
-]
+def csv_text(findings: Findings) -> str:
+    """Return every figure in a row: tidy, with all digits, names as they are."""
+    others = [
+        (key._replace(method=f"{key.method} (published)"), one)
+        for key, one in published_entries(findings).items()
+    ]
+    rows = [
+        {
+            **key._asdict(),
+            "mean": entry.mean,
+            "sd": entry.deviation,
+            "n_splits": "" if entry.kind == "published" else entry.n_splits,
+            "best": entry.best,
+            "p_value": entry.p_value,
+            "mark": entry.mark,
+        }
+        for key, entry in [*measured_entries(findings).items(), *others]
+    ]
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
+    """Return a number with fixed digits, below 1 without its zero: .972, 1.000, -.013.
+
+    Examples
+    --------
+    >>> number(0.9716), number(0.9999), number(-0.013), number(0.013, sign=True)
+    ('.972', '1.000', '-.013', '+.013')
+    """
+    if math.isnan(value):
+        return "n/a"
+    # What rounds to zero has no sign; adding 0 makes -0.0 a plain zero.
+    text = f"{round(value, digits) + 0.0:{'+' if sign else ''}.{digits}f}"
+    mark = text[0] if text[0] in "+-" else ""
+    return mark + text[len(mark) :].removeprefix("0")
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, without characters that steer a terminal or the direction."""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text that ends in dots where it is too long."""
+    return text if len(text) <= longest else text[:longest].rstrip() + " …"
