@@ -16,8 +16,8 @@ Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precisio
 Criterion = Literal["balanced", "f1", "mcc"]
 
 _NAMED: tuple[Literal["accuracy"] | Criterion, ...] = (*get_args(Criterion), "accuracy")
-_FLOORS: tuple[Literal["recall"], Literal["precision"]] = ("recall", "precision")
-_FLOOR_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", re.I)
+_MINIMUMS: tuple[Literal["recall"], Literal["precision"]] = ("recall", "precision")
+_MINIMUM_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", re.I)
 _ALLOWED = (
     'None (largest score), "balanced", "f1", "mcc", "accuracy", a minimum such as '
     '"recall>=0.95" or "precision>=90%", a dictionary {"recall": 0.95, "class": label}, or a '
@@ -116,7 +116,7 @@ def _from_text(text: str) -> Objective:
     for named in _NAMED:
         if name == named:
             return Objective(named)
-    match = _FLOOR_TEXT.fullmatch(name)
+    match = _MINIMUM_TEXT.fullmatch(name)
     if match is None:
         raise ParameterError(f"objective={text!r} is not known: give {_ALLOWED}.")
     which, number, per_cent = match.groups()
@@ -135,9 +135,9 @@ def _level(level: Any, objective: Any) -> float:
 
 
 def _from_mapping(objective: Mapping[Any, Any], labels: list[Any]) -> Objective:
-    floors = [name for name in _FLOORS if name in objective]
-    unknown = set(objective) - {*_FLOORS, "class"}
-    if len(floors) != 1 or unknown:
+    minimums = [name for name in _MINIMUMS if name in objective]
+    unknown = set(objective) - {*_MINIMUMS, "class"}
+    if len(minimums) != 1 or unknown:
         raise ParameterError(
             f"objective={dict(objective)!r}: a dictionary has one of the keys 'recall' and "
             f"'precision', and may have 'class'; in all objective takes {_ALLOWED}."
@@ -152,7 +152,7 @@ def _from_mapping(objective: Mapping[Any, Any], labels: list[Any]) -> Objective:
                 "rarest."
             )
         target = labels.index(label)
-    return Objective(floors[0], _level(objective[floors[0]], dict(objective)), target)
+    return Objective(minimums[0], _level(objective[minimums[0]], dict(objective)), target)
 
 
 def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], ...]:

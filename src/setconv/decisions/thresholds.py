@@ -249,7 +249,7 @@ def _above_and_below(
     return ndtr(steps) @ weights, ndtr(-steps) @ weights
 
 
-class Floor(NamedTuple):
+class MinimumThreshold(NamedTuple):
     """A threshold for a minimum, and whether the rows it was chosen on say that it is met."""
 
     threshold: float
@@ -258,7 +258,7 @@ class Floor(NamedTuple):
 
 def threshold_for_recall(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> Floor:
+) -> MinimumThreshold:
     """Return the highest threshold whose recall is at least ``level`` in expectation.
 
     For a new row that is exchangeable with the n rows of the class, the chance to score below the
@@ -300,12 +300,12 @@ def threshold_for_recall(
             stacklevel=2,
         )
         place = 0
-    return Floor(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
+    return MinimumThreshold(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
 
 
 def threshold_for_precision(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> Floor:
+) -> MinimumThreshold:
     """Return the lowest threshold, so the highest recall, with at least this precision.
 
     Cuts that decide for fewer than five rows count only if no other reaches the precision. If
@@ -342,7 +342,7 @@ def threshold_for_precision(
             UserWarning,
             stacklevel=2,
         )
-    return Floor(rows.threshold(cut), met)
+    return MinimumThreshold(rows.threshold(cut), met)
 
 
 def class_offsets(
