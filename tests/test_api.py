@@ -449,7 +449,6 @@ LAZY = {
     "setconv.experiment",
     "setconv.experiment.cells",
     "setconv.experiment.data",
-    "setconv.experiment.page",
     "setconv.io",
     "setconv.io.opening",
     "setconv.pipelines",
