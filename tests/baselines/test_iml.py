@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 from sklearn.datasets import make_classification
+from sklearn.metrics import roc_auc_score
 
 from setconv.baselines import iml
 from setconv.baselines.base import FallbackWarning
@@ -149,11 +151,55 @@ def test_the_vote_is_the_mean_weight_of_each_class_with_widths_from_within_the_c
 
 
 @pytest.mark.usefixtures("same_metric")
-def test_a_class_with_more_rows_does_not_win_by_being_denser():
+def test_a_class_with_more_rows_does_not_win_by_being_denser_as_it_would_with_one_width():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1050, 5)), np.arange(1050) < 50
     clf = IMLClassifier(max_iter=1).fit(X, y)
-    assert 0.3 < clf.predict(rng.standard_normal((400, 5))).mean() < 0.7
+    queries = rng.standard_normal((400, 5))
+    assert 0.3 < clf.predict(queries).mean() < 0.7
+    clf.widths_[:] = clf.widths_.mean()
+    assert clf.predict(queries).mean() < 0.05
+
+
+@pytest.mark.usefixtures("same_metric")
+def test_rows_that_nearly_coincide_have_a_hundredth_of_the_largest_width():
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [10.00001]])
+    clf = IMLClassifier(n_per_class=2, max_iter=1).fit(X, [0, 0, 0, 1, 1])
+    assert clf.widths_[0] * X.var() == pytest.approx([2, 0.02])
+
+
+@pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
+@pytest.mark.parametrize("rare", [1, 2])
+def test_the_decision_function_ranks_where_probabilities_are_all_0(rare):
+    rng = np.random.default_rng(0)
+
+    def rows_of(n, m):
+        labels = np.arange(n + m) >= n
+        return rng.standard_normal((n + m, 384)) + 0.25 * labels[:, None], labels
+
+    clf = IMLClassifier(random_state=0).fit(*rows_of(600, rare))
+    rows, labels = rows_of(200, 200)
+    probabilities = clf.predict_proba(rows)[:, 1]
+    assert (probabilities == 0).mean() > 0.9
+    ranked = roc_auc_score(labels, clf.decision_function(rows))
+    assert ranked > roc_auc_score(labels, probabilities) + 0.2
+    assert ranked > 0.75
+
+
+def test_the_decision_function_has_the_log_odds_of_the_probabilities(data, fitted):
+    X, y, queries = data
+    probabilities = fitted.predict_proba(queries)
+    inside = (probabilities > 1e-12).all(axis=1) & (probabilities < 1 - 1e-9).all(axis=1)
+    assert inside.sum() > 10
+    scores = fitted.decision_function(queries)
+    assert scores.shape == (80, 3)
+    assert scores[inside] == pytest.approx(logit(probabilities[inside]), rel=1e-4, abs=1e-9)
+    assert np.array_equal(fitted.predict(queries), fitted.classes_[scores.argmax(axis=1)])
+    two = IMLClassifier(**QUICK).fit(X, y == "a")
+    scores = two.decision_function(queries)
+    assert scores.shape == (80,)
+    assert expit(scores) == pytest.approx(two.predict_proba(queries)[:, 1])
+    assert np.array_equal(two.predict(queries), scores > 0)
 
 
 def test_predictions_do_not_depend_on_the_batch(data, fitted):

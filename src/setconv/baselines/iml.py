@@ -34,6 +34,7 @@ from setconv.baselines.base import (
 from setconv.messages import check_integer
 
 _ROWS_FOR_WIDTH = 1000  # most rows of a class that its width is taken from
+_LEAST_WIDTH = 0.01  # share of the largest width
 _BLOCK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
 
 
@@ -75,10 +76,17 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
 
     All selected rows vote with weights ``exp(-d^2 / h_c)``; the probabilities of the classes are
     the mean weights of their rows over the sum of these. The width ``h_c`` is the mean of ``d^2``
-    from rows of class c to their nearest other rows of c in the same metric. One width for all
-    classes would hand most queries to the majority: having more rows, its ``n_per_class`` nearest
-    are nearer almost everywhere. Probabilities thus speak of balanced classes, not of the
-    prevalence.
+    from rows of class c to their nearest other rows of c in the same metric: a distance counts in
+    units of the class's own spacing, as the rows of a large class lie denser. On 1,000 and 50 rows
+    of the same noise, without a learned metric, this gives each class half of the queries, and one
+    width for all gives the majority everything. After metric learning it is no rule: on embeddings
+    of SMS with 5 rows of spam in 605 one width found more of the spam in two splits of three, with
+    20 rows less in all three. A class of one row, or of equal rows, takes the mean width of the
+    others, and no width is below a hundredth of the largest. Probabilities speak of balanced
+    classes, not of the prevalence.
+
+    With one or two rows of a class LMNN may place the classes so many widths apart that the
+    probabilities are 0 and 1. `decision_function` has the log-odds, which still rank the rows.
 
     Parameters
     ----------
@@ -188,6 +196,26 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(self.metrics_)
         return self
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the log-odds of the vote, which rank rows where probabilities are all 0 or 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, C)
+            For two classes the log-odds of the second; for more, of each against the others.
+        """
+        logs = self._log_scores(X)
+        odds = [
+            logs[:, code] - logsumexp(np.delete(logs, code, axis=1), axis=1)
+            for code in range(len(self.classes_))
+        ]
+        return odds[1] if len(odds) == 2 else np.column_stack(odds)
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probabilities by the vote, for balanced classes.
 
@@ -201,12 +229,7 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n, C)
             Columns in the order of ``classes_``.
         """
-        found = self.neighbourhoods(X)
-        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
-        exponents = -found.distances / widths
-        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
-        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
-        return np.asarray(softmax(scores - np.log(self.n_per_class_), axis=1))
+        return np.asarray(softmax(self._log_scores(X), axis=1))
 
     def neighbourhoods(self, X: Any) -> Neighbourhoods:
         """Select training rows for each query, iterating until the selection is stable.
@@ -245,6 +268,15 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
                 break
         return found
 
+    def _log_scores(self, X: Any) -> np.ndarray:
+        """Give the logarithm of the mean weight of each class."""
+        found = self.neighbourhoods(X)
+        widths = np.repeat(self.widths_, self.n_per_class_, axis=1)[found.iterations - 1]
+        exponents = -found.distances / widths
+        by_class = np.split(exponents, np.cumsum(self.n_per_class_)[:-1], axis=1)
+        scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
+        return np.asarray(scores - np.log(self.n_per_class_))
+
     def _check_parameters(self) -> None:
         for name in ("n_per_class", "max_iter", "n_components"):
             check_integer(name, getattr(self, name), least=1)
@@ -271,7 +303,8 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         known = widths > 0
         # A single row, or rows all equal, have no width of their own.
         widths[~known] = widths[known].mean() if known.any() else 1
-        return widths
+        # Two rows that nearly coincide would make all that lies beyond them infinitely far.
+        return np.asarray(np.maximum(widths, _LEAST_WIDTH * widths.max()))
 
     def _nearest_of_each_class(
         self, queries: np.ndarray, training: np.ndarray
