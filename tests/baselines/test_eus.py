@@ -166,7 +166,7 @@ def test_the_best_fitness_never_falls_and_the_search_finds_what_is_wanted():
     assert search.evaluations == 20
     best = [search.fitness[0]]
     for limit in range(100, 3001, 100):
-        chosen = search.run(limit)
+        chosen = search.run(limit)[0]
         best.append(search.fitness[0])
         assert limit <= search.evaluations < limit + 20
     assert np.all(np.diff(best) >= 0)
@@ -221,6 +221,34 @@ def test_the_search_beats_chance_and_reports_the_fitness_of_what_it_kept():
         at_random = np.isin(np.arange(len(y)), some) | (y == 1)
         at_random = slow_fitness(X, y == 0, at_random, range(len(y)), 0.2, 20)
         assert sampler.fitness_ > at_random
+
+
+@pytest.mark.parametrize("majority", [60, 29])
+def test_of_the_last_population_the_best_on_all_rows_is_kept(majority, monkeypatch):
+    searches = []
+
+    class KeptCHC(CHC):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            searches.append(self)
+
+    monkeypatch.setattr(eus, "CHC", KeptCHC)
+    first_is_best = []
+    for seed in range(5):
+        X, y = two_clouds(majority, 15, seed)
+        sampler = EvolutionaryUnderSampler(max_evaluations=200, random_state=seed)
+        sampler.fit_resample(X, y)
+        slow = []
+        for chromosome in searches[-1].population:
+            chosen = y == 1
+            chosen[y == 0] = chromosome
+            slow.append(slow_fitness(X, y == 0, chosen, range(len(y)), 0.2, 15))
+        assert sampler.fitness_ == pytest.approx(max(slow))
+        chosen = np.isin(np.arange(len(y)), sampler.sample_indices_)
+        assert slow_fitness(X, y == 0, chosen, range(len(y)), 0.2, 15) == pytest.approx(max(slow))
+        first_is_best.append(np.array_equal(chosen[y == 0], searches[-1].population[0]))
+    # Under twice the minority there is one window, all rows, and the order of the search holds.
+    assert all(first_is_best) is (majority < 30)
 
 
 def test_without_the_balance_term_the_search_decides_how_many_rows_stay():

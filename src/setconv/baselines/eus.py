@@ -54,7 +54,8 @@ class EvolutionaryUnderSampler(UnderSampler):
     windowing : bool, default=True
         Whether each generation is evaluated on all minority rows and one stratum of the majority,
         as large as the minority, in turn; else on all rows. A fitness is not computed again when
-        the window moves.
+        the window moves, but the last population is evaluated on all rows, and its best is kept.
+        A majority of less than twice the minority is one stratum.
     sampling_strategy : float, str, dict or callable, default='auto'
         As in imbalanced-learn, with one difference: the number of majority rows that it gives is
         where the balance term is zero, not a number that is met exactly. 'auto' is as many as
@@ -88,8 +89,8 @@ class EvolutionaryUnderSampler(UnderSampler):
     restarts that redraw a bit with probability .35 and as 1 with probability .25, the penalty of
     .2 for a measure of at most 1, the ratio in the balance term (majority over minority; other
     code has the inverse), windowing, and that a child as good as a parent takes its place. Chosen
-    here: the lists of neighbours, the meaning of ``sampling_strategy``, and that the first
-    population counts as evaluations.
+    here: the lists of neighbours, the meaning of ``sampling_strategy``, that the first population
+    counts as evaluations, and that the last one is evaluated on all rows, which does not count.
 
     References
     ----------
@@ -160,9 +161,11 @@ class EvolutionaryUnderSampler(UnderSampler):
             self.population,
             random,
         )
-        best = search.run(self.max_evaluations)[None]
-        self.fitness_ = float(fitness(best, everything)[0])
-        return np.flatnonzero(fitness.choices(best)[0])
+        population = search.run(self.max_evaluations)
+        # Each was evaluated on a window of its own time; on all rows they compare.
+        values = fitness(population, everything)
+        self.fitness_ = float(values.max())
+        return np.flatnonzero(fitness.choices(population)[values.argmax()])
 
 
 def windows(reduced: np.ndarray, random: np.random.RandomState) -> list[np.ndarray]:
@@ -215,13 +218,13 @@ class CHC:
         self._survive(self.population, self.fitness)
 
     def run(self, max_evaluations: int) -> np.ndarray:
-        """Search until so many chromosomes have been evaluated; return the best one."""
+        """Search until so many chromosomes have been evaluated; return the last population."""
         while self.evaluations < max_evaluations:
             self.generation += 1
             self._next_generation()
             if self.threshold <= 0:
                 self._restart()
-        return np.asarray(self.population[0])
+        return self.population
 
     def _next_generation(self) -> None:
         half = len(self.population) // 2
@@ -344,7 +347,7 @@ class Fitness:
         return chosen
 
     def __call__(self, chromosomes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """_Evaluate chromosomes on some rows.
+        """Evaluate chromosomes on some rows.
 
         Parameters
         ----------
