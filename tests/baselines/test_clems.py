@@ -128,6 +128,19 @@ def test_an_exact_embedding_decides_for_the_least_expected_cost():
     assert len(np.unique(clf.predict(np.eye(30)))) == 3
 
 
+@pytest.mark.parametrize("costs", [(1, 1), (1, 9), (16, 1), (2, 3)])
+@pytest.mark.parametrize("rows", [(50, 50), (90, 10)])
+def test_in_two_classes_the_ratio_of_the_costs_acts_as_its_square_root(costs, rows):
+    first, second = costs
+    y = np.repeat([0, 1], rows)
+    clf = CLEMSClassifier(cost=[[0, first], [second, 0]], random_state=0)
+    clf.fit(y[:, None], y)
+    share = np.linspace(0, 1, 10_001)[:, None]
+    clf.regressor_ = Given((1 - share) * clf.true_points_[0] + share * clf.true_points_[1])
+    threshold = share[clf.predict(share).argmax(), 0]
+    assert threshold / (1 - threshold) == pytest.approx(np.sqrt(first / second), rel=0.02)
+
+
 def test_a_dearer_mistake_is_made_less_often():
     X, y = make_classification(600, 8, weights=[0.9], class_sep=0.6, random_state=0)
     recalls = []

@@ -134,6 +134,19 @@ def test_the_prior_gives_both_classes_the_same_weight_in_all(minority):
     assert weights[codes == 0].sum() == pytest.approx(weights[codes == 1].sum())
 
 
+def test_of_classes_of_one_size_the_first_counts_as_the_majority():
+    codes = np.array([1, 0, 1, 0])
+    assert cost_weights(0.3, codes)[1].tolist() == [0.7, 0.3, 0.7, 0.3]
+    assert cost_weights("prior", codes)[1].tolist() == [0.5] * 4
+    X, y = rows_of(30, 30)
+    fits = [
+        CostSensitiveMLPClassifier(hidden=3, lam=lam, random_state=0).fit(X, y)
+        for lam in (0.05, 0.95)
+    ]
+    second, first = (fit.predict(X).mean() for fit in fits)
+    assert second > first
+
+
 def test_a_number_is_the_weight_of_the_majority():
     _, weights = cost_weights(0.3, np.array([0, 1, 1]))
     assert np.allclose(weights, [0.7, 0.3, 0.3])

@@ -36,13 +36,17 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
     the true point of its label. The answer whose point is nearest to the regressed one is
     predicted: as far as the embedding is exact, the answer of the least expected cost.
 
+    Costs that are no distances cannot be met exactly, and **in two classes the ratio of the costs
+    acts as its square root**: with a cost of a for mistakes on the first class and of b for those
+    on the second, the second is predicted where its regressed probability exceeds
+    ``sqrt(a) / (sqrt(a) + sqrt(b))``, whatever the numbers of rows; the least expected cost would
+    be from ``a / (a + b)`` on. So "balanced" lies between equal costs and full balance. Give the
+    squares of the costs to have their ratio itself.
+
     Original are the embedding, mirroring, weights, decoding and as many dimensions as labels, as
     in the authors' code, and ``n_init`` and ``max_iter``. The original is for sets of labels; the
     use for one label a row, the cost "balanced" and the probabilities are choices of this library,
     as is the default regressor (the authors' example has random forests, slow for many features).
-
-    Costs that are no distances cannot be met exactly: two classes with the costs 1 and 9, say, end
-    up with a threshold between the one for equal costs and the one for 1 to 9.
 
     Parameters
     ----------

@@ -72,7 +72,8 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
     lam : "prior" or float, default="prior"
         The cost parameter, the weight of an error on the majority; that on the minority has
         1 - lam. "prior" is the minority's share of the rows, which gives both classes the same
-        weight in all.
+        weight in all. Of two classes of one size the first in ``classes_`` counts as the majority,
+        which matters only where lam is a number: "prior" is then 1/2 for both.
     mu : float, default=0.1
         The first damping of a step.
     beta : float, default=10
