@@ -145,13 +145,13 @@ def test_a_class_with_too_few_rows_to_set_aside_is_said():
     X, y = rows_of([60, 40, 1])
     with pytest.warns(FallbackWarning, match=r"2 \(1\)"):
         clf = CostSensitiveDMLPClassifier(**SMALL).fit(X, y)
-    assert "mean over the other classes" in clf.fallbacks_[0]
+    assert "the other classes alone" in clf.fallbacks_[0]
     assert len(clf.validation_auc_) == clf.n_epochs_
 
 
 def test_two_classes_with_too_few_rows_of_one_are_trained_to_the_end_and_said():
     X, y = rows_of([500, 1])
-    with pytest.warns(FallbackWarning, match=r"1 \(1\); all 15 epochs"):
+    with pytest.warns(FallbackWarning, match=r"1 \(1\); training goes on to its end"):
         clf = CostSensitiveDMLPClassifier(**SMALL).fit(X, y)
     assert clf.n_epochs_ == 15
     assert np.isfinite(clf.predict_proba(X)).all()

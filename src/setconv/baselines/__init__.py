@@ -1,6 +1,6 @@
 """The systems that the SetConv paper compares with or names, as scikit-learn estimators.
 
-`all` lists the ten with citation and kind; `Baseline.make` gives a classifier of each with its
+`all` lists the ten with their kind; `Baseline.make` gives a classifier of each with its
 defaults::
 
     from setconv import baselines

@@ -16,10 +16,11 @@ import numpy as np
 from imblearn.over_sampling.base import BaseOverSampler
 from imblearn.under_sampling.base import BaseUnderSampler
 from scipy import sparse
+from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.errors import LabelError, ParameterError
 
@@ -48,6 +49,12 @@ def check_training_rows(
     classes, codes = np.unique(y, return_inverse=True)
     check_class_number(type(estimator).__name__, classes, binary=binary)
     return X, codes, classes
+
+
+def check_new_rows(estimator: Any, X: Any, dtype: Any = FLOATS) -> np.ndarray:
+    """Check rows to be predicted, by an estimator that must be fitted."""
+    check_is_fitted(estimator)
+    return np.asarray(validate_data(estimator, X, dtype=dtype, reset=False))
 
 
 def check_class_number(name: str, classes: np.ndarray, *, binary: bool = False) -> None:
@@ -83,8 +90,8 @@ def check_number(
         raise ParameterError(f"{name}={value!r}: give a number in {first}{low:g}, {high:g}{last}.")
 
 
-class ArgmaxMixin:
-    """Decides for the class with the largest probability."""
+class LogScoresMixin:
+    """Decides and ranks by the logarithm of a score of each class, of which nothing underflows."""
 
     classes_: np.ndarray
 
@@ -101,8 +108,47 @@ class ArgmaxMixin:
         labels : ndarray of shape (n,)
             Predicted labels.
         """
-        chosen = self.predict_proba(X).argmax(axis=1)  # type: ignore[attr-defined]
+        chosen = self._log_scores(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the score of each class over the sum of all.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, C)
+            Columns in the order of ``classes_``.
+        """
+        return np.asarray(softmax(self._log_scores(X), axis=1))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the log-odds, which rank rows even where all probabilities are 0 or 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, C)
+            For two classes the log-odds of the second; for more, of each against the others.
+        """
+        logs = self._log_scores(X)
+        odds = [
+            logs[:, code] - logsumexp(np.delete(logs, code, axis=1), axis=1)
+            for code in range(len(self.classes_))
+        ]
+        return odds[1] if len(odds) == 2 else np.column_stack(odds)
+
+    @abstractmethod
+    def _log_scores(self, X: Any) -> np.ndarray:
+        """Give the logarithm of the score of each class, of shape (n, C)."""
 
 
 class BinaryOnlyMixin:
@@ -153,6 +199,35 @@ def stratified_share(
         members = random.permutation(np.flatnonzero(codes == code))
         drawn[members[: int(fraction * len(members) + 0.5)]] = True
     return drawn
+
+
+class EarlyStoppingMixin(FallbackMixin):
+    """Sets rows aside for early stopping, the same share of each class."""
+
+    classes_: np.ndarray
+    early_stopping: bool
+    validation_fraction: float
+
+    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        """Choose the rows, as a mask; none without early stopping or two classes to judge by."""
+        if not self.early_stopping:
+            return np.zeros(len(codes), dtype=bool)
+        held_out = stratified_share(codes, self.validation_fraction, random)
+        lacking = [
+            f"{self.classes_[code].item()!r} ({int((codes == code).sum())})"
+            for code in np.setdiff1d(codes, codes[held_out])
+        ]
+        if not lacking:
+            return held_out
+        too_few = (
+            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
+            f"aside for early stopping: class (rows) {', '.join(lacking)}"
+        )
+        if len(self.classes_) - len(lacking) >= 2:
+            self._fall_back(f"{too_few}; the other classes alone decide when to stop")
+            return held_out
+        self._fall_back(f"{too_few}; training goes on to its end")
+        return np.zeros(len(codes), dtype=bool)
 
 
 class _Sampler(FallbackMixin):

@@ -34,10 +34,9 @@ class Baseline:
         What it changes: the rows, the number of models, the distances or the costs.
     role : {"compared", "related work"}
         Whether the paper reports figures of it or only names it.
-    citation : str
-        Authors, title, where and when.
     estimator : type
-        The sampler or classifier; it says what is original and what had to be reconstructed.
+        The sampler or classifier. Its documentation has the reference, and says what is original
+        and what had to be reconstructed.
     binary_only : bool
         Whether it takes two classes only.
     """
@@ -45,7 +44,6 @@ class Baseline:
     name: str
     kind: Literal["under-sampling", "over-sampling", "ensemble", "metric", "cost"]
     role: Literal["compared", "related work"]
-    citation: str
     estimator: type[Any]
     binary_only: bool = False
 
@@ -73,87 +71,14 @@ def all() -> list[Baseline]:
 
 
 _SYSTEMS = (
-    Baseline(
-        "IHT",
-        "under-sampling",
-        "compared",
-        "Smith, Martinez, Giraud-Carrier: An instance level analysis of data complexity. Machine "
-        "Learning 95(2), 2014",
-        InstanceHardnessSampler,
-    ),
-    Baseline(
-        "WEOB2",
-        "ensemble",
-        "compared",
-        "Wang, Minku, Yao: Resampling-based ensemble methods for online class imbalance "
-        "learning. IEEE TKDE 27(5), 2015",
-        WEOB2Classifier,
-        binary_only=True,
-    ),
-    Baseline(
-        "KMeans-SMOTE",
-        "over-sampling",
-        "compared",
-        "Douzas, Bacao, Last: Improving imbalanced learning through a heuristic oversampling "
-        "method based on k-means and SMOTE. Information Sciences 465, 2018",
-        KMeansSMOTESampler,
-    ),
-    Baseline(
-        "IML",
-        "metric",
-        "compared",
-        "Wang, Zhao, Jiang, Gao: Iterative metric learning for imbalance data classification. "
-        "IJCAI 2018",
-        IMLClassifier,
-    ),
-    Baseline(
-        "CS-DMLP",
-        "cost",
-        "compared",
-        "Díaz-Vico, Figueiras-Vidal, Dorronsoro: Deep MLPs for imbalanced classification. IJCNN "
-        "2018",
-        CostSensitiveDMLPClassifier,
-    ),
-    Baseline(
-        "SMOTE",
-        "over-sampling",
-        "related work",
-        "Chawla, Bowyer, Hall, Kegelmeyer: SMOTE: synthetic minority over-sampling technique. "
-        "JAIR 16, 2002",
-        SMOTESampler,
-    ),
-    Baseline(
-        "MWMOTE",
-        "over-sampling",
-        "related work",
-        "Barua, Islam, Yao, Murase: MWMOTE: majority weighted minority oversampling technique "
-        "for imbalanced data set learning. IEEE TKDE 26(2), 2014",
-        MWMOTESampler,
-    ),
-    Baseline(
-        "EUS",
-        "under-sampling",
-        "related work",
-        "García, Herrera: Evolutionary undersampling for classification with imbalanced "
-        "datasets. Evolutionary Computation 17(3), 2009; Triguero et al., CEC 2015, for large data",
-        EvolutionaryUnderSampler,
-        binary_only=True,
-    ),
-    Baseline(
-        "CS-MLP",
-        "cost",
-        "related work",
-        "Castro, Braga: Novel cost-sensitive approach to improve the multilayer perceptron "
-        "performance on imbalanced data. IEEE TNNLS 24(6), 2013",
-        CostSensitiveMLPClassifier,
-        binary_only=True,
-    ),
-    Baseline(
-        "CLEMS",
-        "cost",
-        "related work",
-        "Huang, Lin: Cost-sensitive label embedding for multi-label classification. Machine "
-        "Learning 106, 2017",
-        CLEMSClassifier,
-    ),
+    Baseline("IHT", "under-sampling", "compared", InstanceHardnessSampler),
+    Baseline("WEOB2", "ensemble", "compared", WEOB2Classifier, binary_only=True),
+    Baseline("KMeans-SMOTE", "over-sampling", "compared", KMeansSMOTESampler),
+    Baseline("IML", "metric", "compared", IMLClassifier),
+    Baseline("CS-DMLP", "cost", "compared", CostSensitiveDMLPClassifier),
+    Baseline("SMOTE", "over-sampling", "related work", SMOTESampler),
+    Baseline("MWMOTE", "over-sampling", "related work", MWMOTESampler),
+    Baseline("EUS", "under-sampling", "related work", EvolutionaryUnderSampler, binary_only=True),
+    Baseline("CS-MLP", "cost", "related work", CostSensitiveMLPClassifier, binary_only=True),
+    Baseline("CLEMS", "cost", "related work", CLEMSClassifier),
 )

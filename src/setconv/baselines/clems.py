@@ -13,20 +13,25 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.baselines.base import check_number, check_training_rows, cloned, draw_seed
+from setconv.baselines.base import (
+    LogScoresMixin,
+    check_new_rows,
+    check_number,
+    check_training_rows,
+    cloned,
+    draw_seed,
+)
 from setconv.errors import ParameterError
 from setconv.messages import check_integer
 
 
-class CLEMSClassifier(ClassifierMixin, BaseEstimator):
+class CLEMSClassifier(LogScoresMixin, ClassifierMixin, BaseEstimator):
     """Cost-sensitive label embedding: regress to points, decide for the nearest.
 
     Each label y_i becomes two points, one for y_i as the truth and one for y_i as the answer, so
@@ -35,6 +40,8 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
     number of rows of y_i as the weight; other pairs are free. A regressor learns to map a row to
     the true point of its label. The answer whose point is nearest to the regressed one is
     predicted: as far as the embedding is exact, the answer of the least expected cost.
+    Probabilities are the softmax of minus the squared distances to the answers' points, over
+    ``tau``.
 
     Costs that are no distances cannot be met exactly, and **in two classes the ratio of the costs
     acts as its square root**: with a cost of a for mistakes on the first class and of b for those
@@ -153,37 +160,6 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
         self.regressor_ = cloned(regressor, random).fit(rows, targets)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the answer whose point is nearest to the regressed point.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        nearest = self._squared_distances(X).argmin(axis=1)
-        return np.asarray(self.classes_[nearest])
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the softmax of minus the squared distances to the answers' points, over ``tau``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(-self._squared_distances(X) / self.tau, axis=1))
-
     def _costs(self, counts: np.ndarray) -> np.ndarray:
         size = len(counts)
         if isinstance(self.cost, str) and self.cost == "balanced":
@@ -198,11 +174,10 @@ class CLEMSClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError("cost must be finite, not negative, and not all zero.")
         return costs
 
-    def _squared_distances(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+    def _log_scores(self, X: Any) -> np.ndarray:
+        rows = check_new_rows(self, X, np.float64)
         points = np.reshape(self.regressor_.predict(rows), (len(rows), -1))
-        return np.asarray(cdist(points, self.answer_points_, "sqeuclidean"))
+        return -np.asarray(cdist(points, self.answer_points_, "sqeuclidean")) / self.tau
 
 
 def mirrored(costs: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

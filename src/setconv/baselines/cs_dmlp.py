@@ -15,23 +15,20 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Generator, Tensor
 
 from setconv.baselines.base import (
-    FLOATS,
-    ArgmaxMixin,
-    FallbackMixin,
+    EarlyStoppingMixin,
+    LogScoresMixin,
+    check_new_rows,
     check_number,
     check_training_rows,
     draw_seed,
-    stratified_share,
 )
 from setconv.errors import DivergedError, ParameterError
 from setconv.messages import check_choice, check_integer
@@ -43,7 +40,9 @@ _WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}  # fo
 _Layers = list[tuple[Tensor, Tensor]]  # weights and bias of each
 
 
-class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveDMLPClassifier(
+    LogScoresMixin, EarlyStoppingMixin, ClassifierMixin, BaseEstimator
+):
     r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
 
     With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and
@@ -52,13 +51,14 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
     .. math:: -\frac{\sum_i w_{y_i} \log p_{y_i}(x_i)}{\sum_i w_{y_i}} + \alpha \sum_l \|W_l\|^2 .
 
     In a batch the denominator is the batch's share of the whole sum, so that the steps are
-    unbiased. Features are standardised by the training rows. Probabilities give the scores for AUC.
+    unbiased. Features are standardised by the training rows. Without a cost, probabilities are for
+    the prevalence of the training rows; costs move them towards the classes that cost more.
 
     What is original and what is not. Of the paper only the abstract could be read: large, deep,
     fully connected networks with ReLU, softmax and categorical cross-entropy, properly regularised,
     judged by AUC for two and more classes. It names no cost; ``cost="none"`` is that. The SetConv
     paper calls the method cost-sensitive and says that it regularises the posterior:
-    ``cost="balanced"``, the default, and ``cost="posterior"`` are two readings of this. _Layers,
+    ``cost="balanced"``, the default, and ``cost="posterior"`` are two readings of this. Layers,
     dropout, penalty, learning rate, batches and early stopping are choices made here.
 
     Parameters
@@ -190,32 +190,6 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities, under the costs.
-
-        Those of "none" are for the prevalence of the training rows; costs move them towards the
-        classes that cost more.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=FLOATS, reset=False)
-        parts = gen_batches(len(rows), _CHUNK)
-        logits = np.concatenate([self._logits(rows[part]) for part in parts])
-        probabilities: np.ndarray = softmax(logits, axis=1)
-        if self.cost == "posterior":
-            probabilities = probabilities * self.costs_
-            probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return probabilities
-
     def _check_parameters(self) -> None:
         sizes: Any = self.hidden_layer_sizes
         if not isinstance(sizes, (tuple, list)):
@@ -232,27 +206,6 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
         check_number("lr", self.lr, 0, np.inf)
         if isinstance(self.cost, str):
             check_choice("cost", self.cost, list(_WEIGHTS))
-
-    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-        """Choose the rows for early stopping, the same share of each class."""
-        if not self.early_stopping:
-            return np.zeros(len(codes), dtype=bool)
-        held_out = stratified_share(codes, self.validation_fraction, random)
-        lacking = [
-            f"{self.classes_[code].item()!r} ({int((codes == code).sum())})"
-            for code in np.setdiff1d(codes, codes[held_out])
-        ]
-        if not lacking:
-            return held_out
-        too_few = (
-            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
-            f"aside for early stopping: class (rows) {', '.join(lacking)}"
-        )
-        if len(self.classes_) - len(lacking) >= 2:
-            self._fall_back(f"{too_few}; the AUC is the mean over the other classes")
-            return held_out
-        self._fall_back(f"{too_few}; all {self.max_epochs} epochs are run")
-        return np.zeros(len(codes), dtype=bool)
 
     def _train(self, data: _Data, validation: _Data, generator: Generator) -> None:
         widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
@@ -297,6 +250,12 @@ class CostSensitiveDMLPClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, B
             optimizer.step()
             total += loss.item() * len(places)
         return total / len(data.rows)
+
+    def _log_scores(self, X: Any) -> np.ndarray:
+        rows = check_new_rows(self, X)
+        parts = gen_batches(len(rows), _CHUNK)
+        logits = np.concatenate([self._logits(rows[part]) for part in parts])
+        return logits + np.log(self.costs_) if self.cost == "posterior" else logits
 
     def _logits(self, rows: np.ndarray) -> np.ndarray:
         # In double precision, so that a row's score does not depend on the rows next to it.

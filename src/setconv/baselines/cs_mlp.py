@@ -24,15 +24,13 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.base import (
-    FLOATS,
     BinaryOnlyMixin,
-    FallbackMixin,
+    EarlyStoppingMixin,
+    check_new_rows,
     check_number,
     check_training_rows,
-    stratified_share,
 )
 from setconv.messages import check_integer
 
@@ -43,7 +41,9 @@ _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 _MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
 
 
-class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveMLPClassifier(
+    BinaryOnlyMixin, EarlyStoppingMixin, ClassifierMixin, BaseEstimator
+):
     r"""A perceptron with tanh units that weighs the squared errors of the two classes.
 
     With targets -1 and +1 and errors e, it minimises
@@ -241,8 +241,7 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
         scores : ndarray of shape (n,)
             From -1 to 1, larger for the second class.
         """
-        check_is_fitted(self)
-        inputs = self._inputs(validate_data(self, X, dtype=FLOATS, reset=False))
+        inputs = self._inputs(check_new_rows(self, X))
         return self.network_.outputs(self.parameters_, inputs)
 
     def _check_parameters(self) -> None:
@@ -252,22 +251,6 @@ class CostSensitiveMLPClassifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin
             check_number(name, getattr(self, name), 0, np.inf)
         check_number("beta", self.beta, 1, np.inf)
         check_number("validation_fraction", self.validation_fraction, 0, 1)
-
-    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-        """Choose the rows for early stopping, the same share of each class."""
-        none = np.zeros(len(codes), dtype=bool)
-        if not self.early_stopping:
-            return none
-        held_out = stratified_share(codes, self.validation_fraction, random)
-        lacking = np.setdiff1d(codes, codes[held_out])
-        if not len(lacking):
-            return held_out
-        label, rows = self.classes_[lacking[0]].item(), int((codes == lacking[0]).sum())
-        self._fall_back(
-            f"class {label!r} has too few rows ({rows}) to set aside "
-            f"{self.validation_fraction:g} of them; training goes on without early stopping"
-        )
-        return none
 
     def _fit_inputs(self, rows: np.ndarray, random: np.random.RandomState) -> None:
         self.scaler_ = StandardScaler().fit(rows)

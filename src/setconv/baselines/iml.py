@@ -17,16 +17,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.baselines.base import (
-    ArgmaxMixin,
     FallbackMixin,
+    LogScoresMixin,
+    check_new_rows,
     check_number,
     check_training_rows,
     draw_seed,
@@ -59,7 +59,7 @@ class Neighbourhoods(NamedTuple):
     ratios: np.ndarray
 
 
-class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
@@ -196,41 +196,6 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(self.metrics_)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Give the log-odds of the vote, which rank rows where probabilities are all 0 or 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) or (n, C)
-            For two classes the log-odds of the second; for more, of each against the others.
-        """
-        logs = self._log_scores(X)
-        odds = [
-            logs[:, code] - logsumexp(np.delete(logs, code, axis=1), axis=1)
-            for code in range(len(self.classes_))
-        ]
-        return odds[1] if len(odds) == 2 else np.column_stack(odds)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities by the vote, for balanced classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, C)
-            Columns in the order of ``classes_``.
-        """
-        return np.asarray(softmax(self._log_scores(X), axis=1))
-
     def neighbourhoods(self, X: Any) -> Neighbourhoods:
         """Select training rows for each query, iterating until the selection is stable.
 
@@ -244,8 +209,7 @@ class IMLClassifier(ArgmaxMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
         neighbourhoods : Neighbourhoods
             Selected rows, squared distances, iterations and matching ratios.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = check_new_rows(self, X, np.float64)
         queries = np.asarray(self.pca_.transform(self.scaler_.transform(rows)))
         shape = len(queries), int(self.n_per_class_.sum())
         found = Neighbourhoods(

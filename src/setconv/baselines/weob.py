@@ -20,15 +20,15 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from setconv.baselines.base import (
     FLOATS,
-    ArgmaxMixin,
     BinaryOnlyMixin,
     FallbackMixin,
     check_class_number,
+    check_new_rows,
     check_number,
     check_training_rows,
     draw_seed,
@@ -40,7 +40,7 @@ _CHUNK = 2048  # rows that are predicted together
 _FARTHEST = 5.0  # in standard deviations: no single value may undo what was learned
 
 
-class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
     """Weighted ensemble of OOB and UOB: the one with the larger G-mean decides alone.
 
     OOB and UOB are online bagging by over- and under-sampling; both learn the whole stream. For
@@ -205,6 +205,22 @@ class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMix
         self._learn(rows, np.searchsorted(announced, y), np.arange(len(rows)))
         return self
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the larger probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Predicted labels.
+        """
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Average the probabilities of the members of the ensemble that decides.
 
@@ -221,8 +237,7 @@ class WEOB2Classifier(ArgmaxMixin, BinaryOnlyMixin, FallbackMixin, ClassifierMix
         probabilities : ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=FLOATS, reset=False)
+        rows = check_new_rows(self, X)
         chosen = 0 if self.gmeans_[0] > self.gmeans_[1] else 1
         means = []
         for part in gen_batches(len(rows), _CHUNK):
