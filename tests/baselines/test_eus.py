@@ -268,8 +268,11 @@ def test_the_strategy_gives_the_number_that_the_balance_term_pulls_towards():
         assert abs(np.sum(y_kept == 0) - wanted) <= 1
 
 
-def test_the_length_of_the_lists_does_not_change_the_result(monkeypatch):
+@pytest.mark.parametrize("equal_distances", [False, True])
+def test_the_length_of_the_lists_does_not_change_the_result(equal_distances, monkeypatch):
     X, y = two_clouds()
+    if equal_distances:  # exactly: whole numbers whose mean is 0
+        X = np.round(np.concatenate([X[:70], -X[:70]]))
     kept = []
     for length in (1, 7, 300):
         monkeypatch.setattr(eus, "_LISTED", length)

@@ -15,11 +15,10 @@ from setconv.baselines.iml import (
     laplacian_product,
     learned_metric,
     lmnn_objective,
-    nearest_others,
-    nearest_rows,
     target_pairs,
     with_impostors,
 )
+from setconv.baselines.neighbours import exact_nearest, exact_nearest_others
 
 K = 2
 
@@ -106,7 +105,7 @@ def test_target_neighbours_are_the_nearest_of_the_class_as_many_as_there_are(row
 
 
 def test_a_row_is_never_its_own_neighbour_even_among_equal_rows():
-    nearest, distances = nearest_others(np.ones((6, 2)), np.arange(6), 2)
+    nearest, distances = exact_nearest_others(np.ones((6, 2)), np.arange(6), 2)
     assert all(i not in line for i, line in enumerate(nearest))
     assert (distances == 0).all()
 
@@ -149,7 +148,7 @@ def test_of_many_rows_of_other_classes_the_nearest_are_possible_impostors():
 )
 def test_nearest_rows_come_in_order_and_the_first_of_equals_wins(drawn):
     rows, queries, count = (np.array(part, dtype=float) for part in drawn)
-    nearest, distances = nearest_rows(queries + 0.1, rows + 0.1, int(count))
+    nearest, distances = exact_nearest(queries + 0.1, rows + 0.1, int(count))
     exact = ((queries[:, None] - rows) ** 2).sum(axis=2)
     expected = np.argsort(exact, axis=1, kind="stable")[:, : int(count)]
     assert np.array_equal(nearest, expected)

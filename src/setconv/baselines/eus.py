@@ -20,10 +20,12 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from setconv.baselines.base import Rows, UnderSampler, check_class_number, check_number
+from setconv.baselines.neighbours import smallest
 from setconv.errors import LabelError, ParameterError
 from setconv.messages import check_integer
 
-_LISTED = 300  # neighbours listed for each row: memory and speed depend on it, the result does not
+# Neighbours listed for each row: memory and speed depend on it; the result, rounding apart, not.
+_LISTED = 300
 _EXCHANGE = 0.5  # probability that a differing bit takes part in a crossover
 _SWITCH_ON = 0.25  # probability that a 0 that takes part becomes 1, and of a 1 among redrawn bits
 _REDRAW = 0.35  # probability that a restart draws a bit anew
@@ -397,7 +399,7 @@ class NearestChosen:
         self._lists = np.empty((n, self.length), dtype=np.int32)
         for block in gen_batches(n, max(1, _DISTANCES // n)):
             distances = self._distances(np.arange(n)[block], slice(None))
-            self._lists[block] = _smallest(distances, self.length)
+            self._lists[block] = smallest(distances, self.length)
 
     def __call__(self, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Find the nearest chosen row of each row.
@@ -455,11 +457,3 @@ class NearestChosen:
         distances += self._squares[others]
         distances[rows[:, None] == np.arange(len(self._squares))[others]] = np.inf
         return distances
-
-
-def _smallest(distances: np.ndarray, number: int) -> np.ndarray:
-    """Columns of the smallest values of each line, in the order of value, then of column."""
-    columns = np.argpartition(distances, number - 1, axis=1)[:, :number]
-    columns.sort(axis=1)
-    order = np.take_along_axis(distances, columns, axis=1).argsort(axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1)

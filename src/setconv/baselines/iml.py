@@ -6,7 +6,7 @@ metric learning until it is stable; decided here are the reduction of features a
 of metrics, and the vote. The class says it in full.
 
 Below the classifier stands its metric, large margin nearest neighbours (LMNN): the pairs and
-triplets that it is learned from, the descent, its objective, and the search for nearest rows.
+triplets that it is learned from, the descent and its objective.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from setconv.baselines.base import (
     check_training_rows,
     draw_seed,
 )
+from setconv.baselines.neighbours import BLOCK, exact_nearest, exact_nearest_others
 from setconv.messages import check_integer
 
 _ROWS_FOR_WIDTH = 1000  # most rows of a class that its width is taken from
 _LEAST_WIDTH = 0.01  # share of the largest width
-_BLOCK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
 
 
 class Neighbourhoods(NamedTuple):
@@ -262,7 +262,7 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
             members = mapped[self.codes_ == code]
             if len(members) > 1:
                 places = random.permutation(len(members))[:_ROWS_FOR_WIDTH]
-                _, distances = nearest_others(members, places, min(count, len(members) - 1))
+                _, distances = exact_nearest_others(members, places, min(count, len(members) - 1))
                 widths[code] = distances.mean()
         known = widths > 0
         # A single row, or rows all equal, have no width of their own.
@@ -276,7 +276,7 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         rows, distances = [], []
         for code, count in enumerate(self.n_per_class_):
             (members,) = np.nonzero(self.codes_ == code)
-            nearest, distance = nearest_rows(queries, training[members], count)
+            nearest, distance = exact_nearest(queries, training[members], count)
             rows.append(members[nearest])
             distances.append(distance)
         return np.hstack(rows), np.hstack(distances)
@@ -388,7 +388,7 @@ def target_pairs(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> np.ndarr
         (members,) = np.nonzero(codes == code)
         count = min(n_neighbors, len(members) - 1)
         if count:
-            nearest, _ = nearest_others(X[members], np.arange(len(members)), count)
+            nearest, _ = exact_nearest_others(X[members], np.arange(len(members)), count)
             parts.append(np.column_stack([np.repeat(members, count), members[nearest.ravel()]]))
     return np.concatenate(parts)
 
@@ -424,7 +424,7 @@ def with_impostors(
         (members,) = np.nonzero(codes == code)
         (others,) = np.nonzero(codes != code)
         count = min(max_impostors, len(others))
-        nearest, _ = nearest_rows(Z[members], Z[others], count)
+        nearest, _ = exact_nearest(Z[members], Z[others], count)
         parts.append(np.column_stack([np.repeat(members, count), others[nearest.ravel()]]))
     return _triplets(targets, np.concatenate(parts), len(Z))
 
@@ -513,7 +513,7 @@ def lmnn_objective(
 def _pair_distances(Z: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Give the squared distance of each pair of rows."""
     distances = np.empty(len(pairs), dtype=Z.dtype)
-    for block in gen_batches(len(pairs), max(1, _BLOCK // Z.shape[1])):
+    for block in gen_batches(len(pairs), max(1, BLOCK // Z.shape[1])):
         difference = Z[pairs[block, 0]] - Z[pairs[block, 1]]
         distances[block] = np.einsum("ij,ij->i", difference, difference)
     return distances
@@ -526,54 +526,3 @@ def laplacian_product(weights: np.ndarray, pairs: np.ndarray, Z: np.ndarray) -> 
     half = sparse.csr_array((weights[used], (first, second)), shape=(len(Z), len(Z)))
     W = half + half.T
     return np.asarray(W.sum(axis=1)[:, None] * Z - W @ Z)
-
-
-def nearest_others(
-    rows: np.ndarray, places: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest rows of the rows at ``places``, themselves left out, as `nearest_rows`."""
-    nearest, distances = nearest_rows(rows[places], rows, count + 1)
-    others = nearest != places[:, None]
-    # Behind many equal rows a row may not be among its own nearest: then the farthest goes.
-    others[others.all(axis=1), -1] = False
-    shape = len(places), count
-    return nearest[others].reshape(shape), distances[others].reshape(shape)
-
-
-def nearest_rows(
-    queries: np.ndarray, rows: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the ``count`` nearest rows of each query, nearest first, and the squared distances.
-
-    Distances come from double products and are then rounded to single precision, so that equal
-    rows are equally far whatever the block they were computed in; among equals the first rows win.
-    """
-    nearest = np.empty((len(queries), count), dtype=np.intp)
-    distances = np.empty((len(queries), count), dtype=np.float32)
-    rows = rows.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", rows, rows)
-    for block in gen_batches(len(queries), max(1, _BLOCK // len(rows))):
-        distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
-        nearest[block] = _smallest(distance, count)
-        distances[block] = np.take_along_axis(distance, nearest[block], axis=1)
-    return nearest, distances
-
-
-def _rounded_distances(queries: np.ndarray, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    own = np.einsum("ij,ij->i", queries, queries)[:, None]
-    distance = queries @ rows.T
-    distance *= -2
-    distance += norms
-    distance += own
-    # What is left of a difference of equal numbers is noise: it must not order equal rows.
-    distance[distance < 1e-12 * (own + norms.max())] = 0
-    return np.asarray(distance, dtype=np.float32)
-
-
-def _smallest(distance: np.ndarray, count: int) -> np.ndarray:
-    """Find the ``count`` smallest of each line in ascending order; equals by their place."""
-    last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
-    lines, places = np.divmod(np.flatnonzero(distance <= last), distance.shape[1])
-    order = np.lexsort((places, distance[lines, places], lines))
-    starts = np.searchsorted(lines, np.arange(len(distance)))
-    return np.asarray(places[order[starts[:, None] + np.arange(count)]])

@@ -1,4 +1,8 @@
-"""Distances, neighbours and clusters of dense or sparse rows, in blocks of bounded memory."""
+"""Distances, neighbours and clusters of dense or sparse rows, in blocks of bounded memory.
+
+Last comes the search among dense rows in which equal rows are equally far: a selection of rows then
+does not depend on the rows beside it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,12 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
 
 from setconv.baselines.base import Rows
 
 BLOCK_MEGABYTES = 128
+BLOCK = 1 << 22  # numbers in a block of distances: 32 MB in double precision
 
 
 def distance_blocks(rows: Rows, to: Rows | None = None) -> Iterator[np.ndarray]:
@@ -35,10 +41,15 @@ def nearest(rows: Rows, queries: Rows, k: int) -> np.ndarray:
 def nearest_others(rows: Rows, of: np.ndarray, k: int) -> np.ndarray:
     """Give the k rows nearest to each of the rows ``of``, that row itself left out."""
     found = nearest(rows, rows[of], k + 1)
-    itself = found == of[:, None]
-    # Among more than k copies of a row, the row itself may not be found: then the last one goes.
-    itself[~itself.any(axis=1), -1] = True
-    return np.asarray(found[~itself].reshape(len(of), k))
+    return np.asarray(found[_others(found, of)].reshape(len(of), k))
+
+
+def _others(found: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Tell which of the rows found are not the row itself; in each line all but one."""
+    others = found != of[:, None]
+    # Among many copies of a row, the row itself may not be found: then the last one goes.
+    others[others.all(axis=1), -1] = False
+    return np.asarray(others)
 
 
 def nearest_distances(rows: Rows) -> np.ndarray:
@@ -71,3 +82,51 @@ def average_linkage(rows: Rows, threshold: float) -> np.ndarray:
     """Join clusters by mean distance up to a threshold; give each row the number of its own."""
     tree = linkage(condensed_distances(rows), method="average")
     return np.asarray(fcluster(tree, threshold, criterion="distance") - 1)
+
+
+def exact_nearest_others(
+    rows: np.ndarray, places: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest rows of the rows at ``places``, themselves left out, as `exact_nearest`."""
+    found, distances = exact_nearest(rows[places], rows, count + 1)
+    others, shape = _others(found, places), (len(places), count)
+    return found[others].reshape(shape), distances[others].reshape(shape)
+
+
+def exact_nearest(
+    queries: np.ndarray, rows: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the ``count`` nearest rows of each query, nearest first, and the squared distances.
+
+    Distances come from double products and are then rounded to single precision, so that equal
+    rows are equally far whatever the block they were computed in; among equals the first rows win.
+    """
+    found = np.empty((len(queries), count), dtype=np.intp)
+    distances = np.empty((len(queries), count), dtype=np.float32)
+    rows = rows.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", rows, rows)
+    for block in gen_batches(len(queries), max(1, BLOCK // len(rows))):
+        distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
+        found[block] = smallest(distance, count)
+        distances[block] = np.take_along_axis(distance, found[block], axis=1)
+    return found, distances
+
+
+def _rounded_distances(queries: np.ndarray, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    own = np.einsum("ij,ij->i", queries, queries)[:, None]
+    distance = queries @ rows.T
+    distance *= -2
+    distance += norms
+    distance += own
+    # What is left of a difference of equal numbers is noise: it must not order equal rows.
+    distance[distance < 1e-12 * (own + norms.max())] = 0
+    return np.asarray(distance, dtype=np.float32)
+
+
+def smallest(distance: np.ndarray, count: int) -> np.ndarray:
+    """Find the ``count`` smallest of each line in ascending order; equals by their place."""
+    last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
+    lines, places = np.divmod(np.flatnonzero(distance <= last), distance.shape[1])
+    order = np.lexsort((places, distance[lines, places], lines))
+    starts = np.searchsorted(lines, np.arange(len(distance)))
+    return np.asarray(places[order[starts[:, None] + np.arange(count)]])
