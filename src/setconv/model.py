@@ -33,6 +33,7 @@ Anchor: TypeAlias = "str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
 BLOCK = 256
+BATCH = 32 * BLOCK  # rows at a time, which bounds memory
 
 
 class SetConvModel:
@@ -134,7 +135,6 @@ class SetConvModel:
         rows: Matrix,
         codes: NDArray[np.integer],
         weights: NDArray[Any],
-        batch: int,
         left_out: NDArray[np.bool_] | None = None,
     ) -> None:
         """Let rows take part in the representatives: an exact update of their means.
@@ -147,21 +147,21 @@ class SetConvModel:
         if left_out is not None:
             sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
-        for part, _, embedded in self._embed(rows, batch):
+        for part, _, embedded in self._embed(rows):
             here = row_weights[part]
             added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
         self.sums = self.sums.merge(added)
 
-    def scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+    def scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
 
         ``first`` is the number of the first row, for error messages.
         """
-        return self.average(self.member_scores(rows, batch, first))
+        return self.average(self.member_scores(rows, first))
 
-    def member_scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+    def member_scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
-        network, linear = self._score_parts(rows, batch)
+        network, linear = self._score_parts(rows)
         scores = network if linear is None else network + linear
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
@@ -207,20 +207,17 @@ class SetConvModel:
         self.spreads = relative.ravel()
         self.levels = (level - level.mean(axis=0) * relative).ravel()
 
-    def scale_linear_part(
-        self, rows: Matrix, share: float, batch: int, counted: NDArray[np.bool_]
-    ) -> None:
+    def scale_linear_part(self, rows: Matrix, share: float, counted: NDArray[np.bool_]) -> None:
         """Weigh the linear scores so that they have a share in the spread of a member's scores.
 
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
         share : float
-        batch : int
         counted : bool array of shape (n_members, n_rows)
             The rows by which a member is judged.
         """
-        network, linear = self._score_parts(rows, batch)
+        network, linear = self._score_parts(rows)
         if self.discriminants is None or linear is None:
             return
         factors = np.zeros(self.network.n_stacked)
@@ -231,7 +228,7 @@ class SetConvModel:
                 factors[place] = share / (1 - share) * (network[mine, place].std() or 1.0) / spread
         self.discriminants = self.discriminants.scaled(factors)
 
-    def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
+    def embed(self, rows: Matrix) -> NDArray[np.float32]:
         """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
 
         Only the members that speak are among the stacked.
@@ -239,23 +236,21 @@ class SetConvModel:
         stacked = np.repeat(self.chosen, self.network.n_heads)
         parts = [
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
-            for _, _, embedded in self._embed(rows, batch)
+            for _, _, embedded in self._embed(rows)
         ]
         return np.concatenate(parts)[: rows.shape[0]]
 
-    def _score_parts(
-        self, rows: Matrix, batch: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def _score_parts(self, rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the scores by the network, and by the discriminants if there are any."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
         network, linear = [], []
-        for _, views, embedded in self._embed(rows, batch):
+        for _, views, embedded in self._embed(rows):
             network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
             if isinstance(self.discriminants, Discriminants):
                 linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
         if isinstance(self.discriminants, SparseLines):
-            parts = row_slices(rows.shape[0], batch)
+            parts = row_slices(rows.shape[0], BATCH)
             linear = [self.discriminants(as_sparse(rows[part])) for part in parts]
 
         def join(blocks: list[Array]) -> NDArray[np.float64]:
@@ -263,15 +258,14 @@ class SetConvModel:
 
         return join(network), join(linear) if linear else None
 
-    def _embed(self, rows: Matrix, batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    def _embed(self, rows: Matrix) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
         """
-        batch = -(-batch // BLOCK) * BLOCK
-        if issparse(rows) and self.anchors.shape[-1] > NARROW:
-            batch = BLOCK  # each is made dense
+        wide = issparse(rows) and self.anchors.shape[-1] > NARROW
+        batch = BLOCK if wide else BATCH  # sparse rows are made dense
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = ReadyEncoder(self.network.layers)

@@ -161,7 +161,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 # Not part of a model: what only makes sense in the process that fitted it.
-_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
 
 
 def describe(estimator: Any) -> SavedModel:
@@ -318,9 +318,7 @@ def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tens
     """Return the views as JSON, and the tensors that go with it."""
     described, tensors = [], {}
     for number, view in enumerate(scaler.views):
-        standard = view.standard if isinstance(view, Pieces) else view
-        clip = standard.clip if isinstance(standard, Standard) else None
-        described.append({"kind": view.kind, "clip": clip})
+        described.append({"kind": view.kind})
         for name, array in view.arrays().items():
             tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
     return described, tensors
@@ -331,11 +329,10 @@ def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, 
     views: list[View] = []
     for number, one in enumerate(described):
         parts = arrays_under(f"views/{number}/", tensors)
-        clip = None if one["clip"] is None else float(one["clip"])
         if one["kind"] == "normal":
             views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
             continue
-        standard = Standard(parts["mean"], parts["scale"], clip)
+        standard = Standard(parts["mean"], parts["scale"])
         if one["kind"] == "standard":
             views.append(standard)
         elif one["kind"] == "pieces":
