@@ -23,7 +23,7 @@ from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import NotFittedError
 from setconv.metrics.report import Report
-from setconv.model import BLOCK, KMeans, Mean, Subset
+from setconv.model import BLOCK
 from setconv.nn.network import SetConvNetwork
 from setconv.training.callbacks import Callback
 
@@ -544,7 +544,7 @@ def test_it_can_be_calibrated(binary, one_network):
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 def test_a_model_survives_pickle_and_joblib(module, kind, tmp_path, request):
     X, y = request.getfixturevalue(kind)
-    clf = small(anchor=KMeans(2)).fit(X, y)
+    clf = small(anchor="kmeans").fit(X, y)
     if module is pickle:
         again = pickle.loads(pickle.dumps(clf))
     else:
@@ -665,28 +665,24 @@ def test_balanced_class_weights_are_no_weights(kind, weights, request):
 # ---------------------------------------------------------------------------------------- anchors
 
 
-@pytest.mark.parametrize("anchor", ["mean", Mean()])
-def test_the_mean_is_the_default_anchor(binary, anchor, plain):
+def test_a_subset_of_all_rows_is_their_mean(binary, monkeypatch):
     X, y = binary
-    assert_same_fit(small(anchor=anchor).fit(X, y), plain, X)
-
-
-def test_a_subset_of_all_rows_is_their_mean(binary):
-    X, y = binary
-    clf = alone(anchor=Subset(1000)).fit(X, y)
+    clf = alone(anchor="subset").fit(X, y)
     assert np.allclose(clf.anchor_, X[y == 1].mean(axis=0))
-    single = alone(anchor=Subset(1)).fit(X, y).anchor_
+    monkeypatch.setattr("setconv.model.SUBSET", 1)
+    single = alone(anchor="subset").fit(X, y).anchor_
     assert any(np.allclose(single, row) for row in X[y == 1])
 
 
-@pytest.mark.parametrize(("anchor", "count"), [("kmeans", 4), (KMeans(3), 3), (KMeans(1), 1)])
-def test_centroids_lay_their_embeddings_side_by_side(binary, multiclass, anchor, count):
+@pytest.mark.parametrize("count", [4, 3, 1])
+def test_centroids_lay_their_embeddings_side_by_side(binary, multiclass, count, monkeypatch):
+    monkeypatch.setattr("setconv.model.CENTROIDS", count)
     X, y = binary
-    clf = alone(anchor=anchor).fit(X, y)
+    clf = alone(anchor="kmeans").fit(X, y)
     assert clf.anchor_.shape == ((count, 8) if count > 1 else (8,))
     assert clf.representatives_.shape == (2, 8 * count)
     assert clf.transform(X).shape == (240, 8 * count)
-    several = alone(anchor=anchor).fit(*multiclass)
+    several = alone(anchor="kmeans").fit(*multiclass)
     assert several.anchor_.shape == ((4, count, 8) if count > 1 else (4, 8))
     assert several.representatives_.shape == (4, 2, 8 * count)
     assert len(several.get_feature_names_out()) == several.transform(X).shape[1] == 32 * count

@@ -118,9 +118,11 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
-    anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
-        What the kernel compares rows with, made from the smaller side of each head; see
-        `setconv.model`. An array is in the units of ``X``.
+    anchor : {"mean", "subset", "kmeans"}, callable or array, default="mean"
+        What the kernel compares rows with, made from the smaller side of each head: the mean of its
+        rows, or of 100 random ones (the paper's footnote for a large minority), or four centroids,
+        for each of which there is an embedding. A callable takes the rows of that side and returns
+        one anchor or several; an array is the anchor itself, in the units of ``X``.
 
     Episodes: which rows a step sees, and which the representatives are made of
 

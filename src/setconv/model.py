@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -29,11 +29,13 @@ from setconv.nn.network import ReadyEncoder, SetConvNetwork
 from setconv.preprocessing import NARROW, Scaler, SparseFront, as_sparse
 
 Array: TypeAlias = NDArray[Any]
-Anchor: TypeAlias = "str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike"
+Anchor: TypeAlias = str | Callable[[Array], ArrayLike] | ArrayLike
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
 BLOCK = 256
 BATCH = 32 * BLOCK  # rows at a time, which bounds memory
+SUBSET = 100  # rows whose mean is the anchor "subset"
+CENTROIDS = 4  # anchors of "kmeans"
 
 
 class SetConvModel:
@@ -341,73 +343,6 @@ class SideSums:
             return network.finish(mean.to(device))
 
 
-class AnchorRule(Protocol):
-    """How to make anchors from the rows of the smaller side."""
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return anchors of shape (n_anchors, n_features)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The (weighted) mean of all rows: the paper's choice; needs no random numbers."""
-
-    def pick(self, rows: Matrix, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """Return the mean, shape (1, n_features)."""
-        return weighted_mean(rows, weights)[None]
-
-
-@dataclass(frozen=True)
-class Subset:
-    """The mean of a random subset of the rows: the paper's footnote for a large minority.
-
-    Parameters
-    ----------
-    size : int, default=100
-        Rows in the subset; all rows where there are fewer.
-    """
-
-    size: int = 100
-
-    def __post_init__(self) -> None:
-        """Refuse a subset of no rows."""
-        if self.size < 1:
-            raise ParameterError(f"anchor: Subset(size={self.size!r}) needs at least 1 row.")
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return the mean of the subset, shape (1, n_features)."""
-        chosen = rng.permutation(rows.shape[0])[: self.size]
-        return weighted_mean(rows[chosen], weights[chosen])[None]
-
-
-@dataclass(frozen=True)
-class KMeans:
-    """Several anchors: the centroids of the rows.
-
-    Parameters
-    ----------
-    k : int, default=4
-        Number of centroids; as many as there are distinct rows where there are fewer.
-    """
-
-    k: int = 4
-
-    def __post_init__(self) -> None:
-        """Refuse no centroids."""
-        if self.k < 1:
-            raise ParameterError(f"anchor: KMeans(k={self.k!r}) needs at least 1 centroid.")
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return the centroids, shape (k, n_features)."""
-        from sklearn.cluster import KMeans as Clusters  # half of what importing setconv would take
-
-        k = min(self.k, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
-        model = Clusters(k, n_init=3, random_state=int(rng.integers(2**31)))
-        centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
-        return centers
-
-
 def compute_anchors(
     anchor: Anchor,
     rows: Matrix,
@@ -419,9 +354,9 @@ def compute_anchors(
 
     Parameters
     ----------
-    anchor : {"mean", "subset", "kmeans"}, rule, callable or array
-        A rule of this module; a function from the rows of the smaller side to one anchor (d,) or
-        several (k, d); or the anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
+    anchor : {"mean", "subset", "kmeans"}, callable or array
+        A function from the rows of the smaller side to one anchor (d,) or several (k, d); or the
+        anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
     rows : array, csr matrix or DiskRows of shape (n_rows, d)
     sides : int8 array of shape (heads, n_rows)
         Side of each row, `setconv.episodes.ABSENT` for one that does not count. The smaller side of
@@ -461,30 +396,45 @@ def compute_anchors(
     return np.stack([one[np.arange(count) % len(one)] for one in made])
 
 
-_RULES: dict[str, AnchorRule] = {"mean": Mean(), "subset": Subset(), "kmeans": KMeans()}
-
-
 def _maker(
     anchor: Any, rng: np.random.Generator
 ) -> Callable[[Matrix, NDArray[np.bool_], Array], ArrayLike] | None:
     """Return the function from rows, marks and weights to anchors; None for an array."""
     if isinstance(anchor, str):
-        if anchor not in _RULES:
+        if anchor == "mean":
+            # Row by row as they lie: no copy of the marked ones is made.
+            return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
+        if anchor not in _RANDOM_RULES:
             raise ParameterError(
-                f"anchor={anchor!r}: choose one of {', '.join(map(repr, _RULES))}, "
-                "a rule of setconv.model, a callable or an array."
+                f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RANDOM_RULES))}, "
+                "a callable or an array."
             )
-        anchor = _RULES[anchor]
-    if isinstance(anchor, Mean):
-        # Row by row as they lie: no copy of the marked ones is made.
-        return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
-    if hasattr(anchor, "pick"):
-        return lambda rows, marked, weights: anchor.pick(
+        rule = _RANDOM_RULES[anchor]
+        return lambda rows, marked, weights: rule(
             rows[np.flatnonzero(marked)], weights[marked], rng
         )
     if callable(anchor):
         return lambda rows, marked, _: anchor(rows[np.flatnonzero(marked)])
     return None
+
+
+def _subset_mean(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
+    """Return the mean of a random subset of the rows, or of all where there are fewer."""
+    chosen = rng.permutation(rows.shape[0])[:SUBSET]
+    return weighted_mean(rows[chosen], weights[chosen])
+
+
+def _centroids(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
+    """Return the centroids of the rows, no more than there are distinct rows."""
+    from sklearn.cluster import KMeans  # half of what importing setconv would take
+
+    k = min(CENTROIDS, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
+    model = KMeans(k, n_init=3, random_state=int(rng.integers(2**31)))
+    centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
+    return centers
+
+
+_RANDOM_RULES = {"subset": _subset_mean, "kmeans": _centroids}
 
 
 def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:
