@@ -267,7 +267,7 @@ class SetConvModel:
         every product, the output layer's too, then has one shape.
         """
         wide = issparse(rows) and self.anchors.shape[-1] > NARROW
-        batch = BLOCK if wide else BATCH  # sparse rows are made dense
+        batch = BLOCK if wide else BATCH  # wide ones are made dense
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = ReadyEncoder(self.network.layers)
