@@ -23,7 +23,7 @@ from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import NotFittedError
 from setconv.metrics.report import Report
-from setconv.model import KMeans, Mean, Subset
+from setconv.model import BLOCK
 from setconv.nn.network import SetConvNetwork
 from setconv.training.callbacks import Callback
 
@@ -42,7 +42,7 @@ def alone(**parameters):
 
 def small_preset(name, **parameters):
     """A preset with its own architecture but few steps."""
-    values = {**getattr(presets, name), "max_steps": 4, "eval_every": 2}
+    values = {**getattr(presets, name), "max_steps": 4}
     return SetConvClassifier(**{**values, "random_state": 0, "progress": False, **parameters})
 
 
@@ -219,9 +219,9 @@ def test_history_records_the_loss_and_the_learning_rate(binary):
 
 def test_history_with_validation_rows_has_the_watched_figure_at_every_look(binary):
     X, y = binary
-    history = small(max_steps=20, eval_every=8).fit(X, y, X_val=X, y_val=y).history_
+    history = small(max_steps=25).fit(X, y, X_val=X, y_val=y).history_
     looks = [record["step"] for record in history if "validation" in record]
-    assert looks == [8, 16, 20]
+    assert looks == [*range(2, 25, 2), 25]
 
 
 def test_the_report_is_that_of_validation_rows_that_chose_nothing(binary):
@@ -416,7 +416,7 @@ SHAPES = {
     "alone": lambda: alone(max_steps=2, encoder=(256,)),
     "PAPER": lambda: small_preset("PAPER"),
     "REFERENCE": lambda: small_preset("REFERENCE"),
-    "kmeans": lambda: small(max_steps=2, anchor="kmeans", hidden=(5,), output=7),
+    "kmeans": lambda: small(max_steps=2, anchor="kmeans", output=7),
 }
 
 
@@ -438,16 +438,16 @@ SHAPES = {
         ("kmeans", 100, np.float64, 3),
     ],
 )
-def test_the_result_of_a_row_depends_on_no_other_row_and_no_batch_size(
-    shape, features, dtype, classes, rng
+def test_the_result_of_a_row_depends_on_no_other_row_and_no_batch(
+    shape, features, dtype, classes, rng, monkeypatch
 ):
     y = np.arange(1000) % 10 % (2 * classes) // 2  # unequal classes
     X = (rng.standard_normal((1000, features)) + y[:, None] / 4).astype(dtype)
     clf = SHAPES[shape]().fit(X[:300], y[:300])
     scores, embedded, shares = clf.decision_function(X), clf.transform(X), clf.predict_proba(X)
     assert len(np.unique(scores.round(12))) > 100, "the scores tell rows apart"
-    for size in (1, 7, 256, 1000, 8192):
-        clf.set_params(batch_size=size)
+    for size in (BLOCK, 3 * BLOCK):
+        monkeypatch.setattr("setconv.model.BATCH", size)
         assert np.array_equal(clf.decision_function(X), scores), size
         assert np.array_equal(clf.transform(X), embedded), size
     for row in (0, 1, 255, 256, 511, 999):
@@ -459,13 +459,11 @@ def test_the_result_of_a_row_depends_on_no_other_row_and_no_batch_size(
     assert np.array_equal(clf.decision_function(X[3:600]), scores[3:600])
 
 
-def test_batch_size_does_not_change_a_fit(multiclass):
+def test_the_size_of_a_batch_does_not_change_a_fit(multiclass, monkeypatch):
     X, y = multiclass
-    reference = small(early_stopping=True, eval_every=5).fit(X, y)
-    for size in (1, 100, 300):
-        assert_same_fit(
-            small(early_stopping=True, eval_every=5, batch_size=size).fit(X, y), reference, X
-        )
+    reference = small(early_stopping=True).fit(X, y)
+    monkeypatch.setattr("setconv.model.BATCH", BLOCK)
+    assert_same_fit(small(early_stopping=True).fit(X, y), reference, X)
 
 
 # ---------------------------------------------------------------------------------- scikit-learn
@@ -527,7 +525,7 @@ def test_groups_reach_the_fit_through_metadata_routing(binary):
     X, y = binary
     groups = np.arange(len(y)) // 4
     with sklearn.config_context(enable_metadata_routing=True):
-        clf = small(early_stopping=True, eval_every=5).set_fit_request(groups=True)
+        clf = small(early_stopping=True).set_fit_request(groups=True)
         pipeline = make_pipeline(StandardScaler(), clf).fit(X, y, groups=groups)
     alone = clone(clf).fit(StandardScaler().fit_transform(X), y, groups=groups)
     assert np.array_equal(pipeline[-1].representatives_, alone.representatives_)
@@ -546,7 +544,7 @@ def test_it_can_be_calibrated(binary, one_network):
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 def test_a_model_survives_pickle_and_joblib(module, kind, tmp_path, request):
     X, y = request.getfixturevalue(kind)
-    clf = small(anchor=KMeans(2)).fit(X, y)
+    clf = small(anchor="kmeans").fit(X, y)
     if module is pickle:
         again = pickle.loads(pickle.dumps(clf))
     else:
@@ -591,7 +589,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there(multiclass, rng, earl
     weights[rng.permutation(len(y))[:150]] = 0
     groups = np.arange(len(y)) // 3
     kept = weights > 0
-    parameters = {"early_stopping": early, "eval_every": 5, "anchor": "kmeans"}
+    parameters = {"early_stopping": early, "anchor": "kmeans"}
     zero = small(**parameters).fit(X, y, weights, groups=groups)
     gone = small(**parameters).fit(X[kept], y[kept], weights[kept], groups=groups[kept])
     assert_same_fit(zero, gone, X)
@@ -667,28 +665,24 @@ def test_balanced_class_weights_are_no_weights(kind, weights, request):
 # ---------------------------------------------------------------------------------------- anchors
 
 
-@pytest.mark.parametrize("anchor", ["mean", Mean()])
-def test_the_mean_is_the_default_anchor(binary, anchor, plain):
+def test_a_subset_of_all_rows_is_their_mean(binary, monkeypatch):
     X, y = binary
-    assert_same_fit(small(anchor=anchor).fit(X, y), plain, X)
-
-
-def test_a_subset_of_all_rows_is_their_mean(binary):
-    X, y = binary
-    clf = alone(anchor=Subset(1000)).fit(X, y)
+    clf = alone(anchor="subset").fit(X, y)
     assert np.allclose(clf.anchor_, X[y == 1].mean(axis=0))
-    single = alone(anchor=Subset(1)).fit(X, y).anchor_
+    monkeypatch.setattr("setconv.model.SUBSET", 1)
+    single = alone(anchor="subset").fit(X, y).anchor_
     assert any(np.allclose(single, row) for row in X[y == 1])
 
 
-@pytest.mark.parametrize(("anchor", "count"), [("kmeans", 4), (KMeans(3), 3), (KMeans(1), 1)])
-def test_centroids_lay_their_embeddings_side_by_side(binary, multiclass, anchor, count):
+@pytest.mark.parametrize("count", [4, 3, 1])
+def test_centroids_lay_their_embeddings_side_by_side(binary, multiclass, count, monkeypatch):
+    monkeypatch.setattr("setconv.model.CENTROIDS", count)
     X, y = binary
-    clf = alone(anchor=anchor).fit(X, y)
+    clf = alone(anchor="kmeans").fit(X, y)
     assert clf.anchor_.shape == ((count, 8) if count > 1 else (8,))
     assert clf.representatives_.shape == (2, 8 * count)
     assert clf.transform(X).shape == (240, 8 * count)
-    several = alone(anchor=anchor).fit(*multiclass)
+    several = alone(anchor="kmeans").fit(*multiclass)
     assert several.anchor_.shape == ((4, count, 8) if count > 1 else (4, 8))
     assert several.representatives_.shape == (4, 2, 8 * count)
     assert len(several.get_feature_names_out()) == several.transform(X).shape[1] == 32 * count
@@ -942,10 +936,9 @@ def test_validation_rows_of_the_caller_are_used_and_none_held_out(binary, monkey
     assert clf.report_.confusion.sum() == 180
 
 
-# Long steps, so that looks differ; two steps from one look to the next.
+# Long steps, so that looks differ.
 WATCHED = {
     "early_stopping": True,
-    "eval_every": 2,
     "lr": 1.0,
     "schedule": "constant",
     "max_steps": 16,
@@ -960,7 +953,8 @@ def looks(clf):
 
 @pytest.fixture
 def best_at_six(monkeypatch):
-    """Let the third look, at step 6, be the best."""
+    """Let the third look, at step 6, be the best of eight."""
+    monkeypatch.setattr("setconv.training.loop.LOOKS", 8)
     figures = iter([0.1, 0.5, 0.9, 0.3, 0.9, 0.2, 0.1, 0.8])
     monkeypatch.setattr("setconv.fitting.monitored_figure", lambda *_: next(figures))
 
@@ -1015,15 +1009,15 @@ def test_validation_rows_without_early_stopping_are_only_looked_at(binary):
     plain = small(**{**WATCHED, "early_stopping": False}).fit(X, y)
     assert same_weights(weights_of(looked), weights_of(plain))
     assert looked.n_steps_ == 16
-    assert len(looks(looked)) == 8
+    assert len(looks(looked)) == 16
     assert looks(plain) == {}
 
 
 def test_the_validation_rows_do_not_take_part_in_the_model(binary):
     X, y = binary
-    one = small(eval_every=5).fit(X[:180], y[:180], X_val=X[180:], y_val=y[180:])
-    other = small(eval_every=5).fit(X[:180], y[:180], X_val=X[180:] * 9, y_val=1 - y[180:])
-    plain = small(eval_every=5).fit(X[:180], y[:180])
+    one = small().fit(X[:180], y[:180], X_val=X[180:], y_val=y[180:])
+    other = small().fit(X[:180], y[:180], X_val=X[180:] * 9, y_val=1 - y[180:])
+    plain = small().fit(X[:180], y[:180])
     assert same_weights(weights_of(one), weights_of(plain))
     assert same_weights(weights_of(other), weights_of(plain))
     assert np.array_equal(one.representatives_, other.representatives_)
@@ -1049,7 +1043,7 @@ def test_very_few_rows_are_enough_for_a_model(sizes, shape, rng):
 def test_very_few_rows_can_be_stopped_early(sizes, rng):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = rng.standard_normal((len(y), 3)) + 5 * y[:, None]
-    clf = small(early_stopping=True, eval_every=2, monitor="g_mean").fit(X, y)
+    clf = small(early_stopping=True, monitor="g_mean").fit(X, y)
     assert clf.report_source_ == "out_of_fold"
     assert np.isfinite(clf.predict_proba(X)).all()
     assert all(count >= 1 for count in clf.class_counts_)
@@ -1102,7 +1096,7 @@ def test_it_learns_an_easy_problem(shape, rng):
     clf = {
         "defaults": small(max_steps=80, lr=0.02, n_episodes=8),
         "PAPER": small_preset("PAPER", max_steps=150),
-        "REFERENCE": small_preset("REFERENCE", max_steps=150, eval_every=50, encoder=(32,)),
+        "REFERENCE": small_preset("REFERENCE", max_steps=150, encoder=(32,)),
     }[shape].fit(rows[train], y[train])
     assert roc_auc_score(y[test], clf.decision_function(rows[test])) > 0.95
 
@@ -1123,7 +1117,7 @@ def test_it_learns_several_classes(multiclass):
 def test_a_fit_writes_nothing_to_the_terminal_and_changes_no_logging(binary, capsys):
     logger = logging.getLogger("setconv")
     before = (list(logger.handlers), logger.level, list(logging.getLogger().handlers))
-    small(early_stopping=True, eval_every=5, progress="auto").fit(*binary).predict(binary[0])
+    small(early_stopping=True, progress="auto").fit(*binary).predict(binary[0])
     assert capsys.readouterr() == ("", "")
     after = (list(logger.handlers), logger.level, list(logging.getLogger().handlers))
     assert after == before

@@ -13,9 +13,7 @@ SMALL = {"n_members": 2, "max_steps": 20, "encoder": (16,), "out_features": 8}
 ESTIMATORS = {
     "defaults": SetConvClassifier(**SMALL, progress=False),
     "PAPER": SetConvClassifier(**{**presets.PAPER, "max_steps": 200, "progress": False}),
-    "REFERENCE": SetConvClassifier(
-        **{**presets.REFERENCE, "max_steps": 20, "eval_every": 10, "progress": False}
-    ),
+    "REFERENCE": SetConvClassifier(**{**presets.REFERENCE, "max_steps": 20, "progress": False}),
 }
 
 # Named, never skipped silently; pytest fails if one of these starts to pass (xfail_strict).

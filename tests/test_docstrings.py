@@ -45,8 +45,13 @@ def test_the_reader_of_sections_finds_names():
 
         Parameters
         ----------
+        First: a heading
+
         one : int
             A colon : inside.
+
+        Second: another one
+
         two, three : float
         four
             Text.

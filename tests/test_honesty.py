@@ -207,7 +207,7 @@ def test_copies_do_not_cross_the_folds_of_any_rows(shape, tmp_path, monkeypatch)
     if shape == "groups":  # copies lie in different groups
         named["groups"] = np.random.default_rng(0).integers(0, 100, len(y))
     if shape == "early stopping":
-        clf.set_params(early_stopping=True, monitor="auc", eval_every=10)
+        clf.set_params(early_stopping=True, monitor="auc")
     clf.fit(given, labels, **named)
     # Where groups share copies, all may hang together; then nothing is judged, and that is said.
     judged = None if shape == "groups" else set(range(len(counts)))
@@ -304,7 +304,7 @@ def test_copies_are_no_groups_for_the_defaults():
     assert few._model.discriminants is not None
     # A quarter of the spread for both (1 to 3), not the half that few groups would get (1 to 1).
     for clf, rows in ((few, X[:50]), (plain, X)):
-        network, linear = clf._model._score_parts(rows, 1024)
+        network, linear = clf._model._score_parts(rows)
         assert 0.2 < np.median(linear.std(axis=0) / network.std(axis=0)) < 0.6
 
 
@@ -365,9 +365,10 @@ class Interrupt(Callback):
             raise KeyboardInterrupt
 
 
-def test_a_resumed_fit_is_as_honest(tmp_path):
+def test_a_resumed_fit_is_as_honest(tmp_path, monkeypatch):
     X, y, copies = copied("oversampled", *noise())
-    named = {"checkpoint_dir": tmp_path, "checkpoint_every": 20}
+    monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 20)
+    named = {"checkpoint_dir": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         classifier(**named, callbacks=[Interrupt()]).fit(X, y)
     resumed = classifier(**named).fit(X, y, resume_from=tmp_path)
@@ -386,9 +387,7 @@ def test_rows_that_chose_the_weights_are_not_reported_on(members, given):
     for seed in range(3):
         X, y = noise((200, 60), seed=seed)
         extra, labels = noise((60, 30), seed=seed + 50)
-        clf = classifier(
-            early_stopping=True, n_members=members, monitor="auc", eval_every=2, patience=None
-        )
+        clf = classifier(early_stopping=True, n_members=members, monitor="auc", patience=None)
         clf.fit(X, y, **({"X_val": extra, "y_val": labels} if given else {}))
         worst.append(max(r["validation"] for r in clf.history_ if "validation" in r))
         assert_honest(clf.report_, labels if given else y, judged=set() if members == 1 else {0, 1})
@@ -432,7 +431,7 @@ def test_the_report_follows_the_decision_after_early_stopping(given, tmp_path):
     X, y = signal(600, 0.2)
     extra, labels = signal(200, 0.2, seed=3)
     named = {"X_val": extra, "y_val": labels} if given else {}
-    clf = classifier(early_stopping=True, max_steps=60, eval_every=20).fit(X, y, **named)
+    clf = classifier(early_stopping=True, max_steps=60).fit(X, y, **named)
     before = clf.report_[1]
     clf.set_objective("recall>=0.95")
     assert clf.report_[1].sensitivity > before.sensitivity

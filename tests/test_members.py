@@ -15,6 +15,7 @@ from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import fit_rule
 from setconv.episodes import EpisodeBatches, Layout
 from setconv.metrics.report import report
+from setconv.model import BLOCK
 from setconv.nn.network import SetConvNetwork
 from setconv.pipelines import load
 from setconv.training.batches import MemoryFeed
@@ -66,14 +67,14 @@ def fit_and_watch(estimator, X, y, **fit_arguments):
 
 def by_member(clf, rows):
     """Scores as the members give them, (n_rows, members, heads)."""
-    raw = clf._model.member_scores(rows, 8192)
+    raw = clf._model.member_scores(rows)
     return raw.reshape(len(rows), clf._model.network.n_members, clf._model.network.n_heads)
 
 
 def aligned(clf, rows):
     """The same on one scale."""
     shape = by_member(clf, rows).shape
-    raw = clf._model.member_scores(rows, 8192)
+    raw = clf._model.member_scores(rows)
     return ((raw - clf._model.levels) / clf._model.spreads).reshape(shape)
 
 
@@ -485,7 +486,7 @@ def test_groups_are_kept_together(n_members):
 def test_groups_of_text_and_early_stopping_go_together():
     X, y = BINARY
     groups = np.array([f"g{number}" for number in np.arange(len(y)) // 6])
-    clf, left_out = fit_and_watch(quick(early_stopping=True, eval_every=5), X, y, groups=groups)
+    clf, left_out = fit_and_watch(quick(early_stopping=True), X, y, groups=groups)
     assert left_out.shape[1] < len(y)
     assert clf.report_source_ == "out_of_fold"
 
@@ -514,7 +515,7 @@ def test_views_take_turns():
     ids=str,
 )
 @pytest.mark.parametrize("data", [BINARY, THREE], ids=["binary", "three"])
-def test_a_prediction_does_not_depend_on_its_batch(data, parameters):
+def test_a_prediction_does_not_depend_on_its_batch(data, parameters, monkeypatch):
     X, y = data
     clf = quick(**parameters).fit(X, y)
     many = np.tile(X, (5, 1))  # more than two blocks
@@ -524,16 +525,9 @@ def test_a_prediction_does_not_depend_on_its_batch(data, parameters):
     chosen = rng.permutation(len(many))[:301]
     assert np.array_equal(clf.predictions(many[chosen]).scores, whole[chosen])
     assert np.array_equal(clf.predict_proba(X[7:8])[0], clf.predict_proba(X)[7])
-    for batch_size in (1, 256, 300):
-        clf.set_params(batch_size=batch_size)
+    for batch in (BLOCK, 2 * BLOCK):
+        monkeypatch.setattr("setconv.model.BATCH", batch)
         assert np.array_equal(clf.predictions(many).scores, whole)
-
-
-def test_the_fit_does_not_depend_on_the_batch_size():
-    X, y = THREE
-    small, large = quick(batch_size=1).fit(X, y), quick().fit(X, y)
-    np.testing.assert_allclose(small.threshold_, large.threshold_, rtol=1e-9)
-    np.testing.assert_allclose(small.predict_proba(X), large.predict_proba(X), rtol=1e-9)
 
 
 def test_the_same_seed_gives_the_same_result_and_another_another():
@@ -583,7 +577,7 @@ def test_a_subset_for_the_representatives_is_of_a_members_own_rows():
 def test_early_stopping_with_members_holds_rows_out_of_all_of_them():
     X, y = BINARY
     clf, left_out = fit_and_watch(
-        quick(early_stopping=True, eval_every=5, patience=1, max_steps=200, lr=0.03), X, y
+        quick(early_stopping=True, patience=1, max_steps=200, lr=0.03), X, y
     )
     assert left_out.shape == (3, 120 - 12)
     assert clf.n_steps_ < 200
@@ -597,8 +591,8 @@ def test_early_stopping_with_members_holds_rows_out_of_all_of_them():
 def test_validation_rows_are_looked_at_and_no_more():
     X, y = BINARY
     extra = make_rows(40, seed=5)
-    clf = quick(eval_every=5).fit(X, y, X_val=extra[0], y_val=extra[1])
-    assert [one["step"] for one in clf.history_ if "validation" in one] == [5, 10, 15]
+    clf = quick().fit(X, y, X_val=extra[0], y_val=extra[1])
+    assert [one["step"] for one in clf.history_ if "validation" in one] == list(range(1, 16))
     plain = quick().fit(X, y)
     assert np.array_equal(plain.predict(X), clf.predict(X)), "the rule is chosen out of fold"
     assert clf.oof_report_ == plain.oof_report_

@@ -17,6 +17,7 @@ from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, DivergedError, ModelFileError
 from setconv.linear import Discriminants, SparseLines
+from setconv.model import BLOCK
 from setconv.pipelines import load
 from setconv.preprocessing import Densify, SparseProjection
 from setconv.training.callbacks import Callback
@@ -195,7 +196,7 @@ def test_narrow_sparse_rows_are_dense_rows(columns):
 UNSCALED = {
     "shared": {},
     "separate, dropout": {"heads": "separate", "input_dropout": 0.5, "dropout": 0.3},
-    "no encoder": {"n_members": 1, "encoder": (), "hidden": (5,), "output": 3},
+    "no encoder": {"n_members": 1, "encoder": (), "output": 3},
     "given anchors": {"anchor": np.linspace(-1, 1, 2 * WIDE).reshape(2, WIDE)},
     "subset": {"anchor": "subset", "post_size": 60},
 }
@@ -223,7 +224,7 @@ def test_without_scaling_the_network_learns_what_it_learns_from_dense_rows(class
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_presets_look_at_all_columns_of_sparse_rows(preset, classes, tmp_path):
     rows, codes = make_rows(classes=classes)
-    values = {**getattr(presets, preset), "max_steps": 8, "out_features": 6, "eval_every": 4}
+    values = {**getattr(presets, preset), "max_steps": 8, "out_features": 6}
     clf = SetConvClassifier(**values, random_state=0, progress=False)
     with pytest.warns(UserWarning, match="scaling="):
         clf.fit(rows, codes)
@@ -248,13 +249,13 @@ KINDS = {
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", KINDS)
-def test_scores_depend_on_the_row_alone(name, classes, tmp_path):
+def test_scores_depend_on_the_row_alone(name, classes, tmp_path, monkeypatch):
     rows, codes = make_rows(n=300, classes=classes)
     clf = small(**KINDS[name]).fit(rows, codes)
     whole = clf.predictions(rows).scores
     assert whole.shape == ((300,) if classes == 2 else (300, 3))
-    for batch_size in (1, 100, 256):
-        clf.set_params(batch_size=batch_size)
+    with monkeypatch.context() as patch:
+        patch.setattr("setconv.model.BATCH", BLOCK)
         assert np.array_equal(clf.predictions(rows).scores, whole)
     chosen = np.random.default_rng(0).permutation(300)[:31]
     assert np.array_equal(clf.predictions(rows[chosen]).scores, whole[chosen])
@@ -348,10 +349,10 @@ def test_rows_of_weight_zero_are_left_out_and_weights_count(data):
 def test_groups_are_kept_together_and_early_stopping_looks_at_sparse_rows(data):
     rows, codes = data
     groups = np.arange(200) // 4
-    clf = small(early_stopping=True, eval_every=3, validation_fraction=0.2)
+    clf = small(early_stopping=True, validation_fraction=0.2)
     clf.fit(rows, codes, groups=groups)
     assert clf.report_source_ == "out_of_fold"
-    assert [one["step"] for one in clf.history_ if "validation" in one] == [3, 6]
+    assert [one["step"] for one in clf.history_ if "validation" in one] == list(range(1, 7))
     assert int(clf.report_.confusion.sum()) == clf.class_counts_.sum() < 200
 
 
@@ -360,7 +361,7 @@ def test_groups_are_kept_together_and_early_stopping_looks_at_sparse_rows(data):
 def test_validation_rows_may_be_sparse_or_dense(data, form, scaling):
     rows, codes = data
     extra, labels = make_rows(n=60, seed=7)
-    clf = small(eval_every=3, scaling=scaling, n_members=1, objective=None)
+    clf = small(scaling=scaling, n_members=1, objective=None)
     clf.fit(rows, codes, X_val=extra if form == "sparse" else extra.toarray(), y_val=labels)
     decided = clf.predict(extra)
     expected = [[np.sum((labels == a) & (decided == b)) for b in (0, 1)] for a in (0, 1)]
@@ -375,9 +376,12 @@ class Interrupt(Callback):
 
 @pytest.mark.parametrize("scaling", ["auto", None])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_run_that_was_interrupted_goes_on_to_the_same_end(classes, scaling, tmp_path):
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(
+    classes, scaling, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 2)
     rows, codes = make_rows(classes=classes)
-    settings = {"scaling": scaling, "max_steps": 9, "checkpoint_every": 2}
+    settings = {"scaling": scaling, "max_steps": 9}
     whole = small(**settings).fit(rows, codes)
     clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt()])
     with pytest.raises(KeyboardInterrupt):

@@ -1,6 +1,7 @@
 """Rows on disk: fit and predict as if they were in memory, and nothing is left behind."""
 
 import shutil
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -166,7 +167,7 @@ def test_a_fit_from_disk_is_the_fit_from_memory(kind, tmp_path, in_memory, feeds
 
 
 OPTIONS = {
-    "early stopping": {"early_stopping": True, "eval_every": 3, "validation_fraction": 0.2},
+    "early stopping": {"early_stopping": True, "validation_fraction": 0.2},
     "a subset for the representatives": {"post_size": 80},
     "an anchor from a subset": {"anchor": "subset"},
     "several anchors": {"anchor": "kmeans"},
@@ -194,7 +195,7 @@ def test_weights_of_which_some_are_zero_and_groups(folders, feeds_from_disk):
     rng = np.random.default_rng(0)
     weights, groups = rng.integers(0, 3, N_ROWS).astype(float), np.arange(N_ROWS) // 5
     given = {"sample_weight": weights, "groups": groups}
-    clf = small(early_stopping=True, eval_every=4)
+    clf = small(early_stopping=True)
     from_disk = clone(clf).fit(folders["binary"], "label", **given)
     assert len(feeds_from_disk) == 1
     assert_same_model(from_disk, clone(clf).fit(ROWS, LABELS, **given))
@@ -209,7 +210,7 @@ def test_labels_come_from_a_column_or_from_an_array(folders, in_memory):
 def test_validation_rows_come_from_wherever(folders, form):
     X_val = {"path": folders["new"], "array": NEW[0], "table": make_table(*NEW)}[form]
     y_val = NEW[1] if form == "array" else "label"
-    clf = small(eval_every=3)
+    clf = small()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from_disk = clone(clf).fit(folders["binary"], "label", X_val=X_val, y_val=y_val)
@@ -256,9 +257,12 @@ class Interrupt(Callback):
 
 
 @pytest.mark.parametrize("problem", ["binary", "three"])
-def test_a_run_that_was_interrupted_goes_on_to_the_same_end(folders, problem, tmp_path):
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(
+    folders, problem, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 2)
     rows = ROWS if problem == "binary" else THREE[0]
-    settings = {"checkpoint_every": 2, "early_stopping": True, "eval_every": 3}
+    settings = {"early_stopping": True}
     whole = small(**settings).fit(folders[problem], "label")
     clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt(KeyboardInterrupt())])
     with pytest.raises(KeyboardInterrupt):
@@ -344,7 +348,6 @@ def test_a_saved_model_knows_the_names_of_the_columns(model, folders, tmp_path):
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.feature_names_in_.tolist() == NAMES
-    assert loaded.scratch_dir is None
     expected = model.predict_proba(folders["new"])
     assert np.array_equal(loaded.predict_proba(folders["new"]), expected)
 
@@ -455,10 +458,10 @@ def test_labels_that_cannot_be_are_refused(folders, tmp_path):
 
 
 @pytest.mark.parametrize("scaling", ["normal", "pieces", ["standard", "normal"]])
-def test_a_scaling_that_sorts_columns_is_refused(folders, scaling, tmp_path):
+def test_a_scaling_that_sorts_columns_is_refused(folders, scaling, scratch):
     with pytest.raises(ParameterError, match="rows on disk"):
-        small(scaling=scaling, scratch_dir=tmp_path).fit(folders["binary"], "label")
-    assert_nothing_left(tmp_path)
+        small(scaling=scaling).fit(folders["binary"], "label")
+    assert_nothing_left(scratch)
 
 
 def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(tmp_path):
@@ -480,6 +483,13 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 # ------------------------------------------------------------------------- nothing is left
 
 
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """The folder for temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
 class Look(Callback):
     """Sees what is open in the folder while the fit runs."""
 
@@ -491,11 +501,11 @@ class Look(Callback):
 
 
 @pytest.mark.skipif(not DESCRIPTORS.exists(), reason="needs Linux's list of open files")
-def test_the_copy_of_the_rows_is_in_the_given_folder_during_the_fit(folders, tmp_path):
-    look = Look(tmp_path)
-    small(scratch_dir=tmp_path, callbacks=[look]).fit(folders["binary"], "label")
+def test_the_copy_of_the_rows_is_in_the_folder_for_such_files_during_the_fit(folders, scratch):
+    look = Look(scratch)
+    small(callbacks=[look]).fit(folders["binary"], "label")
     assert len(look.found) == 1
-    assert_nothing_left(tmp_path)
+    assert_nothing_left(scratch)
 
 
 def test_a_memmap_is_read_where_it_lies(tmp_path, monkeypatch):
@@ -510,18 +520,18 @@ def test_a_memmap_is_read_where_it_lies(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("stop")], ids=str)
-def test_after_an_interruption_nothing_is_left(folders, error, tmp_path):
-    clf = small(scratch_dir=tmp_path, callbacks=[Interrupt(error)])
+def test_after_an_interruption_nothing_is_left(folders, error, scratch):
+    clf = small(callbacks=[Interrupt(error)])
     with pytest.raises(type(error)):
         clf.fit(folders["binary"], "label", X_val=folders["new"], y_val="label")
-    assert_nothing_left(tmp_path)
+    assert_nothing_left(scratch)
     assert not hasattr(clf, "n_features_in_")
 
 
-def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, tmp_path):
+def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, scratch):
     rows = ROWS.copy()
     rows[-1, 0] = np.nan
-    clf = small(scratch_dir=tmp_path)
+    clf = small()
     for X, y in (
         (make_table(rows, LABELS), "label"),
         (folders["binary"], LABELS[:3]),
@@ -529,23 +539,17 @@ def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, tmp_p
     ):
         with pytest.raises(DataError):
             clf.fit(X, y)
-        assert_nothing_left(tmp_path)
+        assert_nothing_left(scratch)
 
 
-def test_new_rows_leave_nothing(model, folders, tmp_path):
-    model.set_params(scratch_dir=tmp_path)
+def test_new_rows_leave_nothing(model, folders, scratch):
     model.partial_fit(folders["new"], "label")
-    assert_nothing_left(tmp_path)
+    assert_nothing_left(scratch)
     model.post_train(folders["new"], "label")
-    assert_nothing_left(tmp_path)
+    assert_nothing_left(scratch)
     with pytest.raises(LabelError):
         model.partial_fit(folders["three"], "label")
-    assert_nothing_left(tmp_path)
-
-
-def test_a_folder_for_the_copy_that_is_not_there_is_refused(folders, tmp_path):
-    with pytest.raises(DataError, match="gone"):
-        small(scratch_dir=tmp_path / "gone").fit(folders["binary"], "label")
+    assert_nothing_left(scratch)
 
 
 def test_the_files_may_go_after_the_fit(tmp_path):

@@ -65,46 +65,23 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_members : int or "auto", default="auto"
-        Networks that are trained at once, each without a stratified fold of its own; their scores
-        are averaged. The left-out rows give the threshold, calibrated probabilities and
-        `oof_report_`. "auto" is 10 up to 5,000 rows and 5 above. With 1 there are no such rows.
+    Decision: what `predict` is good at, and what it rests on
+
     objective : str, dict, array-like or None, default="balanced"
         What the decision of `predict` is to be good at: "balanced" (the geometric mean of the
         classes' recalls), "f1" (of the rarer class; the mean over classes if there are more than
         two), "mcc", "accuracy"; a minimum as in "recall>=0.95" or "precision>=90%" of the rarer
         class, or of another one, ``{"recall": 0.95, "class": label}``; or a cost matrix
         ``cost[true, predicted]``. None is the paper's rule. See also `set_objective`.
-    scaling : {"auto", "standard", "normal", "pieces"}, list of these or None, default="auto"
-        What members see: features that are standardised, mapped to a normal distribution by their
-        quantiles, or cut at their quantiles into pieces, each an input of its own. With a list
-        members take turns. "auto" is all three for up to 100 features and "standard" for more.
-        Sparse rows of more than 512 columns are projected to 128 before that (a quarter of the rows
-        if that is less), see `setconv.preprocessing`. With None, as in the presets, features
-        stay as they are; of sparse rows, too, all columns are then made dense, a block of rows at a
-        time.
-    clip : float or None, default=5.0
-        Bound on the absolute value of a standardised feature.
-    encoder : sequence of int or "auto", default="auto"
-        Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
-        features, else (256,).
-    out_features : int or "auto", default="auto"
-        Output features of the set convolution, ``d_o``; "auto" is 64 for up to 100 features, else
-        128.
-    hidden : sequence of int, default=()
-        Hidden layers of the kernel's MLP ``g1``; empty is one linear layer.
-    output : int or None, default=None
-        Width of a bias-free ReLU layer after the set convolution.
-    similarity : {"cosine", "dot"}, default="cosine"
-        How a row is compared with a representative.
-    temperature : float, default=5.0
-        Start of the learned factor on the cosine.
-    dropout : float or "auto", default="auto"
-        Share of encoder outputs zeroed in training, to the nearest 1/256; "auto" is 0.2 for up to
-        100 features, else 0.4.
-    input_dropout : float or "auto", default="auto"
-        Share of inputs zeroed in training, the same ones for all rows of an episode; it falls to
-        half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
+    class_weight : dict, "balanced" or None, default=None
+        How much a class matters, on top of the equal weight that all have; "balanced" is therefore
+        the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the
+        power of the class's recall in "balanced" and multiplies its row of a cost matrix.
+        Probabilities, and what "f1", "mcc", "accuracy" and a minimum mean, do not depend on it.
+    n_members : int or "auto", default="auto"
+        Networks that are trained at once, each without a stratified fold of its own; their scores
+        are averaged. The left-out rows give the threshold, calibrated probabilities and
+        `oof_report_`. "auto" is 10 up to 5,000 rows and 5 above. With 1 there are no such rows.
     linear_share : float or "auto", default="auto"
         Share of a linear discriminant in each member's scores, by their spread: a straight line
         holds better where rows are few or new rows come from elsewhere. "auto" is, for more than
@@ -112,11 +89,43 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         falling with their number beyond; else 0. On sparse rows that are projected it is a
         logistic regression over all columns, and "auto" is 0.8. It is learned in `fit` and stays
         in `partial_fit`.
+
+    Network: what it sees, how it is built, and what it compares rows with
+
+    scaling : {"auto", "standard", "normal", "pieces"}, list of these or None, default="auto"
+        What members see: features that are standardised (up to ±5), mapped to a normal distribution
+        by their quantiles, or cut at their quantiles into pieces, each an input of its own. With a
+        list members take turns. "auto" is all three for up to 100 features and "standard" for more.
+        Sparse rows of more than 512 columns are projected to 128 before that (a quarter of the rows
+        if that is less), see `setconv.preprocessing`. With None, as in the presets, features stay
+        as they are; of sparse rows, too, all columns are then made dense, a block of rows at a
+        time.
+    encoder : sequence of int or "auto", default="auto"
+        Widths of the ReLU layers before the set convolution; "auto" is (128,) for up to 100
+        features, else (256,).
+    out_features : int or "auto", default="auto"
+        Output features of the set convolution, ``d_o``; "auto" is 64 for up to 100 features, else
+        128.
+    output : int or None, default=None
+        Width of a bias-free ReLU layer after the set convolution.
+    similarity : {"cosine", "dot"}, default="cosine"
+        How a row is compared with a representative.
+    dropout : float or "auto", default="auto"
+        Share of encoder outputs zeroed in training, to the nearest 1/256; "auto" is 0.2 for up to
+        100 features, else 0.4.
+    input_dropout : float or "auto", default="auto"
+        Share of inputs zeroed in training, the same ones for all rows of an episode; it falls to
+        half of this towards the end of training. "auto" is 0 for up to 100 features, else 0.5.
     heads : {"shared", "separate"}, default="shared"
         Whether the one-vs-all heads share encoder and episodes or are wholly separate models.
-    anchor : {"mean", "subset", "kmeans"}, rule, callable or array, default="mean"
-        What the kernel compares rows with, made from the smaller side of each head; see
-        `setconv.model`. An array is in the units of ``X``.
+    anchor : {"mean", "subset", "kmeans"}, callable or array, default="mean"
+        What the kernel compares rows with, made from the smaller side of each head: the mean of its
+        rows, or of 100 random ones (the paper's footnote for a large minority), or four centroids,
+        for each of which there is an embedding. A callable takes the rows of that side and returns
+        one anchor or several; an array is the anchor itself, in the units of ``X``.
+
+    Episodes: which rows a step sees, and which the representatives are made of
+
     support_size : int, default=64
         Rows in the support set of an episode, in the class ratio of the data.
     n_queries : int, default=8
@@ -128,48 +137,41 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Whether all rows of an episode are queries, each against the others, or queries come on top
         of the support set or out of it; see `setconv.episodes.plan_quotas`, also for classes with
         very few rows.
+    post_size : int or None, default=None
+        Representatives from a random subset of this size, in the class ratio, instead of all rows.
+
+    Training: how long, how fast, and when it stops
+
     max_steps : int or "auto", default="auto"
         Optimiser steps; "auto" is one for 20 rows, at least 300 (200 for up to 500 rows, 600 for
         more than 100 features) and at most 1500. With 0 the weights stay as they are and only the
         representatives are computed.
-    optimizer : {"adamw", "adam"}, default="adamw"
     lr : float, dict or "auto", default="auto"
         Peak learning rate, or one for each of "encoder", "setconv" and "output"; "auto" is 0.003
         for up to 100 features, else 0.001.
+    optimizer : {"adamw", "adam"}, default="adamw"
     weight_decay : float, default=0.01
     schedule : {"one_cycle", "cosine", "constant"}, default="one_cycle"
-    class_weight : dict, "balanced" or None, default=None
-        How much a class matters, on top of the equal weight that all have; "balanced" is therefore
-        the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the
-        power of the class's recall in "balanced" and multiplies its row of a cost matrix.
-        Probabilities, and what "f1", "mcc", "accuracy" and a minimum mean, do not depend on it.
-    post_size : int or None, default=None
-        Representatives from a random subset of this size, in the class ratio, instead of all rows.
     early_stopping : bool, default=False
-        Hold out rows (or use ``X_val``), stop when they improve no more, restore the best weights.
+        Hold out rows (or use ``X_val``), look at them every ``max_steps / 20`` steps, stop when
+        they improve no more, restore the best weights.
     validation_fraction : float, default=0.1
         Share of rows held out, stratified, with ``groups`` kept together.
-    eval_every : int, default=50
-        Steps between two looks at the validation rows.
     patience : int or None, default=10
         Looks without improvement before training stops; None only restores the best weights.
     monitor : {"loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"}
         What is watched on the validation rows, default "loss".
+
+    Run: where it happens, and what is seen and kept of it
+
     device : str, default="auto"
         A torch device; "auto" is CUDA where there is one, else the CPU.
-    batch_size : int, default=8192
-        Rows at a time in prediction; bounds memory and does not change results.
     progress : {"auto"} or bool, default="auto"
         A progress bar on standard error; "auto" shows one on terminals.
     callbacks : sequence of `setconv.training.Callback`, default=()
     checkpoint_dir : path or None, default=None
-        Folder for checkpoints; go on after an interruption with ``fit(..., resume_from=...)``.
-    checkpoint_every : int, default=100
-        Steps between two checkpoints.
-    scratch_dir : path or None, default=None
-        Folder for a copy of the rows of a file as plain numbers, which `fit` draws from at random;
-        it takes four bytes a number (eight for float64) and is gone after the fit. None is the
-        system's folder for such files. A memmap of floats in C order needs no copy.
+        Folder for checkpoints, one every 100 steps; go on after an interruption with
+        ``fit(..., resume_from=...)``.
     random_state : int, numpy RandomState, Generator or None, default=None
         Same data, seed and machine: same result.
 
@@ -232,84 +234,70 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        n_members: int | Literal["auto"] = "auto",
         objective: Any = "balanced",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        n_members: int | Literal["auto"] = "auto",
+        linear_share: float | Literal["auto"] = "auto",
         scaling: Scaling | Sequence[Scaling] | None = "auto",
-        clip: float | None = 5.0,
         encoder: Sequence[int] | Literal["auto"] = "auto",
         out_features: int | Literal["auto"] = "auto",
-        hidden: Sequence[int] = (),
         output: int | None = None,
         similarity: Similarity = "cosine",
-        temperature: float = 5.0,
         dropout: float | Literal["auto"] = "auto",
         input_dropout: float | Literal["auto"] = "auto",
-        linear_share: float | Literal["auto"] = "auto",
         heads: HeadSharing = "shared",
         anchor: Anchor = "mean",
         support_size: int = 64,
         n_queries: int = 8,
         n_episodes: int | Literal["auto"] = "auto",
         query_source: QuerySource = "leave_one_out",
+        post_size: int | None = None,
         max_steps: int | Literal["auto"] = "auto",
-        optimizer: Optimizer = "adamw",
         lr: float | Mapping[str, float] | Literal["auto"] = "auto",
+        optimizer: Optimizer = "adamw",
         weight_decay: float = 0.01,
         schedule: Schedule = "one_cycle",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        post_size: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        eval_every: int = 50,
         patience: int | None = 10,
         monitor: Monitor = "loss",
         device: str = "auto",
-        batch_size: int = 8192,
         progress: Progress = "auto",
         callbacks: Sequence[Callback] = (),
         checkpoint_dir: str | Path | None = None,
-        checkpoint_every: int = 100,
-        scratch_dir: str | Path | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_members = n_members
         self.objective = objective
+        self.class_weight = class_weight
+        self.n_members = n_members
+        self.linear_share = linear_share
         self.scaling = scaling
-        self.clip = clip
         self.encoder = encoder
         self.out_features = out_features
-        self.hidden = hidden
         self.output = output
         self.similarity = similarity
-        self.temperature = temperature
         self.dropout = dropout
         self.input_dropout = input_dropout
-        self.linear_share = linear_share
         self.heads = heads
         self.anchor = anchor
         self.support_size = support_size
         self.n_queries = n_queries
         self.n_episodes = n_episodes
         self.query_source = query_source
+        self.post_size = post_size
         self.max_steps = max_steps
-        self.optimizer = optimizer
         self.lr = lr
+        self.optimizer = optimizer
         self.weight_decay = weight_decay
         self.schedule = schedule
-        self.class_weight = class_weight
-        self.post_size = post_size
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.eval_every = eval_every
         self.patience = patience
         self.monitor = monitor
         self.device = device
-        self.batch_size = batch_size
         self.progress = progress
         self.callbacks = callbacks
         self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.scratch_dir = scratch_dir
         self.random_state = random_state
 
     def fit(
@@ -330,7 +318,10 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
             numpy, pandas, polars, lists or scipy.sparse; or rows that lie on disk: a Parquet file,
             a folder of them, a pyarrow Dataset or Table, a numpy.memmap. Beyond 256 MB these are
-            never in memory as a whole; see ``scratch_dir``.
+            never in memory as a whole: a copy as plain numbers, four bytes each (eight for
+            float64), lies in the system's folder for temporary files, which the environment
+            variable TMPDIR names, and is gone after the fit. A memmap of floats in C order needs
+            none.
         y : array-like of shape (n_rows,) or str
             Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
@@ -553,7 +544,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Let rows take part in the representatives of a fitted model."""
         weights = weights * self._weight_scales[codes]
-        self._model.add_rows(rows, codes, weights, self.batch_size)
+        self._model.add_rows(rows, codes, weights)
         counted = self._count(codes, weights)
         self.class_counts_ += counted
         known = self._decision.updates
@@ -609,7 +600,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             earlier = model.sums
             model.reset_representatives()
             try:
-                model.add_rows(rows, codes, weights * scales[codes], self.batch_size)
+                model.add_rows(rows, codes, weights * scales[codes])
             except BaseException:
                 model.sums = earlier
                 raise
@@ -656,7 +647,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Yield the rows of X, all at once or batch by batch, with their scores."""
         done = 0
         for batch in iter_batches(self, X, keep):
-            yield batch, self._model.scores(batch.rows, self.batch_size, done)
+            yield batch, self._model.scores(batch.rows, done)
             done += batch.rows.shape[0]
 
     def _decide(self, scores: NDArray[np.float64]) -> Predictions:
@@ -732,7 +723,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         self._check_is_fitted()
-        parts = [self._model.embed(batch.rows, self.batch_size) for batch in iter_batches(self, X)]
+        parts = [self._model.embed(batch.rows) for batch in iter_batches(self, X)]
         embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return embedded.reshape(len(embedded), -1)
 

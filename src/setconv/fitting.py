@@ -111,7 +111,7 @@ def fit_model(
     # The members: each leaves rows out, has anchors of its own (section 3.2) and a network.
     left_out = leave_out(train.codes, n_members, train.units, fold_seed)
     views = prepared.choose_views(parameters.scaling, n_members)
-    scaler = fit_scaler(views, parameters.clip, prepared.features, train.weights_once)
+    scaler = fit_scaler(views, prepared.features, train.weights_once)
     dense = replace(train, features=prepared.features)
     anchors = _member_anchors(parameters.anchor, dense, n_classes, left_out, anchor_seed)
     network = _build_network(parameters, resolved, scaler.width(n_inputs), n_classes, init_seed)
@@ -228,10 +228,8 @@ def _build_network(
         n_members=resolved.n_members,
         encoder=resolved.encoder,
         out_features=resolved.out_features,
-        hidden=parameters.hidden,
         output=parameters.output,
         similarity=parameters.similarity,
-        temperature=parameters.temperature,
         dropout=resolved.dropout,
         input_dropout=resolved.input_dropout,
         share_encoder=parameters.heads == "shared",
@@ -277,8 +275,7 @@ class TrainingRun:
             used = np.flatnonzero(~left_out.all(axis=0))
             rows, left_out = rows.take(used), left_out[:, used]
         self.model.reset_representatives()
-        batch = self.parameters.batch_size
-        self.model.add_rows(rows.features, rows.codes, rows.weights, batch, left_out)
+        self.model.add_rows(rows.features, rows.codes, rows.weights, left_out)
         if self.model.discriminants is not None:
             self._scale_linear_part()
 
@@ -297,8 +294,7 @@ class TrainingRun:
         some = np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
         counted = self.left_out[:, some]
         counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
-        rows, batch = self.train.features[some], self.parameters.batch_size
-        self.model.scale_linear_part(rows, self.linear_share, batch, counted)
+        self.model.scale_linear_part(self.train.features[some], self.linear_share, counted)
 
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""
@@ -310,7 +306,7 @@ class TrainingRun:
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of rows, averaged over the members."""
-        return self.model.scores(rows.features, self.parameters.batch_size)
+        return self.model.scores(rows.features)
 
     def score_out_of_fold(
         self,
@@ -327,7 +323,7 @@ class TrainingRun:
         left_out : bool array of shape (n_members, n_rows)
             Which members left them out.
         """
-        raw = self.model.member_scores(self.train.features, self.parameters.batch_size)
+        raw = self.model.member_scores(self.train.features)
         self.model.align(raw)
         left_out = self._wholly_left_out()
         rows = np.flatnonzero(left_out.any(axis=0))
@@ -592,14 +588,7 @@ def _plan_checkpoints(
     if parameters.checkpoint_dir is None and resume_from is None:
         return CheckpointPlan()
     # These do not change what is trained, or show in the arrays.
-    trained = replace(
-        parameters,
-        checkpoint_dir=None,
-        checkpoint_every=1,
-        anchor=None,
-        batch_size=1,
-        objective=None,
-    )
+    trained = replace(parameters, checkpoint_dir=None, anchor=None, objective=None)
     digest = hashlib.blake2b(repr((trained, seed)).encode(), digest_size=20)
     both = [rows for rows in (run.train, run.validation) if rows is not None]
     arrays = [model.anchors, np.asarray(model.offset), run.left_out]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -29,10 +29,13 @@ from setconv.nn.network import ReadyEncoder, SetConvNetwork
 from setconv.preprocessing import NARROW, Scaler, SparseFront, as_sparse
 
 Array: TypeAlias = NDArray[Any]
-Anchor: TypeAlias = "str | AnchorRule | Callable[[Array], ArrayLike] | ArrayLike"
+Anchor: TypeAlias = str | Callable[[Array], ArrayLike] | ArrayLike
 # Rows go through the network in blocks of exactly this many (the last one padded): the products
 # then have one shape, and a row's result does not depend on the batch that it came in.
 BLOCK = 256
+BATCH = 32 * BLOCK  # rows at a time, which bounds memory
+SUBSET = 100  # rows whose mean is the anchor "subset"
+CENTROIDS = 4  # anchors of "kmeans"
 
 
 class SetConvModel:
@@ -134,7 +137,6 @@ class SetConvModel:
         rows: Matrix,
         codes: NDArray[np.integer],
         weights: NDArray[Any],
-        batch: int,
         left_out: NDArray[np.bool_] | None = None,
     ) -> None:
         """Let rows take part in the representatives: an exact update of their means.
@@ -147,21 +149,21 @@ class SetConvModel:
         if left_out is not None:
             sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
-        for part, _, embedded in self._embed(rows, batch):
+        for part, _, embedded in self._embed(rows):
             here = row_weights[part]
             added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
         self.sums = self.sums.merge(added)
 
-    def scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+    def scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
 
         ``first`` is the number of the first row, for error messages.
         """
-        return self.average(self.member_scores(rows, batch, first))
+        return self.average(self.member_scores(rows, first))
 
-    def member_scores(self, rows: Matrix, batch: int, first: int = 0) -> NDArray[np.float64]:
+    def member_scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
-        network, linear = self._score_parts(rows, batch)
+        network, linear = self._score_parts(rows)
         scores = network if linear is None else network + linear
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
@@ -207,20 +209,17 @@ class SetConvModel:
         self.spreads = relative.ravel()
         self.levels = (level - level.mean(axis=0) * relative).ravel()
 
-    def scale_linear_part(
-        self, rows: Matrix, share: float, batch: int, counted: NDArray[np.bool_]
-    ) -> None:
+    def scale_linear_part(self, rows: Matrix, share: float, counted: NDArray[np.bool_]) -> None:
         """Weigh the linear scores so that they have a share in the spread of a member's scores.
 
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
         share : float
-        batch : int
         counted : bool array of shape (n_members, n_rows)
             The rows by which a member is judged.
         """
-        network, linear = self._score_parts(rows, batch)
+        network, linear = self._score_parts(rows)
         if self.discriminants is None or linear is None:
             return
         factors = np.zeros(self.network.n_stacked)
@@ -231,7 +230,7 @@ class SetConvModel:
                 factors[place] = share / (1 - share) * (network[mine, place].std() or 1.0) / spread
         self.discriminants = self.discriminants.scaled(factors)
 
-    def embed(self, rows: Matrix, batch: int) -> NDArray[np.float32]:
+    def embed(self, rows: Matrix) -> NDArray[np.float32]:
         """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
 
         Only the members that speak are among the stacked.
@@ -239,23 +238,21 @@ class SetConvModel:
         stacked = np.repeat(self.chosen, self.network.n_heads)
         parts = [
             self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
-            for _, _, embedded in self._embed(rows, batch)
+            for _, _, embedded in self._embed(rows)
         ]
         return np.concatenate(parts)[: rows.shape[0]]
 
-    def _score_parts(
-        self, rows: Matrix, batch: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def _score_parts(self, rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the scores by the network, and by the discriminants if there are any."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
         network, linear = [], []
-        for _, views, embedded in self._embed(rows, batch):
+        for _, views, embedded in self._embed(rows):
             network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
             if isinstance(self.discriminants, Discriminants):
                 linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
         if isinstance(self.discriminants, SparseLines):
-            parts = row_slices(rows.shape[0], batch)
+            parts = row_slices(rows.shape[0], BATCH)
             linear = [self.discriminants(as_sparse(rows[part])) for part in parts]
 
         def join(blocks: list[Array]) -> NDArray[np.float64]:
@@ -263,15 +260,14 @@ class SetConvModel:
 
         return join(network), join(linear) if linear else None
 
-    def _embed(self, rows: Matrix, batch: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    def _embed(self, rows: Matrix) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
         """
-        batch = -(-batch // BLOCK) * BLOCK
-        if issparse(rows) and self.anchors.shape[-1] > NARROW:
-            batch = BLOCK  # each is made dense
+        wide = issparse(rows) and self.anchors.shape[-1] > NARROW
+        batch = BLOCK if wide else BATCH  # wide ones are made dense
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = ReadyEncoder(self.network.layers)
@@ -347,73 +343,6 @@ class SideSums:
             return network.finish(mean.to(device))
 
 
-class AnchorRule(Protocol):
-    """How to make anchors from the rows of the smaller side."""
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return anchors of shape (n_anchors, n_features)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The (weighted) mean of all rows: the paper's choice; needs no random numbers."""
-
-    def pick(self, rows: Matrix, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """Return the mean, shape (1, n_features)."""
-        return weighted_mean(rows, weights)[None]
-
-
-@dataclass(frozen=True)
-class Subset:
-    """The mean of a random subset of the rows: the paper's footnote for a large minority.
-
-    Parameters
-    ----------
-    size : int, default=100
-        Rows in the subset; all rows where there are fewer.
-    """
-
-    size: int = 100
-
-    def __post_init__(self) -> None:
-        """Refuse a subset of no rows."""
-        if self.size < 1:
-            raise ParameterError(f"anchor: Subset(size={self.size!r}) needs at least 1 row.")
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return the mean of the subset, shape (1, n_features)."""
-        chosen = rng.permutation(rows.shape[0])[: self.size]
-        return weighted_mean(rows[chosen], weights[chosen])[None]
-
-
-@dataclass(frozen=True)
-class KMeans:
-    """Several anchors: the centroids of the rows.
-
-    Parameters
-    ----------
-    k : int, default=4
-        Number of centroids; as many as there are distinct rows where there are fewer.
-    """
-
-    k: int = 4
-
-    def __post_init__(self) -> None:
-        """Refuse no centroids."""
-        if self.k < 1:
-            raise ParameterError(f"anchor: KMeans(k={self.k!r}) needs at least 1 centroid.")
-
-    def pick(self, rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-        """Return the centroids, shape (k, n_features)."""
-        from sklearn.cluster import KMeans as Clusters  # half of what importing setconv would take
-
-        k = min(self.k, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
-        model = Clusters(k, n_init=3, random_state=int(rng.integers(2**31)))
-        centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
-        return centers
-
-
 def compute_anchors(
     anchor: Anchor,
     rows: Matrix,
@@ -425,9 +354,9 @@ def compute_anchors(
 
     Parameters
     ----------
-    anchor : {"mean", "subset", "kmeans"}, rule, callable or array
-        A rule of this module; a function from the rows of the smaller side to one anchor (d,) or
-        several (k, d); or the anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
+    anchor : {"mean", "subset", "kmeans"}, callable or array
+        A function from the rows of the smaller side to one anchor (d,) or several (k, d); or the
+        anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
     rows : array, csr matrix or DiskRows of shape (n_rows, d)
     sides : int8 array of shape (heads, n_rows)
         Side of each row, `setconv.episodes.ABSENT` for one that does not count. The smaller side of
@@ -467,30 +396,45 @@ def compute_anchors(
     return np.stack([one[np.arange(count) % len(one)] for one in made])
 
 
-_RULES: dict[str, AnchorRule] = {"mean": Mean(), "subset": Subset(), "kmeans": KMeans()}
-
-
 def _maker(
     anchor: Any, rng: np.random.Generator
 ) -> Callable[[Matrix, NDArray[np.bool_], Array], ArrayLike] | None:
     """Return the function from rows, marks and weights to anchors; None for an array."""
     if isinstance(anchor, str):
-        if anchor not in _RULES:
+        if anchor == "mean":
+            # Row by row as they lie: no copy of the marked ones is made.
+            return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
+        if anchor not in _RANDOM_RULES:
             raise ParameterError(
-                f"anchor={anchor!r}: choose one of {', '.join(map(repr, _RULES))}, "
-                "a rule of setconv.model, a callable or an array."
+                f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RANDOM_RULES))}, "
+                "a callable or an array."
             )
-        anchor = _RULES[anchor]
-    if isinstance(anchor, Mean):
-        # Row by row as they lie: no copy of the marked ones is made.
-        return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
-    if hasattr(anchor, "pick"):
-        return lambda rows, marked, weights: anchor.pick(
+        rule = _RANDOM_RULES[anchor]
+        return lambda rows, marked, weights: rule(
             rows[np.flatnonzero(marked)], weights[marked], rng
         )
     if callable(anchor):
         return lambda rows, marked, _: anchor(rows[np.flatnonzero(marked)])
     return None
+
+
+def _subset_mean(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
+    """Return the mean of a random subset of the rows, or of all where there are fewer."""
+    chosen = rng.permutation(rows.shape[0])[:SUBSET]
+    return weighted_mean(rows[chosen], weights[chosen])
+
+
+def _centroids(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
+    """Return the centroids of the rows, no more than there are distinct rows."""
+    from sklearn.cluster import KMeans  # half of what importing setconv would take
+
+    k = min(CENTROIDS, rows.shape[0] if issparse(rows) else len(np.unique(rows, axis=0)))
+    model = KMeans(k, n_init=3, random_state=int(rng.integers(2**31)))
+    centers: Array = model.fit(rows, sample_weight=weights).cluster_centers_
+    return centers
+
+
+_RANDOM_RULES = {"subset": _subset_mean, "kmeans": _centroids}
 
 
 def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:

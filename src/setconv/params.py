@@ -36,13 +36,10 @@ class FitParameters:
     n_members: int | Literal["auto"]
     objective: Any
     scaling: Scaling | Sequence[Scaling] | None
-    clip: float | None
     encoder: Sequence[int] | Literal["auto"]
     out_features: int | Literal["auto"]
-    hidden: Sequence[int]
     output: int | None
     similarity: Similarity
-    temperature: float
     dropout: float | Literal["auto"]
     input_dropout: float | Literal["auto"]
     linear_share: float | Literal["auto"]
@@ -60,13 +57,10 @@ class FitParameters:
     post_size: int | None
     early_stopping: bool
     validation_fraction: float
-    eval_every: int
     patience: int | None
     monitor: Monitor
     device: str
-    batch_size: int
     checkpoint_dir: str | Path | None
-    checkpoint_every: int
 
     def __post_init__(self) -> None:
         """Make values plain and refuse what no room below would name."""
@@ -84,8 +78,6 @@ class FitParameters:
             raise ParameterError(
                 f'linear_share={self.linear_share!r}: give a share from 0 to below 1, or "auto".'
             )
-        if self.batch_size < 1:
-            raise ParameterError(f"batch_size={self.batch_size!r}: give at least 1.")
         if self.post_size is not None and self.post_size < 2:
             raise ParameterError(f"post_size={self.post_size!r}: give at least 2, or None.")
 
@@ -129,9 +121,7 @@ class FitParameters:
             lr=settled(self.lr, 0.003 if few else 0.001),
             weight_decay=self.weight_decay,
             schedule=self.schedule,
-            eval_every=self.eval_every,
             patience=self.patience,
-            checkpoint_every=self.checkpoint_every,
         )
         return Resolved(
             settings,
@@ -248,11 +238,9 @@ def _or_auto(make_plain: Callable[..., Any]) -> Callable[[str, Any], Any]:
 
 
 _KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
-    ("support_size", "n_queries", "eval_every", "batch_size", "checkpoint_every"): _integer,
+    ("support_size", "n_queries"): _integer,
     ("output", "post_size", "patience"): _or_none(_integer),
-    ("temperature", "weight_decay", "validation_fraction"): _number,
-    ("clip",): _or_none(_number),
-    ("hidden",): _widths,
+    ("weight_decay", "validation_fraction"): _number,
     ("encoder",): _or_auto(_widths),
     ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
     ("dropout", "input_dropout", "linear_share"): _or_auto(_number),

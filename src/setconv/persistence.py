@@ -9,7 +9,6 @@ restored side by side; the card is at the end.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import platform
@@ -35,7 +34,7 @@ from setconv.fitting import FittedDecision, resolve_device
 from setconv.io.files import replace_folder
 from setconv.linear import Discriminants, SparseLines
 from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report
-from setconv.model import KMeans, Mean, SetConvModel, SideSums, Subset
+from setconv.model import SetConvModel, SideSums
 from setconv.nn.network import SetConvNetwork
 from setconv.preprocessing import (
     Densify,
@@ -161,7 +160,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 # Not part of a model: what only makes sense in the process that fitted it.
-_LEFT_OUT = ("callbacks", "device", "checkpoint_dir", "scratch_dir")
+_LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
 
 
 def describe(estimator: Any) -> SavedModel:
@@ -226,10 +225,11 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     target = resolve_device(device)
     config, tensors = saved.config, saved.tensors
     try:
-        anchors = tensors["anchors"].numpy()
         parameters = {
-            name: _decode_parameter(value, anchors) for name, value in config["parameters"].items()
+            name: _decode_parameter(value) for name, value in config["parameters"].items()
         }
+        if parameters["anchor"] is None:
+            parameters["anchor"] = tensors["anchors"].numpy()
         estimator.set_params(**parameters, device=device)
         classes = _decode_labels(config["classes"])
         model = _restore_model(config, tensors, len(classes))
@@ -318,9 +318,7 @@ def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tens
     """Return the views as JSON, and the tensors that go with it."""
     described, tensors = [], {}
     for number, view in enumerate(scaler.views):
-        standard = view.standard if isinstance(view, Pieces) else view
-        clip = standard.clip if isinstance(standard, Standard) else None
-        described.append({"kind": view.kind, "clip": clip})
+        described.append({"kind": view.kind})
         for name, array in view.arrays().items():
             tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
     return described, tensors
@@ -331,11 +329,10 @@ def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, 
     views: list[View] = []
     for number, one in enumerate(described):
         parts = arrays_under(f"views/{number}/", tensors)
-        clip = None if one["clip"] is None else float(one["clip"])
         if one["kind"] == "normal":
             views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
             continue
-        standard = Standard(parts["mean"], parts["scale"], clip)
+        standard = Standard(parts["mean"], parts["scale"])
         if one["kind"] == "standard":
             views.append(standard)
         elif one["kind"] == "pieces":
@@ -476,16 +473,10 @@ def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
     return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
 
 
-_ANCHOR_RULES: dict[str, Any] = {"Mean": Mean, "Subset": Subset, "KMeans": KMeans}
-
-
 def _encode_parameter(name: str, value: Any) -> Any:
     """Return a parameter as JSON; what JSON cannot hold is left to `_decode_parameter`."""
     if name == "anchor" and not isinstance(value, str):
-        rule = type(value).__name__
-        if type(value) is _ANCHOR_RULES.get(rule):
-            return {"rule": rule, "arguments": dataclasses.asdict(value)}
-        return {"rule": "array"}  # an array or a callable: the anchors that it gave
+        return None  # an array or a callable: the anchors that it gave
     if name == "random_state":
         return int(value) if isinstance(value, (int, np.integer)) else None
     if name == "class_weight" and isinstance(value, Mapping):
@@ -493,13 +484,9 @@ def _encode_parameter(name: str, value: Any) -> Any:
     return _plain(value)
 
 
-def _decode_parameter(value: Any, anchors: NDArray[Any]) -> Any:
+def _decode_parameter(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
-    if isinstance(value, dict) and "rule" in value:
-        if value["rule"] == "array":
-            return anchors
-        return _ANCHOR_RULES[value["rule"]](**value["arguments"])
     if isinstance(value, dict) and "pairs" in value:
         return dict(value["pairs"])
     return value

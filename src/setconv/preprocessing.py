@@ -30,6 +30,7 @@ VIEWS = ("standard", "normal", "pieces")
 # it help and its loss hurts; the columns of an embedding mean something together.
 FEW_COLUMNS = 100
 NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
+CLIP = 5.0  # bound on the absolute value of a standardised feature
 _CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
 
 
@@ -329,25 +330,19 @@ def choose_views(scaling: Any, n_rows: int, n_features: int, n_members: int) -> 
     return tuple(names)[:n_members]
 
 
-def fit_scaler(
-    names: Sequence[str], clip: float | None, rows: Matrix, weights: NDArray[Any]
-) -> Scaler:
+def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Scaler:
     """Learn the views of the columns.
 
     Parameters
     ----------
     names : sequence of {"standard", "normal", "pieces"}
-    clip : float or None
-        Bound on the absolute value of a standardised feature.
     rows : array of shape (n_rows, n_features), or on disk
     weights : array of shape (n_rows,)
     """
-    if clip is not None and not clip > 0:
-        raise ParameterError(f"clip={clip!r}: give a positive bound, or None for none.")
     fitted: list[View] = []
     for name in names:
         if name == "standard":
-            fitted.append(fit_standard(rows, weights, clip))
+            fitted.append(fit_standard(rows, weights))
         elif not isinstance(rows, np.ndarray):
             raise ParameterError(
                 f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
@@ -356,7 +351,7 @@ def fit_scaler(
         elif name == "normal":
             fitted.append(fit_normal(rows, weights))
         else:
-            fitted.append(fit_pieces(rows, weights, clip))
+            fitted.append(fit_pieces(rows, weights))
     return Scaler(tuple(fitted))
 
 
@@ -367,14 +362,11 @@ class Standard:
     Attributes
     ----------
     mean, scale : float64 arrays of shape (n_features,)
-    clip : float or None
-        Bound on the absolute scaled value.
     """
 
     kind: ClassVar[str] = "standard"
     mean: Floats
     scale: Floats
-    clip: float | None = None
 
     @property
     def width(self) -> int:
@@ -386,16 +378,14 @@ class Standard:
         # Rows that are float32 already stay so: half the memory traffic, and the network is too.
         dtype = np.float32 if rows.dtype == np.float32 else np.float64
         scaled = (rows - self.mean.astype(dtype)) / self.scale.astype(dtype)
-        if self.clip is not None:
-            np.clip(scaled, -self.clip, self.clip, out=scaled)
-        return np.asarray(scaled)
+        return np.asarray(np.clip(scaled, -CLIP, CLIP, out=scaled))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a model file keeps."""
         return {"mean": self.mean, "scale": self.scale}
 
 
-def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Standard:
+def fit_standard(rows: Matrix, weights: NDArray[Any]) -> Standard:
     """Learn means and standard deviations; a constant column is centred and left at scale 1."""
     shares = weights / weights.sum()
     mean = np.zeros(rows.shape[1])
@@ -418,7 +408,7 @@ def fit_standard(rows: Matrix, weights: NDArray[Any], clip: float | None) -> Sta
     # A constant column has a variance of rounding errors only (scikit-learn's bound).
     error = rows.shape[0] * np.finfo(np.float64).eps
     constant = variance <= error * variance + (error * mean) ** 2
-    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)), clip)
+    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)))
 
 
 @dataclass(frozen=True)
@@ -520,7 +510,7 @@ class Pieces:
         return {**ends, **self.standard.arrays()}
 
 
-def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) -> Pieces:
+def fit_pieces(rows: NDArray[Any], weights: NDArray[Any]) -> Pieces:
     """Learn the pieces of each column, at most eight of about equally many rows.
 
     A constant column keeps one piece that no row enters.
@@ -539,7 +529,7 @@ def fit_pieces(rows: NDArray[Any], weights: NDArray[Any], clip: float | None) ->
         high.append(edges[1:])
         columns.append(np.full(len(edges) - 1, number))
     ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns).astype(np.int64)
-    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights, clip))
+    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights))
 
 
 _PIECES = 8

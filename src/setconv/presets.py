@@ -20,7 +20,6 @@ PAPER: dict[str, Any] = {
     "scaling": None,
     "encoder": (),
     "out_features": 128,
-    "hidden": (),
     "output": None,
     "similarity": "dot",
     "dropout": 0.0,
@@ -53,7 +52,6 @@ REFERENCE: dict[str, Any] = {
     "scaling": None,
     "encoder": (512,),
     "out_features": 256,
-    "hidden": (),
     "output": 128,
     "similarity": "dot",
     "dropout": 0.0,
@@ -73,7 +71,6 @@ REFERENCE: dict[str, Any] = {
     "post_size": 1000,
     "early_stopping": True,
     "validation_fraction": 0.1,
-    "eval_every": 1000,
     "patience": None,
     "monitor": "minimum_of_five",
 }

@@ -42,7 +42,7 @@ def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[
     ----------
     estimator : SetConvClassifier
         Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
-        without. Its ``scratch_dir`` and ``progress`` are used.
+        without. Its ``progress`` is used.
     X : array-like, sparse matrix, or what `setconv.io.open_source` takes
     y : array-like or str
         A string is the name of a column of a file.
@@ -55,7 +55,7 @@ def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[
     label = y if isinstance(y, str) else None
     columns = None if reset else _known_columns(estimator)
     with _bar(estimator.progress, "reading") as moved:
-        source = open_source(X, columns, label, estimator.scratch_dir, moved)
+        source = open_source(X, columns, label, moved)
     with source:
         if reset:
             _remember_columns(estimator, source.rows.shape[1], source.names)

@@ -130,8 +130,8 @@ def test_the_share_is_that_of_the_spread_of_left_out_scores():
     X, codes = make_rows(n=300)
     alone = SetConvClassifier(**SMALL, linear_share=0.0, random_state=0).fit(X, codes)
     both = SetConvClassifier(**SMALL, linear_share=0.25, random_state=0).fit(X, codes)
-    network = alone._model.member_scores(X, 512)
-    linear = both._model.member_scores(X, 512) - network
+    network = alone._model.member_scores(X)
+    linear = both._model.member_scores(X) - network
     ratios = linear.std(axis=0) / network.std(axis=0)
     assert np.allclose(ratios, 1 / 3, rtol=0.5)  # over all rows; over left-out ones exactly
     assert np.corrcoef(linear[:, 0], X @ (X[codes == 1].mean(0) - X[codes == 0].mean(0)))[0, 1] > 0

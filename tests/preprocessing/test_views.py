@@ -23,10 +23,16 @@ from setconv.preprocessing import (
 QUICK = settings(max_examples=40, deadline=None)
 
 
-def fit_view(name, rows, weights=None, clip=5.0):
+def fit_view(name, rows, weights=None):
     weights = np.ones(len(rows)) if weights is None else weights
-    (view,) = fit_scaler([name], clip, rows, weights).views
+    (view,) = fit_scaler([name], rows, weights).views
     return view
+
+
+@pytest.fixture
+def unbounded(monkeypatch):
+    """Standardised features stay as they are, however large."""
+    monkeypatch.setattr("setconv.preprocessing.CLIP", np.inf)
 
 
 @pytest.fixture
@@ -159,8 +165,9 @@ def test_float32_rows_are_seen_as_float64_ones(name, rows):
     assert scaled.shape == (1, len(rows), view.width)
 
 
+@pytest.mark.usefixtures("unbounded")
 def test_standard_is_that_of_scikit_learn(rows):
-    found = fit_view("standard", rows, clip=None)(rows)
+    found = fit_view("standard", rows)(rows)
     np.testing.assert_allclose(found, StandardScaler().fit_transform(rows), atol=1e-10)
 
 
@@ -187,8 +194,9 @@ def test_many_values_are_kept_at_500_knots_with_both_ends(rng):
         assert (np.diff(knots) > 0).all()
 
 
+@pytest.mark.usefixtures("unbounded")
 def test_pieces_are_those_of_a_loop(rows):
-    view = fit_view("pieces", rows, clip=None)
+    view = fit_view("pieces", rows)
     filled = np.zeros((len(rows), view.width))
     for row in range(len(rows)):
         for piece in range(view.width):
@@ -220,9 +228,10 @@ def test_a_weight_of_two_is_the_row_twice(name, rows):
     np.testing.assert_allclose(weighted[:, varied], doubled[:, varied], atol=1e-6)
 
 
+@pytest.mark.usefixtures("unbounded")
 def test_pieces_are_standardised_by_weight(rows):
     weights = np.random.default_rng(0).uniform(0.1, 3, len(rows))
-    mapped = fit_view("pieces", rows, weights, clip=None)(rows)
+    mapped = fit_view("pieces", rows, weights)(rows)
     np.testing.assert_allclose(np.average(mapped, axis=0, weights=weights), 0, atol=1e-5)
 
 
@@ -259,7 +268,7 @@ def test_a_column_too_large_for_float32_is_named_without_views():
 
 
 def test_views_lie_side_by_side_and_narrow_ones_are_padded(rows):
-    scaler = fit_scaler(VIEWS, 5.0, rows, np.ones(len(rows)))
+    scaler = fit_scaler(VIEWS, rows, np.ones(len(rows)))
     scaled = scaler(rows)
     assert scaled.shape == (3, 300, 19)
     assert scaled.dtype == np.float32
@@ -278,7 +287,7 @@ def test_a_row_is_seen_the_same_alone(name, rows):
 
 
 def test_views_survive_as_plain_data(rows):
-    scaler = fit_scaler(VIEWS, 3.0, rows, np.ones(len(rows)))
+    scaler = fit_scaler(VIEWS, rows, np.ones(len(rows)))
     restored = restore_views(*describe_views(scaler))
     np.testing.assert_array_equal(restored(rows), scaler(rows))
     assert [view.kind for view in restored.views] == list(VIEWS)
@@ -287,7 +296,7 @@ def test_views_survive_as_plain_data(rows):
 
 
 def test_a_view_of_an_unknown_kind_is_refused(rows):
-    described, tensors = describe_views(fit_scaler(["standard"], 3.0, rows, np.ones(len(rows))))
+    described, tensors = describe_views(fit_scaler(["standard"], rows, np.ones(len(rows))))
     described[0]["kind"] = "spline"
     with pytest.raises(ValueError, match="spline"):
         restore_views(described, tensors)
@@ -322,9 +331,9 @@ def test_nothing_is_fitted_in_place(rows):
     before = rows.copy()
     weights = np.ones(len(rows))
     for view in (
-        fit_standard(rows, weights, 5.0),
+        fit_standard(rows, weights),
         fit_normal(rows, weights),
-        fit_pieces(rows, weights, 5.0),
+        fit_pieces(rows, weights),
     ):
         view(rows)
     assert np.array_equal(rows, before)

@@ -120,7 +120,7 @@ def test_the_state_shows_step_loss_history_and_best_look(binary):
         def on_record(self, state):
             seen.append((state.step, state.loss, state.history[-1], state.best_step))
 
-    clf = small(callbacks=[Look()], early_stopping=True, eval_every=2).fit(*binary)
+    clf = small(callbacks=[Look()], early_stopping=True, max_steps=30).fit(*binary)
     for (step, loss, record, best), kept in zip(seen, clf.history_, strict=True):
         assert (step, loss) == (kept["step"], kept["loss"])
         assert record == kept
@@ -174,7 +174,7 @@ def test_progress_true_shows_a_bar_with_the_loss_on_standard_error(binary, capsy
 
 
 def test_the_bar_shows_the_figure_on_the_validation_rows(binary, capsys):
-    small(progress=True, early_stopping=True, eval_every=2).fit(*binary)
+    small(progress=True, early_stopping=True).fit(*binary)
     assert "validation=" in capsys.readouterr().err
 
 

@@ -21,6 +21,7 @@ import setconv
 from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import CheckpointError
+from setconv.training import loop
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import FILE_NAME, Checkpoint, read_checkpoint
 
@@ -50,7 +51,6 @@ SCENARIOS = {
     "early stopping": {
         **SMALL,
         "early_stopping": True,
-        "eval_every": 2,
         "patience": 10,
         "lr": 0.03,
         "schedule": "constant",
@@ -63,7 +63,6 @@ SCENARIOS = {
         "out_features": 8,
         "output": 6,
         "max_steps": 30,
-        "eval_every": 5,
         "post_size": 50,
     },
     "separate heads with weights": {**SMALL, "heads": "separate", "dropout": 0.2},
@@ -78,7 +77,7 @@ import numpy as np
 import torch
 torch.set_num_threads(1)
 from setconv import SetConvClassifier
-from setconv.training import Callback
+from setconv.training import Callback, loop
 
 class Kill(Callback):
     def on_step_end(self, state):
@@ -95,7 +94,7 @@ def kill_in_fourth_write():
     Path.replace = replace
 
 folder, killed_at, every, scenarios = ast.literal_eval(sys.argv[1])
-folder = Path(folder)
+folder, loop.CHECKPOINT_EVERY = Path(folder), every
 # What torch loads at a first fit is loaded once, before the forks.
 SetConvClassifier(
     n_members=1, max_steps=1, encoder=(2,), out_features=2, progress=False
@@ -110,7 +109,7 @@ for number, (name, parameters) in enumerate(scenarios.items()):
             kill_in_fourth_write()
         clf = SetConvClassifier(
             **parameters, random_state=3, progress=False, callbacks=callbacks,
-            checkpoint_dir=folder / str(number), checkpoint_every=every,
+            checkpoint_dir=folder / str(number),
         )
         X, y = data["X"], data["y"]
         named = {}
@@ -239,10 +238,17 @@ def either(request, binary):
     return parameters, small(**parameters).fit(*binary)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _checkpoints_every_ten_steps():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHECKPOINT_EVERY", 10)
+        yield
+
+
 @pytest.fixture(scope="module")
 def interrupted_once(binary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupted")
-    clf = small(checkpoint_dir=folder, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    clf = small(checkpoint_dir=folder, callbacks=[InterruptAt(15)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*binary)
     return folder
@@ -257,9 +263,12 @@ def interrupted(interrupted_once, tmp_path):
 # ------------------------------------------------------------------------------------- resuming
 
 
-def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path, either):
+def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(
+    binary, tmp_path, either, monkeypatch
+):
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 4)
     parameters, whole = either
-    written = {**parameters, "checkpoint_dir": tmp_path, "checkpoint_every": 4}
+    written = {**parameters, "checkpoint_dir": tmp_path}
     for stop in (8, 17, 25):
         part = small(**written, callbacks=[InterruptAt(stop)])
         with pytest.raises(KeyboardInterrupt):
@@ -270,12 +279,13 @@ def test_a_resumed_run_that_is_resumed_again_comes_to_the_same(binary, tmp_path,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run(
-    kind, binary, tmp_path
+    kind, binary, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 151)
     # A record every second step, and a checkpoint after an odd one.
     parameters = {**KINDS[kind], "encoder": (), "n_episodes": 1, "support_size": 4}
     parameters["max_steps"] = 200
-    clf = small(**parameters, checkpoint_dir=tmp_path, checkpoint_every=151)
+    clf = small(**parameters, checkpoint_dir=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         clf.set_params(callbacks=[InterruptAt(160)]).fit(*binary)
     assert saved_step(tmp_path) == 151
@@ -285,7 +295,7 @@ def test_a_mean_of_losses_that_a_checkpoint_cuts_in_two_is_that_of_the_whole_run
 
 def test_the_checkpoints_themselves_do_not_change_the_result(binary, tmp_path, either):
     parameters, whole = either
-    written = small(**parameters, checkpoint_dir=tmp_path, checkpoint_every=3).fit(*binary)
+    written = small(**parameters, checkpoint_dir=tmp_path).fit(*binary)
     assert_identical(written, whole)
 
 
@@ -300,7 +310,7 @@ def test_resuming_in_the_same_estimator_after_an_interrupt_gives_the_whole_run(
     binary, tmp_path, either
 ):
     parameters, whole = either
-    written = {**parameters, "checkpoint_dir": tmp_path, "checkpoint_every": 10}
+    written = {**parameters, "checkpoint_dir": tmp_path}
     clf = small(**written, callbacks=[InterruptAt(15)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*binary)
@@ -308,11 +318,9 @@ def test_resuming_in_the_same_estimator_after_an_interrupt_gives_the_whole_run(
     assert_identical(clf.fit(*binary, resume_from=tmp_path), whole)
 
 
-def test_where_and_how_often_checkpoints_are_written_may_differ_when_resuming(
-    binary, interrupted, tmp_path_factory, whole
-):
+def test_checkpoints_may_go_elsewhere_when_resuming(binary, interrupted, tmp_path_factory, whole):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    clf = small(checkpoint_dir=elsewhere, checkpoint_every=29, batch_size=3)
+    clf = small(checkpoint_dir=elsewhere)
     clf.fit(*binary, resume_from=interrupted)
     assert_identical(clf, whole)
     assert saved_step(elsewhere) == 30
@@ -329,7 +337,7 @@ def test_a_finished_run_is_resumed_without_a_step(kind, binary, tmp_path):
 
 
 def test_the_objective_may_be_another_when_resuming(binary, tmp_path):
-    written = {**MEMBERS, "checkpoint_dir": tmp_path, "checkpoint_every": 10}
+    written = {**MEMBERS, "checkpoint_dir": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         small(**written, callbacks=[InterruptAt(15)]).fit(*binary)
     other = {**MEMBERS, "objective": "recall>=0.9"}
@@ -368,16 +376,16 @@ def test_checkpoints_are_written_when_due_and_at_the_end(binary, tmp_path):
             if (tmp_path / FILE_NAME).exists():
                 steps.append((state.step, saved_step(tmp_path)))
 
-    small(checkpoint_dir=tmp_path, checkpoint_every=12, callbacks=[Steps()]).fit(*binary)
+    small(checkpoint_dir=tmp_path, callbacks=[Steps()]).fit(*binary)
     assert steps[0] == (1, 0)  # at once, to find out what cannot be written to
-    assert (13, 12) in steps
-    assert (25, 24) in steps
+    assert (11, 10) in steps
+    assert (21, 20) in steps
     assert saved_step(tmp_path) == 30
 
 
 def test_the_folder_holds_one_checkpoint_and_nothing_else(binary, tmp_path):
     folder = tmp_path / "deep" / "er"
-    small(checkpoint_dir=folder, checkpoint_every=5).fit(*binary)
+    small(checkpoint_dir=folder).fit(*binary)
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
 
@@ -400,7 +408,7 @@ def test_no_checkpoint_is_written_without_a_folder(binary, tmp_path, monkeypatch
 def test_an_interrupt_leaves_a_checkpoint_and_says_how_to_go_on(
     binary, tmp_path, whole, caplog, capsys
 ):
-    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    clf = small(checkpoint_dir=tmp_path, callbacks=[InterruptAt(15)])
     with caplog.at_level(logging.WARNING, "setconv"), pytest.raises(KeyboardInterrupt):
         clf.fit(*binary)
     (record,) = caplog.records
@@ -418,7 +426,7 @@ def test_an_interrupt_without_a_folder_promises_nothing(binary, caplog):
 
 
 def test_the_advice_after_an_early_interrupt_can_be_followed(binary, tmp_path, caplog):
-    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(5)])
+    clf = small(checkpoint_dir=tmp_path, callbacks=[InterruptAt(5)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*binary)
     if any("resume_from" in record.getMessage() for record in caplog.records):
@@ -453,7 +461,6 @@ OTHERS = {
     "support_size": 32,
     "anchor": "kmeans",
     "scaling": None,
-    "clip": 0.5,
     "schedule": "cosine",
     "early_stopping": True,
 }
@@ -497,7 +504,7 @@ def test_a_checkpoint_is_refused_where_the_seed_is_random(binary, interrupted):
 
 def test_other_validation_rows_are_refused(binary, tmp_path):
     X, y = binary
-    clf = small(checkpoint_dir=tmp_path, checkpoint_every=10, callbacks=[InterruptAt(15)])
+    clf = small(checkpoint_dir=tmp_path, callbacks=[InterruptAt(15)])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y, X_val=X[:50], y_val=y[:50])
     with pytest.raises(CheckpointError, match="other data"):

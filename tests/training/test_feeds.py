@@ -30,7 +30,7 @@ def on_disk(tmp_path):
 
 
 def scaler_of(*names):
-    return fit_scaler(names, 5.0, ROWS, WEIGHTS)
+    return fit_scaler(names, ROWS, WEIGHTS)
 
 
 def draw(*shape, count=4, seed=0):

@@ -73,8 +73,6 @@ def test_one_learning_rate_is_for_all_parts_and_a_mapping_for_each():
         ({"max_steps": -1}, "max_steps=-1"),
         ({"optimizer": "sgd"}, "optimizer='sgd'"),
         ({"schedule": "linear"}, "schedule='linear'.*'one_cycle', 'cosine', 'constant'"),
-        ({"eval_every": 0}, "eval_every=0"),
-        ({"checkpoint_every": 0}, "checkpoint_every=0"),
         ({"patience": 0}, "patience=0"),
         ({"weight_decay": -0.1}, "weight_decay=-0.1"),
         ({"lr": 0.0}, "learning rates must be positive"),

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -264,30 +263,22 @@ class Scratch:
     """Rows that are being written; `rows` gives them back.
 
     The file has no name where the system can do that, and else goes away when it is closed, so
-    that even a killed process leaves nothing behind.
+    that even a killed process leaves nothing behind. It lies in the system's folder for temporary
+    files, which TMPDIR names.
 
     Parameters
     ----------
-    folder : str, Path or None
-        None for the system's folder of temporary files.
     n_columns : int
     dtype : dtype
     n_rows : int
         How many will come, to see first whether they have room.
     """
 
-    def __init__(
-        self, folder: str | Path | None, n_columns: int, dtype: DTypeLike, n_rows: int
-    ) -> None:
-        self._folder = Path(tempfile.gettempdir() if folder is None else folder)
+    def __init__(self, n_columns: int, dtype: DTypeLike, n_rows: int) -> None:
+        self._folder = tempfile.gettempdir()
         self._width = n_columns
         self._dtype: np.dtype[Any] = np.dtype(dtype)
         self._n_rows = 0
-        if not self._folder.is_dir():
-            raise DataError(
-                f"There is no folder {self._folder} for the scratch file. Make it first, or give "
-                "another one with scratch."
-            )
         self._check_room(n_rows * n_columns * self._dtype.itemsize)
         with self._explained():
             self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
@@ -318,26 +309,21 @@ class Scratch:
         if needed > free:
             raise DataError(
                 f"The rows need a scratch file of {_size(needed)}, and {self._folder} has "
-                f"{_size(free)} free. Make room, or give a folder on a larger disk with scratch."
+                f"{_size(free)} free. Make room, or let TMPDIR name a folder on a larger disk."
             )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except PermissionError as error:
-            raise DataError(
-                f"A scratch file cannot be written in {self._folder}: no permission. Give another "
-                "folder with scratch."
-            ) from error
         except OSError as error:
             if error.errno not in _FULL:
                 raise
             written = self._n_rows * self._width * self._dtype.itemsize
             raise DataError(
                 f"The disk of {self._folder} is full after {_size(written)} of the scratch file "
-                f"({self._n_rows} rows). The file is removed. Make room, or give a folder on a "
-                "larger disk with scratch."
+                f"({self._n_rows} rows). The file is removed. Make room, or let TMPDIR name a "
+                "folder on a larger disk."
             ) from error
 
 

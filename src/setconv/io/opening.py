@@ -84,14 +84,15 @@ def open_source(
     X: Any,
     columns: Sequence[str] | None = None,
     label: str | None = None,
-    scratch: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Source:
     """Make the rows of a source available in any order, in bounded memory.
 
     One pass checks all numbers and writes them as plain rows to a scratch file, of four or eight
-    bytes a number. It has no name and goes away with the rows, also if the process is killed. A
-    C-ordered memmap of float32 or float64 is only checked, and then read where it lies.
+    bytes a number. It has no name and goes away with the rows, also if the process is killed. It
+    lies in the system's folder for temporary files: where that is in memory, as /tmp on some
+    systems, let TMPDIR name one on a disk. A C-ordered memmap of float32 or float64 is only
+    checked, and then read where it lies.
 
     Parameters
     ----------
@@ -103,9 +104,6 @@ def open_source(
         A memmap has no names: give None, or one for each column.
     label : str or None, default=None
         The column that has the labels.
-    scratch : str, Path or None, default=None
-        The folder of the scratch file; None for the system's. Where that lies in memory, as /tmp
-        does on some systems, give one on a disk.
     progress : callable or None, default=None
         Called as ``progress(done_rows, total_rows)``.
 
@@ -114,12 +112,12 @@ def open_source(
     Source
     """
     if _is_memmap(X):
-        return _open_memmap(X, columns, label, scratch, progress)
+        return _open_memmap(X, columns, label, progress)
     tables = _tables_of(X)
     labels = None if label is None else _label_column(tables.schema, label)
     extra = [] if label is None else [label]
     plan = tables.plan(columns, without=extra)
-    with Scratch(scratch, len(plan.names), plan.dtype, tables.n_rows) as file:
+    with Scratch(len(plan.names), plan.dtype, tables.n_rows) as file:
         done = 0
         with closing(tables.blocks(plan, extra)) as blocks:
             for block in blocks:
@@ -138,7 +136,6 @@ def _open_memmap(
     X: np.memmap[Any, Any],
     columns: Sequence[str] | None,
     label: str | None,
-    scratch: str | Path | None,
     progress: Progress | None,
 ) -> Source:
     names = _names_of_memmap(X, columns)
@@ -149,7 +146,7 @@ def _open_memmap(
     rows = rows_in_place(X)
     dtype, done = float_type(X.dtype), 0
     in_place = rows is not None
-    with nullcontext() if in_place else Scratch(scratch, X.shape[1], dtype, len(X)) as file:
+    with nullcontext() if in_place else Scratch(X.shape[1], dtype, len(X)) as file:
         for block in memmap_blocks(X):
             if file is not None:
                 file.append(block)

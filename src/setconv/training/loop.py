@@ -30,6 +30,8 @@ from setconv.training.checkpoint import Checkpoint, CheckpointPlan, read_checkpo
 from setconv.training.optimizer import Adam, TrainingSettings, lr_factor
 
 logger = logging.getLogger("setconv")
+LOOKS = 20  # at the validation rows in a whole run
+CHECKPOINT_EVERY = 100  # steps
 _RECORDS = 100  # records of the loss in a whole run
 
 
@@ -140,13 +142,14 @@ class Trainer:
         self._loss_sum += loss.detach()
         self._loss_count += 1
         last = state.step == settings.max_steps
-        look = self.evaluate is not None and (state.step % settings.eval_every == 0 or last)
+        due = last or state.step % math.ceil(settings.max_steps / LOOKS) == 0
+        look = self.evaluate is not None and due
         if look or last or state.step % max(1, settings.max_steps // _RECORDS) == 0:
             self._record(look=look)
         self._notify("on_step_end")
         # A checkpoint is taken after the record, so that a resumed run has the same history.
         if self.checkpoints.folder is not None and (
-            last or state.stop or state.step % settings.checkpoint_every == 0
+            last or state.stop or state.step % CHECKPOINT_EVERY == 0
         ):
             self._write_checkpoint(self.checkpoints.folder)
 

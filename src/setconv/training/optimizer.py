@@ -33,12 +33,8 @@ class TrainingSettings:
     weight_decay : float
         Decoupled for AdamW, part of the gradient for Adam.
     schedule : {"one_cycle", "cosine", "constant"}
-    eval_every : int
-        Steps between two looks at the validation rows.
     patience : int or None
         Looks without improvement before training stops; None never stops early.
-    checkpoint_every : int
-        Steps between two checkpoints.
     """
 
     max_steps: int
@@ -46,9 +42,7 @@ class TrainingSettings:
     lr: float | Mapping[str, float] = 1e-3
     weight_decay: float = 0.01
     schedule: Schedule = "one_cycle"
-    eval_every: int = 100
     patience: int | None = None
-    checkpoint_every: int = 100
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot work."""
@@ -59,9 +53,6 @@ class TrainingSettings:
             raise ParameterError(f"schedule={self.schedule!r}: choose one of {names}.")
         if self.max_steps < 0:
             raise ParameterError(f"max_steps={self.max_steps!r}: give 0 or more.")
-        for name in ("eval_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name}={getattr(self, name)!r}: give at least 1.")
         if self.patience is not None and self.patience < 1:
             raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
         if not self.weight_decay >= 0:
