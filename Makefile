@@ -59,7 +59,7 @@ demo: $(VENV)/.demo-stamp  ## Find the complaints among reviews: models, figures
 # --------------------------------------------------------------------------------------- checks
 
 .PHONY: test
-test: lint unit wheel-check  ## Run every check: lint, unit, wheel-check
+test: lint unit wheel-check  ## Run the checks of every change: lint, unit, wheel-check
 
 .PHONY: lint
 lint: $(VENV)/.dev-stamp  ## Check style, format, types and dead code
@@ -69,9 +69,23 @@ lint: $(VENV)/.dev-stamp  ## Check style, format, types and dead code
 	$(BIN)/vulture
 
 # One thread a worker: more than one fights over the cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -q
+
 .PHONY: unit
-unit: $(VENV)/.dev-stamp  ## Run the tests and the examples in docstrings
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -q
+unit: $(VENV)/.dev-stamp  ## Run the tests and the examples in docstrings, without the long ones
+	$(PYTEST) -m 'not long and not soak'
+
+.PHONY: test-all
+test-all: $(VENV)/.dev-stamp  ## Run what unit leaves out: contracts, browser, a tenth of soak
+	$(PYTEST) -m 'long or soak'
+
+.PHONY: soak
+soak: $(VENV)/.dev-stamp  ## Run the full numbers of kills and damaged files (minutes)
+	$(PYTEST) -m soak --full
+
+.PHONY: fuzz
+fuzz: $(VENV)/.dev-stamp  ## Search at random for counterexamples, ten times as many (minutes)
+	$(PYTEST) -m hypothesis --hypothesis-profile fuzz
 
 .PHONY: wheel-check
 wheel-check: $(VENV)/.dev-stamp  ## Build the wheel, install it alone and use it

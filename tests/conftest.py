@@ -1,7 +1,9 @@
 """Data that the tests share, made here: no test reads a file from outside the project."""
 
 import os
+import re
 import tempfile
+from collections import Counter
 
 # No test touches the cache of whoever runs it.
 os.environ["SETCONV_CACHE"] = tempfile.mkdtemp(prefix="setconv-tests-")
@@ -11,17 +13,70 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_classification
 
 from setconv.classifier import SetConvClassifier
 
-# The same examples in every run: no test depends on chance.
-settings.register_profile("derandomised", derandomize=True)
+# The same examples in every run: no test depends on chance, those of `make fuzz` aside.
+settings.register_profile(
+    "derandomised",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz", settings.get_profile("derandomised"), max_examples=600, derandomize=False
+)
 settings.load_profile("derandomised")
 
 # Two test processes on two cores: more threads would only fight.
 torch.set_num_threads(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="all kills and cases, not a tenth of them")
+
+
+@pytest.fixture(scope="session")
+def cases(pytestconfig):
+    """A number of kills or cases: all of them with --full, else a tenth."""
+    return lambda full: full if pytestconfig.getoption("full") else full // 10
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter, config):
+    """Count what was left out, by reason, below everything else."""
+    yield
+    counts = Counter(map(reason, terminalreporter.stats.get("skipped", [])))
+    if others := config.stash.get(DESELECTED, 0):
+        counts["deselected by -m or -k"] = others
+    for why, count in sorted(counts.items()):
+        terminalreporter.write_line(f"left out: {count} test{'s' * (count > 1)}, {why}")
+
+
+# With xdist each worker deselects the same tests, and tells the process that reports.
+DESELECTED = pytest.StashKey[int]()
+
+
+def pytest_deselected(items):
+    if items:
+        config = items[0].config
+        config.stash[DESELECTED] = config.stash.get(DESELECTED, 0) + len(items)
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["deselected"] = config.stash[DESELECTED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[DESELECTED] = getattr(node, "workeroutput", {}).get("deselected", 0)
+
+
+def reason(report):
+    """Why a test was skipped, in a few words."""
+    why = report.longrepr[2].removeprefix("Skipped: ")
+    return re.sub(r"could not import '([^'.]+).*", r"\1 is not installed", why)
 
 
 def make_rows(n=240, classes=2, minority=0.15, features=8, seed=0):

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from setconv.episodes import head_sides
 from setconv.errors import ParameterError
 from setconv.model import compute_anchors
-
-FEW = settings(max_examples=30, deadline=None)
 
 seeds = st.integers(0, 2**31)
 
@@ -55,7 +53,6 @@ def test_a_majority_class_has_the_mean_of_all_others_as_its_anchor():
         np.testing.assert_allclose(anchors[head, 0], rows[codes == head].mean(axis=0))
 
 
-@FEW
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=5), seeds)
 def test_every_head_takes_the_smaller_of_its_two_sides(counts, seed):
     rows, codes = make_case(counts, seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -10,7 +10,6 @@ from scipy import sparse
 from setconv.folds import leave_out, row_keys, text_keys, tie_copies
 from setconv.io.opening import open_source
 
-FEW = settings(max_examples=60, deadline=None)
 SOME = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-40, 1e300, 5e-324])
 
 
@@ -32,7 +31,6 @@ def order(partitioned):
 # ------------------------------------------------------------------------------------------ keys
 
 
-@FEW
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=SOME))
 def test_rows_have_the_same_key_if_they_hold_the_same_numbers(X):
     assert order(row_keys(X).tolist()) == order(same_rows(X))
@@ -93,7 +91,6 @@ def components(links):
     return parts
 
 
-@FEW
 @given(
     st.lists(
         st.tuples(st.integers(0, 8), st.integers(0, 6), st.integers(0, 1)), min_size=2, max_size=14

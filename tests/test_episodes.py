@@ -5,15 +5,13 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.nn import functional
 
 from setconv.episodes import EpisodeSampler, plan_quotas, share_out
 from setconv.errors import LabelError, ParameterError
 from setconv.nn.layer import SetConv
-
-FEW = settings(max_examples=40, deadline=None)
 
 seeds = st.integers(0, 2**31)
 class_sizes = st.lists(st.integers(1, 40), min_size=2, max_size=5)
@@ -43,7 +41,6 @@ def dealt(sampler, draws):
 # ------------------------------------------------------------------------------ the class ratio
 
 
-@FEW
 @given(st.lists(st.integers(200, 5000), min_size=2, max_size=6), st.integers(6, 128), query_numbers)
 def test_the_support_set_keeps_the_class_ratio_to_within_one_row(counts, support_size, n_queries):
     ideal = support_size * np.array(counts) / sum(counts)
@@ -54,7 +51,6 @@ def test_the_support_set_keeps_the_class_ratio_to_within_one_row(counts, support
     assert (quotas.query == n_queries).all()
 
 
-@FEW
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=8), st.integers(8, 128))
 def test_places_are_shared_out_by_the_largest_remainder_with_one_for_every_class(counts, size):
     counts = np.array(counts)
@@ -77,7 +73,6 @@ def test_a_class_below_one_place_gets_one_and_the_largest_pays():
     assert share_out(np.array([5, 5, 5]), 3).tolist() == [1, 1, 1]
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers)
 def test_every_class_has_a_support_row_and_no_class_gives_more_rows_than_it_has(
     counts, support_size, n_queries
@@ -91,7 +86,6 @@ def test_every_class_has_a_support_row_and_no_class_gives_more_rows_than_it_has(
     assert (quotas.query == np.minimum(n_queries, np.array(counts) // 2)).all()
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers)
 def test_a_support_set_that_shrinks_with_the_data_keeps_the_ratio(counts, support_size, n_queries):
     support = plan_quotas(counts, support_size, n_queries).support
@@ -119,7 +113,6 @@ def test_data_too_small_for_the_support_set_shrinks_all_classes_alike(counts, n_
 # ---------------------------------------------------------------------------- the rows of a draw
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers, sources, seeds)
 def test_columns_are_of_the_class_that_the_sampler_says(
     counts, support_size, n_queries, source, seed
@@ -143,7 +136,6 @@ def test_columns_are_of_the_class_that_the_sampler_says(
     assert (np.bincount(sampler.query_classes_) == np.maximum(sampler.quotas_.query, 1)).all()
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers, seeds)
 def test_leave_one_out_draws_the_rows_that_disjoint_queries_are_drawn_with(
     counts, support_size, n_queries, seed
@@ -161,7 +153,6 @@ def test_leave_one_out_draws_the_rows_that_disjoint_queries_are_drawn_with(
             np.testing.assert_array_equal(drawn.query, other.query)
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers, seeds)
 def test_queries_are_disjoint_from_the_support_for_every_class_of_two_or_more_rows(
     counts, support_size, n_queries, seed
@@ -185,7 +176,6 @@ def test_queries_are_disjoint_from_the_support_for_every_class_of_two_or_more_ro
             assert np.isin(alone, own_query).all()
 
 
-@FEW
 @given(class_sizes, support_sizes, query_numbers, sources, seeds)
 def test_no_row_is_twice_among_the_support_or_the_queries_of_an_episode(
     counts, support_size, n_queries, source, seed
@@ -229,7 +219,6 @@ def test_a_class_of_one_row_uses_it_as_support_and_query():
 # -------------------------------------------------------------------------------------- coverage
 
 
-@settings(max_examples=80, deadline=None)
 @given(class_sizes, support_sizes, query_numbers, sources, st.integers(1, 5), seeds)
 def test_every_row_of_a_class_is_seen_before_any_is_seen_twice(
     counts, support_size, n_queries, source, n_episodes, seed
@@ -317,7 +306,6 @@ def test_queries_out_of_the_support_count_as_in_the_authors_code():
     assert support.shape[1] + query.shape[1] == 64
 
 
-@FEW
 @given(st.integers(100, 2000), st.integers(3, 60), st.integers(8, 64), st.booleans())
 def test_every_class_but_the_largest_gets_its_share_rounded_down_and_one_more(
     larger, smaller, size, swapped

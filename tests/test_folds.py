@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.folds import assign_folds, leave_out
-
-QUICK = settings(max_examples=60, deadline=None)
 
 
 @st.composite
@@ -31,7 +29,6 @@ def split_repeats(left_out):
     return np.split(left_out, repeats)
 
 
-@QUICK
 @given(problems())
 def test_a_row_is_left_out_once_a_repeat_unless_it_is_protected(problem):
     codes, n_members, groups, seed = problem
@@ -49,7 +46,6 @@ def test_a_row_is_left_out_once_a_repeat_unless_it_is_protected(problem):
             assert (times == ~alone).all()
 
 
-@QUICK
 @given(problems())
 def test_every_class_is_among_the_training_rows_of_every_member(problem):
     codes, n_members, groups, seed = problem
@@ -57,7 +53,6 @@ def test_every_class_is_among_the_training_rows_of_every_member(problem):
         assert np.array_equal(np.unique(codes[~out]), np.unique(codes))
 
 
-@QUICK
 @given(problems(grouped=True))
 def test_rows_of_a_group_are_left_out_together_but_for_protected_classes(problem):
     codes, n_members, groups, seed = problem
@@ -72,7 +67,6 @@ def test_rows_of_a_group_are_left_out_together_but_for_protected_classes(problem
         assert left_out.any(axis=0).all()
 
 
-@QUICK
 @given(problems(grouped=True), st.integers(2, 7))
 def test_a_group_has_one_fold(problem, k):
     codes, _, groups, seed = problem
@@ -83,7 +77,6 @@ def test_a_group_has_one_fold(problem, k):
         assert len(np.unique(folds[groups == group])) == 1
 
 
-@QUICK
 @given(problems(grouped=False), st.integers(2, 7))
 def test_folds_without_groups_are_stratified_to_within_a_row(problem, k):
     codes, _, _, seed = problem
@@ -95,7 +88,6 @@ def test_folds_without_groups_are_stratified_to_within_a_row(problem, k):
         assert counts.max() - counts.min() <= 1
 
 
-@QUICK
 @given(problems())
 def test_groups_of_a_row_each_are_no_groups(problem):
     codes, n_members, _, seed = problem

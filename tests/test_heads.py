@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.episodes import (
@@ -13,8 +13,6 @@ from setconv.episodes import (
     head_sides,
     side_weights,
 )
-
-FEW = settings(max_examples=30, deadline=None)
 
 seeds = st.integers(0, 2**31)
 class_sizes = st.lists(st.integers(1, 30), min_size=2, max_size=5)
@@ -73,7 +71,6 @@ def test_class_weights_become_side_weights_worked_by_hand():
     )
 
 
-@FEW
 @given(weights, st.floats(0.01, 100))
 def test_side_weights_sum_to_one_and_know_ratios_only(class_weights, factor):
     once = side_weights(np.array(class_weights))
@@ -89,7 +86,6 @@ def columns(matrix, head):
     return np.flatnonzero(matrix[head].sum(axis=0))
 
 
-@FEW
 @given(class_sizes, sharing_kinds, st.sampled_from(["disjoint", "support"]), seeds)
 def test_the_layout_averages_the_rows_of_each_side_of_each_head(counts, sharing, source, seed):
     codes, episodes = make_episodes(counts, sharing, seed, query_source=source)
@@ -115,7 +111,6 @@ def test_the_layout_averages_the_rows_of_each_side_of_each_head(counts, sharing,
             assert (np.where(truth == 1, 1, -1) == layout.target[head, used]).all()
 
 
-@FEW
 @given(st.lists(st.integers(1, 30), min_size=3, max_size=5), seeds)
 def test_in_shared_episodes_every_column_counts_for_every_head(counts, seed):
     _, episodes = make_episodes(counts, "shared", seed)
@@ -124,7 +119,6 @@ def test_in_shared_episodes_every_column_counts_for_every_head(counts, seed):
         assert (matrix.sum(axis=1) > 0).all()
 
 
-@FEW
 @given(st.lists(st.integers(2, 30), min_size=3, max_size=5), seeds)
 def test_separate_heads_draw_episodes_of_their_own_two_class_problem(counts, seed):
     codes, episodes = make_episodes(counts, "separate", seed)
@@ -175,7 +169,6 @@ def test_episodes_are_reproducible_and_can_be_skipped(sharing):
 # ---------------------------------------------------------------------------------- leave one out
 
 
-@FEW
 @given(class_sizes, sharing_kinds, seeds)
 def test_with_leave_one_out_every_row_of_an_episode_is_support_and_query(counts, sharing, seed):
     codes, episodes = make_episodes(counts, sharing, seed, query_source="leave_one_out")
@@ -196,7 +189,6 @@ def test_with_leave_one_out_every_row_of_an_episode_is_support_and_query(counts,
         assert all(len(np.unique(one)) == len(used) for one in rows[:, used])
 
 
-@FEW
 @given(class_sizes, st.sampled_from(["disjoint", "leave_one_out"]), seeds)
 def test_leave_one_out_takes_the_rows_of_disjoint_episodes(counts, source, seed):
     _, episodes = make_episodes(counts, "shared", seed, query_source=source)
@@ -220,7 +212,6 @@ def make_members(counts, n_members, seed):
     return members
 
 
-@FEW
 @given(
     class_sizes,
     st.integers(2, 4),

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -313,7 +313,6 @@ def predictions(draw):
     return c, truth, guess, weight, chances / chances.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=30, deadline=None)
 @given(predictions(), st.booleans())
 def test_report_against_plain_loops(case, weighted):
     c, truth, guess, weight, chances = case
@@ -351,7 +350,6 @@ def test_report_against_plain_loops(case, weighted):
     assert r.brier == close(square / (2 if c == 2 else 1))
 
 
-@settings(max_examples=20, deadline=None)
 @given(predictions())
 def test_weights_are_repetitions(case):
     c, truth, guess, weight, chances = case

@@ -1,8 +1,10 @@
 """Saved models: the same when they come back, whole or not at all, and clear when damaged."""
 
+import contextlib
 import hashlib
 import json
 import math
+import os
 import re
 import struct
 import subprocess
@@ -466,6 +468,50 @@ def test_a_model_left_aside_by_a_save_that_died_is_named(folder):
     assert load(aside)
 
 
+# Two models replace each other in one folder until the kill.
+SAVES = """
+import os, random, shutil, signal, sys, time
+from pathlib import Path
+from setconv import load
+
+place, kills = Path(sys.argv[1]), int(sys.argv[2])
+folder, ways = place / "work" / "model", [place / "model", place / "other"]
+models = [load(way) for way in ways]
+whole = [(way / "model.safetensors").read_bytes() for way in ways]
+models[0].save(folder)
+moments, hits = random.Random(0), 0
+for _ in range(kills):
+    child = os.fork()
+    while child == 0:
+        for model in models:
+            model.save(folder)
+    time.sleep(moments.uniform(0, 0.05))
+    os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    others = [one for one in folder.parent.iterdir() if one != folder]
+    hits += bool(others)
+    if not folder.exists():
+        (aside,) = folder.parent.glob(".model.old-*")
+        aside.rename(folder)
+    load(folder)
+    assert (folder / "model.safetensors").read_bytes() in whole
+    for one in others:
+        shutil.rmtree(one, ignore_errors=True)
+assert hits > kills / 4, hits
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
+def test_a_killed_save_leaves_a_whole_model(folder, fitted, cases):
+    fitted.save(folder.parent / "other")
+    (folder.parent / "work").mkdir()
+    program = [sys.executable, "-c", SAVES, str(folder.parent), str(cases(500))]
+    path = [str(Path(setconv.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
+    subprocess.run(program, check=True, env=environment)
+
+
 @pytest.mark.parametrize(
     "files",
     [
@@ -738,6 +784,47 @@ def test_figures_that_cannot_be_are_a_clear_error(folder, change):
     tamper(folder, config=lambda config: config.update(change))
     with pytest.raises(ModelFileError):
         load(folder)
+
+
+def damaged(content, rng):
+    """The bytes with one of them changed, the end cut off, or a part gone or doubled."""
+    start, end = sorted(rng.integers(0, len(content), 2))
+    changed = bytes([content[start] ^ int(rng.integers(1, 256))])
+    return [
+        content[:start] + changed + content[start + 1 :],
+        content[:start],
+        content[:start] + content[end + 1 :],
+        content[: end + 1] + content[start:],
+    ][rng.integers(4)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_damaged_file_is_a_clear_error_or_does_no_harm(folder, binary, rng, cases, name):
+    path = folder / name
+    content = path.read_bytes()
+    for _ in range(cases(5000)):
+        path.write_bytes(damaged(content, rng))
+        try:
+            opened = load(folder)
+        except ModelFileError:
+            continue
+        # What is left of a configuration may be one, say with another number of steps.
+        assert name == "config.json"
+        assert opened.predict(binary[0]).shape == binary[1].shape
+
+
+@pytest.mark.soak
+def test_damage_behind_a_right_checksum_is_a_clear_error_or_a_model(folder, rng, cases):
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    for _ in range(cases(5000)):
+        path.write_bytes(damaged(content, rng))
+        config["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        with contextlib.suppress(ModelFileError):
+            load(folder)
 
 
 def test_every_error_of_loading_is_one_of_setconv_and_a_value_error(tmp_path):

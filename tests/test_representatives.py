@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.classifier import SetConvClassifier
@@ -12,7 +12,6 @@ from setconv.errors import LabelError
 from setconv.model import SideSums
 from setconv.nn.network import SetConvNetwork
 
-FEW = settings(max_examples=30, deadline=None)
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 
 seeds = st.integers(0, 2**31)
@@ -51,7 +50,6 @@ def make_network(**options):
     )
 
 
-@FEW
 @given(st.integers(2, 30), seeds)
 def test_sums_are_weighted_sums_over_the_rows_of_each_side(n, seed):
     embedded, sides, weights = make_rows(seed, n)
@@ -65,7 +63,6 @@ def test_sums_are_weighted_sums_over_the_rows_of_each_side(n, seed):
             torch.testing.assert_close(sums.weight[head, side], weights[member].sum(), **EXACT)
 
 
-@FEW
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=6), seeds)
 def test_rows_added_by_parts_give_what_they_give_at_once(sizes, seed):
     embedded, sides, weights = make_rows(seed, sum(sizes) + 1)
@@ -79,7 +76,6 @@ def test_rows_added_by_parts_give_what_they_give_at_once(sizes, seed):
     assert_same(by_parts, sums_over(embedded, sides, weights))
 
 
-@FEW
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(2, 20), seeds)
 def test_merging_is_exact_and_its_order_does_not_matter(first, second, third, seed):
     embedded, sides, weights = make_rows(seed, first + second + third)
@@ -107,7 +103,6 @@ def test_merging_leaves_its_parts_alone():
     assert torch.equal(b.total, before[1])
 
 
-@FEW
 @given(st.integers(2, 20), seeds)
 def test_the_order_of_the_rows_does_not_matter(n, seed):
     embedded, sides, weights = make_rows(seed, n)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_classification
@@ -29,7 +29,6 @@ def placed(delta, weights, n_components=2, seed=0, **parameters):
 # Scaling
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_the_stress_never_rises(seed, n_components):
     delta, weights = random_problem(seed)

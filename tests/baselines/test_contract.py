@@ -55,6 +55,7 @@ EUS_EXPECTED = {
 }
 
 
+@pytest.mark.long
 @parametrize_with_checks(CLASSIFIERS)
 @pytest.mark.filterwarnings("ignore::setconv.baselines.FallbackWarning")
 def test_scikit_learn_contract(estimator, check):
@@ -71,6 +72,7 @@ def imblearn_cases():
             yield pytest.param(name, sampler, check, id=f"{name}-{check_name}", marks=marks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "sampler", "check"), list(imblearn_cases()))
 @pytest.mark.filterwarnings("ignore::setconv.baselines.FallbackWarning")
 def test_imbalanced_learn_contract(name, sampler, check):

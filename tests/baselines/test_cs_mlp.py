@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +41,6 @@ def problem(n=60, d=3, hidden=4, seed=0):
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 1000))
-@settings(max_examples=25, deadline=None)
 def test_the_jacobian_equals_autograd(n_inputs, hidden, seed):
     rng = np.random.default_rng(seed)
     network = TanhPerceptron(n_inputs, hidden)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -56,7 +56,6 @@ def slow_fitness(X, reduced, chosen, rows, penalty, target):
     length=st.integers(1, 30),
     density=st.sampled_from([0.05, 0.3, 0.9]),
 )
-@settings(max_examples=40, deadline=None)
 def test_fitness_is_that_of_brute_force_leave_one_out(seed, length, density):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((24, 2)) + 100

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.datasets import make_classification
@@ -114,7 +114,6 @@ def test_equal_rows_do_not_unsettle_a_selection():
     assert (clf.neighbourhoods(X).ratios == 1).all()
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(
         st.tuples(*[st.sets(st.integers(0, 9), min_size=4, max_size=4)] * 2),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from sklearn.datasets import make_classification
@@ -136,7 +136,6 @@ def test_of_many_rows_of_other_classes_the_nearest_are_possible_impostors():
     assert sorted(impostors) == [[0, 2], [0, 3], [1, 2], [1, 3]]
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.integers(1, 12).flatmap(
         lambda n: st.tuples(
@@ -193,7 +192,6 @@ def test_it_finds_the_features_that_matter():
     assert after > 0.85
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.integers(5, 60))
 def test_the_subset_has_an_equal_share_of_each_class_or_all_of_it(counts, max_rows):
     codes = np.repeat(np.arange(len(counts)), counts)

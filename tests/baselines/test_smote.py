@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -147,7 +147,6 @@ def test_a_wrong_number_of_neighbours_is_named_at_the_fit(k_neighbors):
     k_neighbors=st.integers(1, 8),
     often=st.integers(13, 30),
 )
-@settings(max_examples=25, deadline=None)
 @pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 def test_counts_are_exact_and_no_row_leaves_the_box_of_its_class(seed, rare, k_neighbors, often):
     X, y = two_classes(rare, often, seed=seed)

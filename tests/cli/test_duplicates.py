@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.cli.data import find_duplicates
@@ -51,7 +51,6 @@ rows = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz"), st.booleans
 
 
 @given(rows, rows)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_it_is_what_comparing_every_pair_finds(train, test):
     tables = [
         pa.table(dict(zip("abc", map(list, zip(*part, strict=True)), strict=True)))

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit, logit, softmax
@@ -15,8 +15,6 @@ from sklearn.metrics import log_loss
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
 from setconv.decisions.scores import check_scores
-
-FEW = settings(max_examples=60, deadline=None)
 
 
 def two(n0=900, n1=100, seed=0, wide=1.0):
@@ -119,7 +117,6 @@ def rows_for(calibrator, draw):
     return draw(arrays(np.float64, (4, heads), elements=st.floats(-1e3, 1e3)))
 
 
-@FEW
 @given(data=st.data(), calibrator=calibrators())
 def test_a_larger_prior_for_a_class_never_lowers_its_probability(data, calibrator):
     scores = rows_for(calibrator, data.draw)
@@ -134,7 +131,6 @@ def test_a_larger_prior_for_a_class_never_lowers_its_probability(data, calibrato
     assert (after[:, c] >= before[:, c] * (1 - 1e-12)).all()
 
 
-@FEW
 @given(data=st.data(), calibrator=calibrators())
 def test_probabilities_sum_to_one_for_any_scores_and_priors(data, calibrator):
     scores = rows_for(calibrator, data.draw)
@@ -146,7 +142,6 @@ def test_probabilities_sum_to_one_for_any_scores_and_priors(data, calibrator):
     np.testing.assert_allclose(plain, same, rtol=1e-9, atol=1e-300)
 
 
-@FEW
 @given(calibrator=calibrators(), score=st.floats(-50, 50), share=st.floats(0.01, 0.99))
 def test_the_inverse_finds_the_score(calibrator, score, share):
     if len(calibrator.prior) > 2:
@@ -159,7 +154,6 @@ def test_the_inverse_finds_the_score(calibrator, score, share):
 
 
 @given(calibrator=calibrators())
-@FEW
 def test_a_calibrator_survives_json(calibrator):
     assert Calibrator.from_dict(json.loads(json.dumps(calibrator.to_dict()))) == calibrator
 

@@ -4,14 +4,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
 from setconv.decisions.scores import check_scores
 from setconv.decisions.thresholds import choose_threshold, resamples
 
-FEW = settings(max_examples=20, deadline=None)
 KINDS = ["balanced", "f1", "mcc"]
 HALF = np.full(2, 0.5)
 
@@ -56,7 +55,6 @@ def choose(*args, **kwargs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
 @given(problem=problems(), positive=st.integers(0, 1))
 def test_the_exact_threshold_is_the_best_of_all_cuts(kind, problem, positive):
     scores, truth, weights = problem

@@ -8,7 +8,7 @@ import sys
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from test_tables import cells, noisy, published, scores, study, unit
@@ -116,7 +116,6 @@ def test_the_best_is_bold_and_its_mark_is_not():
 
 
 @given(st.text(min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
 def test_any_name_survives_markdown(name):
     ((_, row),), _ = read_markdown(tables.markdown(sheet_of(name)))
     assert row == [plain(name), ".5 ▼"]
@@ -210,7 +209,6 @@ def test_latex_has_bold_marks_rules_and_minus_signs():
 
 
 @given(st.text(max_size=30))
-@settings(max_examples=60, deadline=None)
 def test_any_name_compiles(name):
     assert check_latex(latex(sheet_of(name, f"[{name}", f"*{name}"))) == [2, 2, 2, 2]
 

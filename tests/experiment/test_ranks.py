@@ -4,7 +4,7 @@ import demsar
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -49,7 +49,6 @@ def test_lower_may_be_better():
 
 
 @given(scores)
-@settings(max_examples=30, deadline=None)
 def test_ranks_share_out_the_same_sum_and_turn_round_with_the_scores(values):
     table = table_of(values)
     methods = values.shape[1]

@@ -118,7 +118,7 @@ def test_holm_worked_by_hand():
 
 
 @given(P_VALUES)
-@settings(max_examples=8, deadline=None)  # statsmodels collects garbage in every call
+@settings(max_examples=8)  # statsmodels collects garbage in every call
 def test_holm_equals_statsmodels(p_values):
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist())
 

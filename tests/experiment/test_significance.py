@@ -46,7 +46,6 @@ def test_the_friedman_test_of_the_published_example():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
 def test_iman_and_davenport_is_the_analysis_of_variance_of_ranks(seed):
     table = random_table(seed).round(0)  # with ties
     ranks = table.rank(axis="columns").to_numpy()
@@ -110,7 +109,7 @@ def test_the_nemenyi_test_of_the_published_example():
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.01, 0.05, 0.1]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_two_methods_differ_exactly_from_the_critical_difference_on(seed, alpha):
     result = nemenyi(random_table(seed, methods=5), alpha, higher_is_better=True)
     ranks = result.ranks.to_numpy()
@@ -125,7 +124,7 @@ def test_two_methods_differ_exactly_from_the_critical_difference_on(seed, alpha)
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_groups_are_the_longest_runs_without_a_difference(seed):
     result = nemenyi(random_table(seed, sources=20, methods=6), higher_is_better=True)
     names, apart = list(result.ranks.index), result.significant
@@ -175,7 +174,7 @@ def test_wilcoxon_is_exact_by_all_signs(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_the_correction_is_that_of_holm(seed):
     comparisons = wilcoxon_holm(random_table(seed, methods=5), "m2").comparisons
     p_values = comparisons["p_value"].to_numpy()

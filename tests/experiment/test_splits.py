@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, LabelError
@@ -21,7 +21,6 @@ def rows(draw):
     return np.random.default_rng(seed).permutation(labels), seed
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows(), st.sampled_from([(70, 30), (60, 40), (60, 10, 30)]))
 def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
     labels, seed = made
@@ -39,7 +38,6 @@ def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
             assert abs(found - total * share / 100) <= 1.5
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows())
 def test_groups_are_never_divided(made):
     labels, seed = made

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import MissingDependencyError, ParameterError, StudyError
@@ -108,7 +108,6 @@ def test_a_cell_that_is_recorded_again_replaces_all_it_had(store):
 
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(allow_infinity=False), min_size=1))
-@settings(max_examples=20, deadline=None)
 def test_every_figure_comes_back_as_it_was(tmp_path_factory, figures):
     with Store(tmp_path_factory.mktemp("store") / "study.sqlite") as store:
         store.record(outcome(results=figures))

@@ -16,7 +16,6 @@ from setconv.experiment.results import findings
 from setconv.experiment.store import Store
 from setconv.experiment.study import read_study
 
-KILLS = 20
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 
 STUDY = """
@@ -146,10 +145,11 @@ def table(place, folder):
 
 
 @posix
-@pytest.mark.timeout(600)
-def test_twenty_kills_lose_no_finished_cell_and_end_in_the_same_table(place):
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_kills_lose_no_finished_cell_and_end_in_the_same_table(place, cases):
     alone = outcome(start(place, "alone"))
-    killed = outcome(start(place, "killed", KILLS, alone["seconds"]))
+    killed = outcome(start(place, "killed", cases(200), alone["seconds"]))
     assert (alone["code"], killed["code"], killed["lost"]) == (0, 0, 0)
     assert killed["hits"] > 0  # some kills came after cells were finished
     expected, found = table(place, "alone"), table(place, "killed")

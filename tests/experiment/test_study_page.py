@@ -278,12 +278,14 @@ def visits(browser, html, hostile_html, tmp_path_factory):
     return found
 
 
+@pytest.mark.long
 def test_a_page_opens_without_errors_and_without_requests(visits):
     for tab, events in visits.values():
         assert events == [tab.url]
         assert tab.evaluate("typeof window.flag") == "undefined"
 
 
+@pytest.mark.long
 def test_every_figure_is_there_and_visible(visits):
     tab, _ = visits["study", "light"]
     boxes = tab.evaluate(
@@ -295,6 +297,7 @@ def test_every_figure_is_there_and_visible(visits):
     assert boxes == [[True, True, True]] * 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [360, 1200])
 def test_no_page_is_wider_than_the_screen(visits, width):
     for tab, _ in visits.values():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -284,7 +284,6 @@ def test_a_study_without_a_single_score_still_has_its_tables():
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None)
 def test_every_unit_method_and_metric_has_an_entry(data):
     units, methods, metrics = ["A", "B"], ["ours", "x"], ["f1", "brier"]
     keys = [Key(u, m, q) for u in units for m in methods for q in metrics]

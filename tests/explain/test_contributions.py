@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.classifier import SetConvClassifier
@@ -190,7 +190,6 @@ def test_the_words_that_make_a_class_add_to_its_score(text_model, reports):
         assert of.words[int(np.argmax(of.values))] in ("smoke", "flames", "burning")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60), st.integers(1, 5))
 def test_pieces_cover_all_words_of_any_text(text, max_pieces):
     found = word_contributions(WordSum(), text, class_="yes", max_pieces=max_pieces)

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -218,7 +218,6 @@ values = st.one_of(st.none(), st.sampled_from(["", "NA", "1", "2.5", "-3", "a", 
     rows=st.lists(st.tuples(values, values, st.floats(-1e6, 1e6)), min_size=4, max_size=40),
     size=st.integers(1, 10),
 )
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_batches_give_the_same_as_the_whole_and_so_does_a_restored_encoder(rows, size):
     first, second, third = zip(*rows, strict=True)
     table = pa.table(

@@ -26,11 +26,7 @@ NAMES = [
 ]
 
 # No test of speed: the machine may be busy, and each example writes the same file anew.
-SOME = settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+SOME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # Any text that UTF-8 can hold, with the characters that CSV trips over more often than not.
 texts = st.text(st.one_of(st.sampled_from('",;\t\r\n=\\\0 é😀'), st.characters(codec="utf-8")))

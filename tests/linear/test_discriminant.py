@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -79,7 +79,6 @@ def test_a_member_does_not_learn_from_the_rows_that_it_leaves_out():
     assert not torch.allclose(both.weights[0], both.weights[1], rtol=1e-3)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_weight_of_two_is_the_row_twice_and_the_order_of_rows_is_nothing(seed):
     X, codes = make_rows(n=40, seed=seed)

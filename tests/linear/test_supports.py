@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -28,7 +28,6 @@ def test_supports_are_counts_by_hand():
     np.testing.assert_allclose(found.mass, mass)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_order_of_rows_is_nothing_and_a_weight_of_two_is_the_row_twice(seed):
     rows, codes, _ = make_rows(seed=seed)

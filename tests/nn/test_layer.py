@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -13,7 +13,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from setconv.errors import DataError, ParameterError
 from setconv.nn.layer import SetConv
 
-FEW = settings(max_examples=30, deadline=None)
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
 seeds = st.integers(0, 2**31)
@@ -82,7 +81,6 @@ def both_ways(layer, rows, anchor):
 # ------------------------------------------------------------------------- the printed equations
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 7), widths, widths, depths, leads, st.booleans(), seeds)
 def test_values_and_gradients_are_those_of_the_printed_equations(
     n, d, d_o, hidden, lead, anchor_a_set, seed
@@ -195,7 +193,6 @@ def test_no_tensor_as_large_as_the_kernel_is_ever_made():
 # ---------------------------------------------------------------------------------- sets of rows
 
 
-@FEW
 @given(st.integers(1, 20), depths, seeds)
 def test_the_order_of_the_rows_does_not_matter(n, hidden, seed):
     layer = make_layer(5, 4, hidden, seed=seed)
@@ -204,7 +201,6 @@ def test_the_order_of_the_rows_does_not_matter(n, hidden, seed):
     torch.testing.assert_close(layer(rows[order], anchor), layer(rows, anchor), **EXACT)
 
 
-@FEW
 @given(depths, seeds)
 def test_a_row_is_embedded_as_a_set_of_one(hidden, seed):
     layer = make_layer(5, 4, hidden, seed=seed)
@@ -217,7 +213,6 @@ def test_a_row_is_embedded_as_a_set_of_one(hidden, seed):
             torch.testing.assert_close(alone, one, **EXACT)
 
 
-@FEW
 @given(st.integers(1, 9), leads, depths, seeds)
 def test_a_set_is_represented_by_the_mean_of_its_rows_embeddings(n, lead, hidden, seed):
     layer = make_layer(5, 4, hidden, seed=seed)
@@ -225,7 +220,6 @@ def test_a_set_is_represented_by_the_mean_of_its_rows_embeddings(n, lead, hidden
     torch.testing.assert_close(layer(rows, anchor), layer.embed(rows, anchor).mean(dim=-2), **EXACT)
 
 
-@FEW
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), seeds)
 def test_a_union_is_represented_by_the_sums_and_counts_of_its_parts(sizes, seed):
     layer = make_layer(5, 4, (3,), seed=seed)
@@ -241,7 +235,6 @@ def test_a_union_is_represented_by_the_sums_and_counts_of_its_parts(sizes, seed)
     torch.testing.assert_close(weighted, layer(rows, anchor), **EXACT)
 
 
-@FEW
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), seeds)
 def test_padded_sets_equal_the_sets_without_padding(sizes, as_float, seed):
     layer = make_layer(5, 4, (3,), seed=seed)
@@ -261,7 +254,6 @@ def test_padded_sets_equal_the_sets_without_padding(sizes, as_float, seed):
     assert (gradient[mask] != 0).any()
 
 
-@FEW
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.booleans(), seeds)
 def test_sets_laid_end_to_end_equal_the_sets_one_by_one(sizes, shuffled, seed):
     layer = make_layer(5, 4, (3,), seed=seed)
@@ -290,7 +282,6 @@ def test_segments_have_leading_dimensions_and_weights_too():
         torch.testing.assert_close(result[one, number], expected, **EXACT)
 
 
-@FEW
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8).filter(any), seeds)
 def test_a_row_of_weight_two_is_the_row_twice(weights, seed):
     layer = make_layer(5, 4, (3,), seed=seed)
@@ -317,7 +308,6 @@ def unstack(layer):
     return single
 
 
-@FEW
 @given(st.integers(1, 4), depths, st.booleans(), st.booleans(), seeds)
 def test_a_stack_of_layers_equals_the_layers_one_by_one(
     stack, hidden, rows_shared, anchor_shared, seed
@@ -362,7 +352,6 @@ def kernel_of(layer, d):
     return layer.prepare(torch.zeros(1, d).double())
 
 
-@FEW
 @given(widths, widths, st.sampled_from([None, 1, 3]), seeds)
 def test_the_attention_of_each_output_sums_to_one_over_the_features(d, d_o, stack, seed):
     layer = make_layer(d, d_o, stack=stack, seed=seed)

@@ -4,15 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from setconv.errors import DataError, ParameterError
 from setconv.preprocessing import CLIP, VIEWS, Scaler, choose_views
 from setconv.preprocessing import fit_scaler as fit_views
-
-FEW = settings(max_examples=40, deadline=None)
 
 seeds = st.integers(0, 2**31)
 
@@ -34,7 +32,6 @@ def ones(rows):
     return np.ones(len(rows))
 
 
-@FEW
 @given(
     st.integers(2, 60),
     st.integers(1, 5),

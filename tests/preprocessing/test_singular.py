@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -26,7 +26,6 @@ def test_they_are_those_of_a_dense_decomposition(shape):
     np.testing.assert_allclose(np.abs((right * found).sum(axis=0)), 1, atol=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 40), d=st.integers(1, 60), seed=st.integers(0, 99))
 def test_they_are_orthonormal_up_to_the_rank(n, d, seed):
     rng = np.random.default_rng(seed)

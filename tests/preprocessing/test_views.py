@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
@@ -19,8 +19,6 @@ from setconv.preprocessing import (
     fit_scaler,
     fit_standard,
 )
-
-QUICK = settings(max_examples=40, deadline=None)
 
 
 def fit_view(name, rows, weights=None):
@@ -55,7 +53,6 @@ columns = st.lists(
 )
 
 
-@QUICK
 @given(columns)
 def test_standard_and_normal_never_turn_an_order_round(column):
     rows = np.array(column)[:, None]
@@ -66,7 +63,6 @@ def test_standard_and_normal_never_turn_an_order_round(column):
         assert (np.diff(mapped) >= 0).all()
 
 
-@QUICK
 @given(columns)
 def test_no_piece_falls_as_its_column_rises(column):
     rows = np.array(column)[:, None]

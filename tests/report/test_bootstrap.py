@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import (
     average_precision_score,
@@ -49,7 +49,6 @@ def rows_of(seed, n=120, classes=3, ties=True):
     return truth, Answers(scores.argmax(axis=1), scores)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
 def test_figures_are_those_of_scikit_learn(seed, ties):
     truth, method = rows_of(seed, ties=ties)
@@ -122,7 +121,6 @@ def test_no_interval_loses_its_width_where_all_rows_are_right():
         assert of["auc"] == of["ap"] == pytest.approx(wilson[min(n, 71 - n)])
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
 def test_weighted_figures_are_those_of_the_package(seed):
     truth, method = rows_of(seed)

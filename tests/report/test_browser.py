@@ -17,7 +17,10 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

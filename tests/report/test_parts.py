@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cosine
 from sklearn.metrics import auc, roc_auc_score
@@ -57,7 +57,6 @@ def random_evaluation(n, seed=0, threshold=0.3):
 # ------------------------------------------------------------------------------------ thresholds
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(-5, 5)), min_size=1, max_size=40))
 def test_every_threshold_counts_the_rows_at_or_above_it(rows):
     truth = np.array([one for one, _ in rows])
@@ -284,7 +283,6 @@ def test_any_value_becomes_text_that_can_be_written():
     assert readable(True, 10) == "True"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=50))
 def test_json_in_a_script_is_safe_and_says_the_same(text):
     written = str(safe_json({"name": text}))

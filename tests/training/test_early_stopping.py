@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from setconv.errors import DataError, ParameterError
 from setconv.training.early_stopping import MONITORS, monitored_figure, split_validation
-
-FEW = settings(max_examples=40, deadline=None)
 
 seeds = st.integers(0, 2**31)
 
@@ -35,7 +33,6 @@ def assert_partition(train, validation, n):
 # ----------------------------------------------------------------------------------------- split
 
 
-@FEW
 @given(
     st.lists(st.integers(1, 60), min_size=2, max_size=5).filter(lambda counts: max(counts) > 1),
     st.floats(0.01, 0.99),
@@ -89,7 +86,6 @@ def test_data_of_which_nothing_can_be_held_out_is_refused():
 # ---------------------------------------------------------------------------------------- groups
 
 
-@FEW
 @given(st.integers(10, 30), st.integers(3, 8), st.sampled_from([0.1, 0.2, 0.25]), seeds)
 def test_groups_are_kept_together_and_every_class_in_training(n_groups, size, fraction, seed):
     rng = np.random.default_rng(seed)

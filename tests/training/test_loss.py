@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
@@ -13,7 +13,6 @@ from setconv.episodes import EpisodeBatches, Layout, side_weights
 from setconv.nn.network import SetConvNetwork
 from setconv.training.loop import EpisodeLoss
 
-FEW = settings(max_examples=25, deadline=None)
 LOG3 = math.log(3)
 CPU = torch.device("cpu")
 
@@ -89,7 +88,6 @@ def test_equal_class_weights_have_no_offset():
         assert torch.equal(loss.offset, torch.zeros_like(loss.offset))
 
 
-@FEW
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=3), seeds)
 def test_class_weights_in_each_of_three_heads(class_weights, seed):
     _, loss = make_loss([20, 10, 6], class_weights=class_weights)
@@ -128,7 +126,6 @@ def test_equal_row_weights_are_as_good_as_none(sharing):
     assert loss.support_average(None) is loss.average
 
 
-@FEW
 @given(st.lists(st.integers(1, 4), min_size=12, max_size=12), seeds)
 def test_a_query_of_weight_two_counts_twice_within_its_side(weights, seed):
     _, loss = make_loss([20, 10])  # queries: classes 0 0 1 1
@@ -143,7 +140,6 @@ def test_a_query_of_weight_two_counts_twice_within_its_side(weights, seed):
     assert only_the_ratio.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-@FEW
 @given(seeds)
 def test_support_rows_of_unequal_weight_are_averaged_by_it(seed):
     _, loss = make_loss([20, 10, 6])
