@@ -123,13 +123,16 @@ def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
         with caplog.at_level(logging.WARNING, "setconv"):
             dataset = load_amazon(path, size=size)
         assert dataset.ids == ["1", "16"]
-        assert {one.kind: one.count for one in dataset.problems.kinds} == {
+        assert dataset.problems.counts == {
             "no rating from 1 to 5: left out": 6,
             "neither JSON nor a Python literal of an object: left out": 4,
             "no text: left out": 2,
             "not UTF-8: left out": 1,
         }
-        assert dataset.problems.kinds[1].first[0] == "reviews_Books_5.json, line 3"
+        assert (
+            dataset.problems.first["neither JSON nor a Python literal of an object: left out"][0]
+            == "reviews_Books_5.json, line 3"
+        )
         assert "13 problems" in caplog.text
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.datasets.dataset import SHOWN, Dataset, ProblemLog, Problems, proportional_quotas
+from setconv.datasets.dataset import SHOWN, Dataset, Problems, proportional_quotas
 from setconv.errors import DataError, LabelError, ParameterError
 
 
@@ -129,22 +129,23 @@ def test_all_rows_are_the_quotas_of_the_full_size():
 
 
 def test_problems_are_counted_by_kind_and_the_first_are_named(caplog):
-    log = ProblemLog()
+    problems = Problems()
     for line in range(1, 21):
-        log.add("no text: left out", "a.tsv", line)
-    log.add("no id: left out", "b.tsv", 3, "row")
+        problems.add("no text: left out", "a.tsv", line)
+    problems.add("no id: left out", "b.tsv", 3, "row")
     with caplog.at_level(logging.WARNING, "setconv"):
-        problems = log.close("toy")
+        problems.warn("toy")
     assert problems
-    assert problems.count == 21
-    assert [one.count for one in problems.kinds] == [20, 1]
-    assert len(problems.kinds[0].first) == SHOWN
+    assert problems.counts == {"no text: left out": 20, "no id: left out": 1}
+    assert len(problems.first["no text: left out"]) == SHOWN
     assert str(problems).startswith("20 x no text: left out (a.tsv, line 1; a.tsv, line 2;")
     assert str(problems).endswith("1 x no id: left out (b.tsv, row 3)")
     assert "toy: 21 problems" in caplog.text
 
 
 def test_no_problems_are_false_and_not_warned_of(caplog):
-    assert not ProblemLog().close("toy")
-    assert str(Problems()) == "none"
+    problems = Problems()
+    problems.warn("toy")
+    assert not problems
+    assert str(problems) == "none"
     assert not caplog.records

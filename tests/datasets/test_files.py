@@ -94,7 +94,10 @@ def test_rows_without_a_label_or_a_text_are_left_out_and_counted(tmp_path, caplo
     found = load_file(path)
     assert found.n_rows == 27
     assert found.texts[:2] == [TEXTS[1], TEXTS[3]]
-    kinds = {one.kind: (one.count, one.first) for one in found.problems.kinds}
+    kinds = {
+        kind: (count, tuple(found.problems.first[kind]))
+        for kind, count in found.problems.counts.items()
+    }
     assert kinds == {
         "no text: left out": (2, ("parcels.csv, row 1", "parcels.csv, row 5")),
         "no label: left out": (1, ("parcels.csv, row 3",)),

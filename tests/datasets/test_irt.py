@@ -118,7 +118,7 @@ def test_rows_that_cannot_be_used_are_left_out_and_counted(make, caplog):
     with caplog.at_level(logging.WARNING, "setconv"):
         dataset = load_irt(folder, city="Sydney", task="four_class")
     assert dataset.n_rows == 4
-    assert {one.kind: one.first for one in dataset.problems.kinds} == {
+    assert {kind: tuple(first) for kind, first in dataset.problems.first.items()} == {
         "no text: left out": ("sydney.csv, row 5",),
         "unknown label: left out": ("sydney.csv, row 6",),
         "no label: left out": ("sydney.csv, row 7",),

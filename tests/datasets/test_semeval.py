@@ -27,7 +27,10 @@ def make(tmp_path):
 
 
 def kinds(dataset):
-    return {one.kind: (one.count, list(one.first)) for one in dataset.problems.kinds}
+    return {
+        kind: (count, dataset.problems.first[kind])
+        for kind, count in dataset.problems.counts.items()
+    }
 
 
 def test_a_line_of_subtask_a_is_id_label_text(make):

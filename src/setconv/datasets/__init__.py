@@ -30,7 +30,7 @@ with needed("setconv.datasets", "pyarrow", "cli"):
     import pyarrow  # noqa: F401
 
 from setconv.datasets.amazon import load_amazon
-from setconv.datasets.dataset import Dataset, Problem, Problems
+from setconv.datasets.dataset import Dataset, Problems
 from setconv.datasets.files import load_file
 from setconv.datasets.irt import load_irt
 from setconv.datasets.named import load_named
@@ -38,7 +38,6 @@ from setconv.datasets.semeval import load_semeval
 
 __all__ = [
     "Dataset",
-    "Problem",
     "Problems",
     "load_amazon",
     "load_file",

@@ -20,13 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setconv.datasets.dataset import (
-    Dataset,
-    ProblemLog,
-    Problems,
-    numbered_lines,
-    proportional_quotas,
-)
+from setconv.datasets.dataset import Dataset, Problems, numbered_lines, proportional_quotas
 from setconv.errors import DataError
 from setconv.io.sources import ByteSource, open_bytes
 from setconv.messages import check_choice, check_integer
@@ -133,18 +127,18 @@ class _ReviewFile:
 
     def usable(self) -> Iterator[tuple[int, _Review]]:
         """Iterate over reviews that are good or bad; the others are counted."""
-        problems, n_usable = ProblemLog(), 0
+        n_usable = 0
         file = Path(self._source.name).name
         for number, line in numbered_lines(self._source):
             review = _parse_review(line, self._summary)
             if isinstance(review, str):
-                problems.add(review, file, number)
+                self.problems.add(review, file, number)
             elif review.label == _NEUTRAL:
                 self.n_neutral += 1
             else:
                 n_usable += 1
                 yield number, review
-        self.problems = problems.close(file)
+        self.problems.warn(file)
         if not n_usable:
             raise DataError(
                 f"{self._source.name}: no usable review (problems: {self.problems}; with 3 stars: "

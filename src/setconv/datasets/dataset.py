@@ -1,7 +1,7 @@
 """What the loaders share: the `Dataset` that each returns, and what they need on the way to it.
 
-Lines that cannot be used do not stop a loader: a `ProblemLog` counts them while a file is read, and
-the data set has them as its `Problems`. `numbered_lines` reads files of one row a line;
+Lines that cannot be used do not stop a loader: `Problems` counts them while a file is read, and the
+data set has them. `numbered_lines` reads files of one row a line;
 `proportional_quotas` says how many rows of each class a sample has.
 """
 
@@ -26,50 +26,44 @@ SHOWN = 5  # places that are told of a kind of problem
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One kind of problem.
-
-    Attributes
-    ----------
-    kind : str
-        What was wrong and what became of the line, such as "no text: left out".
-    count : int
-        How many lines or rows have it.
-    first : tuple of str
-        Where the first of them are, such as "tweets.tsv, line 17".
-    """
-
-    kind: str
-    count: int
-    first: tuple[str, ...]
-
-    def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.first) else ""
-        return f"{self.count:,} x {self.kind} ({'; '.join(self.first)}{more})"
-
-
-@dataclass(frozen=True)
 class Problems:
-    """All problems of a data set, the most frequent first; it is false if there are none.
+    """What is wrong with lines or rows of a data set, by kind; it is false if nothing is.
+
+    Its memory does not grow with the file.
 
     Attributes
     ----------
-    kinds : tuple of Problem
+    counts : Counter of str
+        How many lines or rows have a problem of a kind, such as "no text: left out".
+    first : dict of str to list of str
+        Where the first of a kind are, such as "tweets.tsv, line 17".
     """
 
-    kinds: tuple[Problem, ...] = ()
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.first: dict[str, list[str]] = {}
 
-    @property
-    def count(self) -> int:
-        """How many problems there are over all kinds."""
-        return sum(one.count for one in self.kinds)
+    def add(self, kind: str, file: str, line: int, unit: str = "line") -> None:
+        """Take down a problem of a line, or of another unit; ``kind`` is one of a few phrases."""
+        self.counts[kind] += 1
+        if self.counts[kind] <= SHOWN:
+            self.first.setdefault(kind, []).append(f"{file}, {unit} {line}")
+
+    def warn(self, name: str) -> None:
+        """Warn of them, if there are any; ``name`` says in which data set."""
+        if self:
+            count = count_of(self.counts.total(), "problem")
+            logger.warning("%s: %s: %s.", name, count, self)
 
     def __bool__(self) -> bool:
-        return bool(self.kinds)
+        return bool(self.counts)
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.kinds)) or "none"
+        kinds = [
+            f"{count:,} x {kind} ({'; '.join(self.first[kind])}{', ...' if count > SHOWN else ''})"
+            for kind, count in self.counts.most_common()
+        ]
+        return "; ".join(kinds) or "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,32 +209,6 @@ class Dataset:
                 "the other class."
             )
         return wanted
-
-
-class ProblemLog:
-    """Takes problems down while a file is read; its memory does not grow with the file."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-        self._first: dict[str, list[str]] = {}
-
-    def add(self, kind: str, file: str, line: int, unit: str = "line") -> None:
-        """Take down a problem of a line, or of another unit; ``kind`` is one of a few phrases."""
-        self._counts[kind] += 1
-        if self._counts[kind] <= SHOWN:
-            self._first.setdefault(kind, []).append(f"{file}, {unit} {line}")
-
-    def close(self, name: str) -> Problems:
-        """Return what was taken down, and warn of it; ``name`` says in which data set."""
-        problems = Problems(
-            tuple(
-                Problem(kind, count, tuple(self._first[kind]))
-                for kind, count in self._counts.most_common()
-            )
-        )
-        if problems:
-            logger.warning("%s: %s: %s.", name, count_of(problems.count, "problem"), problems)
-        return problems
 
 
 _BLOCK = 1 << 20

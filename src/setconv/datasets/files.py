@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from setconv.datasets.dataset import Dataset, ProblemLog, Problems
+from setconv.datasets.dataset import Dataset, Problems
 from setconv.errors import DataError, ParameterError
 from setconv.io.columns import (
     feature_columns,
@@ -147,11 +147,12 @@ def _usable(
             f"None of the {len(kept)} rows of {path.name} can be used: each lacks a label (column "
             f"{label!r}) or a text. Check which columns are meant."
         )
-    problems = ProblemLog()
+    problems = Problems()
     for row in np.flatnonzero(~kept).tolist():
         lacks = "text" if labelled[row] else "label"
         problems.add(f"no {lacks}: left out", path.name, row + 1, "row")
-    return rows.filter(pa.array(kept)), np.flatnonzero(kept) + 1, problems.close(str(path))
+    problems.warn(str(path))
+    return rows.filter(pa.array(kept)), np.flatnonzero(kept) + 1, problems
 
 
 def _strings(path: Path, rows: pa.Table, numbers: NDArray[np.int64], column: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from setconv.datasets.dataset import Dataset, ProblemLog
+from setconv.datasets.dataset import Dataset, Problems
 from setconv.errors import DataError, ParameterError
 from setconv.io.reading import open_records
 from setconv.messages import check_choice, did_you_mean, listed
@@ -118,16 +118,16 @@ def load_irt(
     check_choice("task", task, ["binary", "four_class"])
     wanted = _wanted_cities(city)
     files = _find_files(Path(folder))
-    problems = ProblemLog()
+    problems = Problems()
     fitting = [one for one in files if _city_of(one) in (None, *wanted)]
     by_city = _read_cities(fitting, text, label, problems)
     present = [one for one in wanted if one in by_city]
     name = f"IRT {'all cities' if len(wanted) > 1 else wanted[0]}, {task.replace('_', ' ')}"
     chosen = [one for place in present for one in _of_task(by_city[place], task, place, problems)]
-    found = problems.close(name)
+    problems.warn(name)
     if not chosen:
         raise DataError(
-            f"{folder}: no tweets of {listed(wanted)} (problems: {found}). The files are "
+            f"{folder}: no tweets of {listed(wanted)} (problems: {problems}). The files are "
             f"{listed([one.name for one in files])}: the name of the city must be in that of a "
             "file, or in a column 'city'."
         )
@@ -143,7 +143,7 @@ def load_irt(
         groups=np.array([one.city for one in chosen]) if len(present) > 1 else None,
         provenance=f"Incident-related tweets ({ADDRESS}) of {', '.join(present)}.",
         licence=LICENCE,
-        problems=found,
+        problems=problems,
     )
 
 
@@ -173,7 +173,7 @@ def _find_files(folder: Path) -> list[Path]:
 
 
 def _read_cities(
-    files: list[Path], text: str | None, label: str | None, problems: ProblemLog
+    files: list[Path], text: str | None, label: str | None, problems: Problems
 ) -> dict[str, list[list[_Tweet]]]:
     """Return the tweets of each city, those of a file in a list of their own."""
     cities: dict[str, list[list[_Tweet]]] = {}
@@ -187,7 +187,7 @@ def _read_cities(
 
 
 def _read_tweets(
-    file: Path, text: str | None, label: str | None, problems: ProblemLog
+    file: Path, text: str | None, label: str | None, problems: Problems
 ) -> Iterator[_Tweet]:
     """Iterate over the usable rows of a file; the others are taken down as problems."""
     with open_records(file) as reader:
@@ -244,7 +244,7 @@ def _known(what: str, columns: Sequence[str]) -> str | None:
     return next((by_name[one] for one in _COLUMNS[what] if one in by_name), None)
 
 
-def _of_task(files: list[list[_Tweet]], task: str, city: str, problems: ProblemLog) -> list[_Tweet]:
+def _of_task(files: list[list[_Tweet]], task: str, city: str, problems: Problems) -> list[_Tweet]:
     """Return the tweets of a city from the files that fit the task, with its labels."""
     tweets: dict[str, list[_Tweet]] = {"binary": [], "four_class": [], "either": []}
     for rows in files:

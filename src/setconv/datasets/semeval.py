@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setconv.datasets.dataset import Dataset, ProblemLog, numbered_lines
+from setconv.datasets.dataset import Dataset, Problems, numbered_lines
 from setconv.errors import DataError, ParameterError
 from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
@@ -86,12 +86,12 @@ def load_semeval(
     if binary is not None:
         check_choice("binary", binary, _LABELS)
     files = _choose_files(path, parts)
-    problems = ProblemLog()
+    problems = Problems()
     tweets = list(_read_tweets(files, problems))
-    found = problems.close(_NAME)
+    problems.warn(_NAME)
     if not tweets:
         raise DataError(
-            f"{listed([str(one) for one in files])}: no usable line ({found}). A line is id, "
+            f"{listed([str(one) for one in files])}: no usable line ({problems}). A line is id, "
             "label, text with tabs between. Gold files have no texts: the tweets must be "
             "downloaded first."
         )
@@ -109,7 +109,7 @@ def load_semeval(
         groups=np.array(ids),
         provenance=provenance,
         licence=LICENCE,
-        problems=found,
+        problems=problems,
     )
     return dataset if binary is None else dataset.binary(binary)
 
@@ -170,7 +170,7 @@ def _part_of(file: Path) -> str | None:
     return f"{found[1]}{found[2].lower()}" if found else None
 
 
-def _read_tweets(files: list[Path], problems: ProblemLog) -> Iterator[_Tweet]:
+def _read_tweets(files: list[Path], problems: Problems) -> Iterator[_Tweet]:
     labels: dict[str, str] = {}
     for file in files:
         with closing(open_bytes(file)) as source:
@@ -184,7 +184,7 @@ def _read_tweets(files: list[Path], problems: ProblemLog) -> Iterator[_Tweet]:
                 yield tweet
 
 
-def _decode(line: bytes, file: str, number: int, problems: ProblemLog) -> str:
+def _decode(line: bytes, file: str, number: int, problems: Problems) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
