@@ -25,20 +25,12 @@ logger = logging.getLogger("setconv")
 
 ADDRESS = "http://www.doc.gold.ac.uk/~cguck001/IncidentTweets/"
 LICENCE = "Given out by its owners on request; do not redistribute it."
-#: The cities, each with its spellings in names of files and columns.
-CITIES = {
-    "Boston": ("boston",),
-    "Sydney": ("sydney",),
-    "Brisbane": ("brisbane",),
-    "Chicago": ("chicago",),
-    "Dublin": ("dublin",),
-    "London": ("london",),
-    "Memphis": ("memphis",),
-    "NYC": ("nyc", "newyork"),
-    "SF": ("sf", "sanfrancisco"),
-    "Seattle": ("seattle",),
-}
+CITIES = (
+    *("Boston", "Sydney", "Brisbane", "Chicago", "Dublin"),
+    *("London", "Memphis", "NYC", "SF", "Seattle"),
+)
 
+_LONG_NAMES = {"NYC": "newyork", "SF": "sanfrancisco"}
 _WHERE_TO_ASK = (
     f"The tweets are given out by their owners on request: {ADDRESS} (A. Schulz, C. Guckelsberger "
     "and F. Janssen, Semantic Abstraction for generalization of tweet classification, Semantic "
@@ -282,8 +274,8 @@ def city_named(name: str) -> str | None:
     joined = "".join(words)
     found = [
         city
-        for city, spellings in CITIES.items()
-        # Three letters may stand inside of any word.
-        if any(one in (words if len(one) <= 3 else joined) for one in spellings)
+        for city in CITIES
+        # Two or three letters may stand inside of any word.
+        if city.lower() in words or _LONG_NAMES.get(city, city.lower()) in joined
     ]
     return found[0] if len(found) == 1 else None

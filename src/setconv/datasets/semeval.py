@@ -30,14 +30,8 @@ LICENCE = (
 
 #: What the paper's counts come from: with these parts, 7,273 negative tweets and 39,122 others.
 PAPER_PARTS = (
-    "2013train",
-    "2013dev",
-    "2013test",
-    "2015train",
-    "2015test",
-    "2016train",
-    "2016dev",
-    "2016test",
+    *("2013train", "2013dev", "2013test", "2015train", "2015test"),
+    *("2016train", "2016dev", "2016test"),
 )
 
 _NAME = "SemEval-2017 A"
