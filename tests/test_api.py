@@ -45,7 +45,6 @@ NAMES = {
     ],
     "setconv.datasets": [
         "Dataset",
-        "Problem",
         "Problems",
         "load_amazon",
         "load_file",
