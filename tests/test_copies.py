@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from setconv.folds import leave_out, row_keys, text_keys, tie_copies
 from setconv.io.opening import open_source
+from setconv.sampling import leave_out, row_keys, text_keys, tie_copies
 
 SOME = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-40, 1e300, 5e-324])
 

@@ -9,9 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from setconv.episodes import EpisodeSampler, plan_quotas, share_out
+from setconv.episodes import EpisodeSampler, plan_quotas
 from setconv.errors import LabelError, ParameterError
 from setconv.nn.layer import SetConv
+from setconv.sampling import share_out
 
 seeds = st.integers(0, 2**31)
 class_sizes = st.lists(st.integers(1, 40), min_size=2, max_size=5)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.folds import assign_folds, leave_out
+from setconv.sampling import assign_folds, leave_out
 
 
 @st.composite

@@ -23,7 +23,6 @@ from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
 from setconv.fitting import fit_model
-from setconv.folds import Keys, Ties, row_keys, tie_copies
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
 from setconv.model import Anchor
@@ -31,6 +30,7 @@ from setconv.nn.network import Similarity
 from setconv.params import FitParameters, seed_from
 from setconv.persistence import describe, save
 from setconv.preprocessing import Scaling
+from setconv.sampling import Keys, Ties, row_keys, tie_copies
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
 from setconv.training.early_stopping import Monitor, split_validation
 from setconv.training.optimizer import Optimizer, Schedule

@@ -36,7 +36,7 @@ class Rows:
     shares : float64 array of shape (n_rows,), optional
         One over the number of copies of a row.
     crossing : int64 array of shape (n_rows,), optional
-        Equal for copies that need not be on one side: see `setconv.folds.Ties`.
+        Equal for copies that need not be on one side: see `setconv.sampling.Ties`.
     numbers : int64 array of shape (n_rows,), optional
         Which of the rows that the user gave these are; None: all of them, in their order.
     """

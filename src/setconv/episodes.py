@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import LabelError, ParameterError
+from setconv.sampling import share_out
 
 __all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]
 
@@ -133,24 +134,6 @@ def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_sourc
             f"({len(counts)}): every class needs a support row. Give support_size of at least "
             f"{len(counts)}."
         )
-
-
-def share_out(counts: Indices, size: int) -> Indices:
-    """Share ``size`` places in the ratio of ``counts``: largest remainder, at least one each.
-
-    Examples
-    --------
-    >>> share_out(np.array([900, 95, 5]), 64).tolist()
-    [57, 6, 1]
-    """
-    ideal = size * counts / counts.sum()
-    places: Indices = np.maximum(1, np.floor(ideal).astype(np.int64))
-    while places.sum() < size:
-        places[np.argmax(ideal - places)] += 1
-    while places.sum() > size:
-        # Places given for the minimum of one are taken from the class furthest above its share.
-        places[np.argmax(np.where(places > 1, places - ideal, -np.inf))] -= 1
-    return places
 
 
 class Episodes(NamedTuple):

@@ -27,7 +27,37 @@ __all__ = [
 
 
 class SetConvError(Exception):
-    """The root of every error that setconv raises on purpose."""
+    """The root of every error that setconv raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    parameter : str, optional
+        The parameter whose value is wrong, by its name in Python.
+    row : int, optional
+        The first row that is wrong.
+    column : str or int, optional
+        The column that is wrong, by its name, or by its number where it has none.
+    hint : str, optional
+        What to do next; it follows the message.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        parameter: str | None = None,
+        row: int | None = None,
+        column: str | int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.parameter, self.row, self.column, self.hint = parameter, row, column, hint
+
+    def __str__(self) -> str:
+        message = str(self.args[0]) if self.args else ""
+        return message if self.hint is None else f"{message} {self.hint}"
 
 
 class ParameterError(SetConvError, ValueError):

@@ -30,17 +30,16 @@ from setconv.episodes import (
     EpisodeBatches,
     count_heads,
     head_sides,
-    share_out,
     side_weights,
 )
 from setconv.errors import ParameterError
-from setconv.folds import assign_folds, leave_out
 from setconv.linear import fit_discriminants, fit_lines
 from setconv.metrics.report import Report, report, report_of_nothing, without_figures
 from setconv.model import Anchor, SetConvModel, compute_anchors
-from setconv.nn.network import SetConvNetwork
+from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.params import FitParameters, Resolved
 from setconv.preprocessing import as_sparse, fit_scaler, prepare_rows
+from setconv.sampling import assign_folds, draw_by_class, leave_out, share_out
 from setconv.training.batches import open_feed
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import CheckpointPlan
@@ -176,18 +175,6 @@ def fit_model(
     run.represent()
     decision = decide(run, classes, class_weights, rule_seed, notes)
     return FitResult(model, state, decision)
-
-
-def resolve_device(device: str) -> torch.device:
-    """Return the device; "auto" is CUDA where there is one, else the CPU."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        resolved = torch.device(device)
-        torch.empty(0, device=resolved)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
-    return resolved
 
 
 def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> None:
@@ -346,13 +333,9 @@ def _ratio_preserving(
     codes: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return a random subset of rows in the class ratio, at least one row a class."""
-    present, counts = np.unique(codes, return_counts=True)
-    places = share_out(counts, max(len(present), min(size, len(codes))))
-    chosen = [
-        rng.permutation(np.flatnonzero(codes == code))[:place]
-        for code, place in zip(present, places, strict=True)
-    ]
-    return np.sort(np.concatenate(chosen))
+    _, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    places = share_out(counts, max(len(counts), min(size, len(codes))))
+    return draw_by_class(numbers, places, rng)
 
 
 @dataclass(frozen=True, eq=False)

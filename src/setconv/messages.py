@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -83,13 +84,24 @@ def is_integer(value: Any) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> None:
     """Refuse what is no integer of at least ``least``."""
     if not is_integer(value) or value < least:
-        raise ParameterError(f"{name}={value!r}: give an integer of at least {least}.")
+        raise ParameterError(
+            f"{name}={value!r}: give an integer of at least {least}.", parameter=name
+        )
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Refuse what is not among ``allowed``."""
     if value not in allowed:
-        raise ParameterError(f"{name}={value!r}: give one of {listed(allowed)}.")
+        raise ParameterError(f"{name}={value!r}: give one of {listed(allowed)}.", parameter=name)
+
+
+def is_shown(progress: Any) -> bool:
+    """Whether progress is to be seen; "auto" is where standard error is a terminal."""
+    if progress not in ("auto", True, False):
+        raise ParameterError(
+            f'progress={progress!r}: choose True, False or "auto".', parameter="progress"
+        )
+    return sys.stderr.isatty() if progress == "auto" else bool(progress)
 
 
 @contextmanager

@@ -30,12 +30,12 @@ from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule
 from setconv.episodes import count_heads
 from setconv.errors import ModelFileError
-from setconv.fitting import FittedDecision, resolve_device
+from setconv.fitting import FittedDecision
 from setconv.io.files import replace_folder
 from setconv.linear import Discriminants, SparseLines
 from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report
 from setconv.model import SetConvModel, SideSums
-from setconv.nn.network import SetConvNetwork
+from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.preprocessing import (
     Densify,
     Normal,

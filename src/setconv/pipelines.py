@@ -21,8 +21,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, NotFittedError
-from setconv.folds import Keys
 from setconv.persistence import SavedModel, arrays_under, describe, read_model, restore, save
+from setconv.sampling import Keys
 
 if TYPE_CHECKING:
     from setconv.io.encoder import FeatureEncoder

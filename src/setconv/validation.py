@@ -8,7 +8,6 @@ or column is wrong and what to do.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from setconv.data import Matrix, row_slices
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io.disk import Batch
 from setconv.io.opening import is_stored, open_source, read_batches
+from setconv.messages import is_shown
 
 Array = NDArray[Any]
 
@@ -131,7 +131,7 @@ def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> N
 
 @contextmanager
 def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
-    shown = sys.stderr.isatty() if progress == "auto" else bool(progress)
+    shown = is_shown(progress)
     with tqdm(desc=f"SetConv {what}", unit="row", unit_scale=True, disable=not shown) as bar:
 
         def move(done: int, total: int) -> None:

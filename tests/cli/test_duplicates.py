@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.cli.data import find_duplicates
-from setconv.folds import text_keys
+from setconv.sampling import text_keys
 
 
 def pairs(train, test):

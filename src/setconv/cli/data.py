@@ -20,7 +20,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from setconv.cli.options import err, note, say
 from setconv.errors import DataError
-from setconv.folds import text_keys
 from setconv.io.columns import (
     as_numbers,
     feature_columns,
@@ -33,6 +32,7 @@ from setconv.io.reading import open_records
 from setconv.io.sources import RecordReader
 from setconv.io.writer import open_writer
 from setconv.messages import require_column
+from setconv.sampling import text_keys
 
 _BATCH = 8192  # rows
 

@@ -32,6 +32,7 @@ from tqdm.auto import tqdm
 
 from setconv.errors import ParameterError, StudyError
 from setconv.experiment.store import Cell, Outcome, Status, Store
+from setconv.messages import is_shown
 
 logger = logging.getLogger(__name__)
 
@@ -126,10 +127,8 @@ def run(
     threads = _at_least_one("threads", threads_for(jobs) if threads is None else threads)
     if timeout is not None and not 0 < timeout < math.inf:
         raise ParameterError(f"timeout={timeout!r}: give seconds above 0, or None.")
-    if progress not in ("auto", True, False):
-        raise ParameterError(f'progress={progress!r}: choose True, False or "auto".')
+    shown = is_shown(progress)
     pool = Pool(todo, _pickled(work), jobs, threads, timeout)
-    shown = sys.stderr.isatty() if progress == "auto" else progress
     logger.info("%d cells to compute, %d there already", len(todo), skipped)
     failed = 0
     # smoothing=0: cells differ so much that only the mean over all says how long the rest takes.

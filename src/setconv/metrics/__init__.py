@@ -28,7 +28,7 @@ Conventions, the same everywhere:
 
 from __future__ import annotations
 
-from setconv.metrics.report import ClassMetrics, Report, minimum_of_five, report
+from setconv.metrics.report import HEADINGS, ClassMetrics, Report, minimum_of_five, report
 from setconv.metrics.scores import (
     auc,
     average_precision,
@@ -44,6 +44,7 @@ from setconv.metrics.scores import (
 )
 
 __all__ = [
+    "HEADINGS",
     "ClassMetrics",
     "Report",
     "auc",

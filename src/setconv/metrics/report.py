@@ -22,13 +22,22 @@ WHY_NOT_THE_LARGEST = (
     "is worth an alarm long before it is the likelier one."
 )
 _OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc", "brier")
-_HEADINGS = {
+# The heading of each figure wherever one is shown.
+HEADINGS = {
     "n_rows": "rows",
-    "specificity": "spec",
-    "sensitivity": "sens",
-    "precision": "prec",
-    "average_precision": "ap",
-    "balanced_accuracy": "bal_acc",
+    "specificity": "Spec",
+    "sensitivity": "Sens",
+    "precision": "Precision",
+    "f1": "F1",
+    "g_mean": "G-mean",
+    "auc": "AUC",
+    "average_precision": "AP",
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Bal. acc.",
+    "mcc": "MCC",
+    "brier": "Brier",
+    "macro_f1": "Macro F1",
+    "macro_auc": "Macro AUC",
 }
 
 
@@ -191,7 +200,7 @@ class Report:
             ) from error
 
     def __str__(self) -> str:
-        table = [["", "class", *(_HEADINGS.get(name, name) for name in _COLUMNS)]]
+        table = [["", "class", *(HEADINGS[name] for name in _COLUMNS)]]
         for label in self.classes:
             mark = "*" if label == self.positive else ""
             figures = asdict(self.per_class[label]).values()
@@ -202,7 +211,7 @@ class Report:
             cells = [line[0].ljust(widths[0]), line[1].ljust(widths[1])]
             cells += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
             lines.append(" ".join(cells).rstrip())
-        overall = [f"{name} {_show_number(getattr(self, name))}" for name in _OVERALL]
+        overall = [f"{HEADINGS[name]} {_show_number(getattr(self, name))}" for name in _OVERALL]
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
 

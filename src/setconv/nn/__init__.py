@@ -1,6 +1,6 @@
 """The SetConv layer and the network around it: tensors in, tensors out."""
 
 from setconv.nn.layer import Kernel, SetConv, StackedLinear
-from setconv.nn.network import SetConvNetwork
+from setconv.nn.network import SetConvNetwork, resolve_device
 
-__all__ = ["Kernel", "SetConv", "SetConvNetwork", "StackedLinear"]
+__all__ = ["Kernel", "SetConv", "SetConvNetwork", "StackedLinear", "resolve_device"]

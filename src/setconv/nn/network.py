@@ -323,3 +323,17 @@ class _FirstLayer:
             return plain
         product = torch.addmm(bias.view(-1), rows, self.wide)
         return product.view(self.shape).transpose(0, 1)
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the device; "auto" is CUDA where there is one, else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+        torch.empty(0, device=resolved)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ParameterError(
+            f"device={device!r} cannot be used here: {error}", parameter="device"
+        ) from error
+    return resolved

@@ -34,9 +34,9 @@ from setconv.explain import (
     unit_blocks,
     unit_vectors,
 )
-from setconv.folds import row_keys, text_keys
 from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode
 from setconv.report.words import number_of, readable
+from setconv.sampling import row_keys, text_keys
 
 _COMPARED = 10_000  # rows that are compared with representatives, or with a mistake
 _CELLS = 20_000_000  # numbers that one explanation by features may cost

@@ -12,9 +12,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ParameterError
-from setconv.folds import Keys, text_keys
 from setconv.persistence import save
 from setconv.pipelines import EncodedClassifier
+from setconv.sampling import Keys, text_keys
 from setconv.text.encoder import TextEncoder, check_texts
 from setconv.text.tfidf import TfidfEncoder
 

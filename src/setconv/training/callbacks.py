@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from tqdm.auto import tqdm
 
 from setconv.errors import ParameterError
+from setconv.messages import is_shown
 
 Progress = Literal["auto"] | bool
 
@@ -97,12 +97,9 @@ class ProgressBar(Callback):
 
 def gather_callbacks(callbacks: Sequence[Callback], progress: Progress) -> list[Callback]:
     """Return the user's callbacks, and a progress bar if wanted; "auto" is on a terminal."""
-    if progress not in ("auto", True, False):
-        raise ParameterError(f'progress={progress!r}: choose True, False or "auto".')
     given: Any = callbacks
     if not isinstance(given, Sequence) or not all(hasattr(one, "on_step_end") for one in given):
         raise ParameterError(
             f"callbacks={callbacks!r}: give a list of objects like setconv.training.Callback."
         )
-    bar = sys.stderr.isatty() if progress == "auto" else progress
-    return [*callbacks, ProgressBar()] if bar else list(callbacks)
+    return [*callbacks, ProgressBar()] if is_shown(progress) else list(callbacks)

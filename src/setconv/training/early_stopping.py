@@ -10,8 +10,8 @@ from scipy.special import log_expit
 
 from setconv.episodes import head_sides
 from setconv.errors import DataError, ParameterError
-from setconv.folds import assign_folds
 from setconv.metrics.report import minimum_of_five, report
+from setconv.sampling import assign_folds, draw_by_class
 
 Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
 MONITORS: tuple[Monitor, ...] = (
@@ -44,18 +44,13 @@ def split_validation(
         )
     if units is not None:
         return _split_units(codes, fraction, units, seed)
-    rng = np.random.default_rng(seed)
-    held_out = []
-    for code in np.unique(codes):
-        rows = rng.permutation(np.flatnonzero(codes == code))
-        size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
-        held_out.append(rows[:size])
-    if not any(len(rows) for rows in held_out):
+    sizes = [min(max(1, round(fraction * n)), n - 1) for n in np.bincount(codes).tolist()]
+    validation = draw_by_class(codes, sizes, np.random.default_rng(seed))
+    if not len(validation):
         raise DataError(
             "No validation part can be split off: every class has a single row. Give X_val and "
             "y_val, or set early_stopping=False."
         )
-    validation = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(codes)), validation), validation
 
 

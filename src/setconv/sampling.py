@@ -1,8 +1,10 @@
-"""Which rows are left out together, and by whom.
+"""Which rows are drawn, which stay together, and which are left out by whom.
 
-Copies of a row, and rows of a group, must stay on one side of every split. `row_keys` and
-`text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out` then deals rows
-to the members that do not learn from them, by folds (`assign_folds`) that are stratified by class.
+First draws by class: places in the ratio of the classes, rows of each, and how often a bootstrap
+draws a row. Then splits. Copies of a row, and rows of a group, must stay on one side of every one:
+`row_keys` and `text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out`
+deals rows to the members that do not learn from them, by folds (`assign_folds`) that are stratified
+by class.
 """
 
 from __future__ import annotations
@@ -24,6 +26,47 @@ from setconv.data import Matrix, row_slices
 Indices: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
 _CHUNK = 8192
+
+
+def share_out(counts: Indices, size: int) -> Indices:
+    """Share ``size`` places in the ratio of ``counts``: largest remainder, at least one each.
+
+    Examples
+    --------
+    >>> share_out(np.array([900, 95, 5]), 64).tolist()
+    [57, 6, 1]
+    """
+    ideal = size * counts / counts.sum()
+    places: Indices = np.maximum(1, np.floor(ideal).astype(np.int64))
+    while places.sum() < size:
+        places[np.argmax(ideal - places)] += 1
+    while places.sum() > size:
+        # Places given for the minimum of one are taken from the class furthest above its share.
+        places[np.argmax(np.where(places > 1, places - ideal, -np.inf))] -= 1
+    return places
+
+
+def draw_by_class(codes: NDArray[Any], sizes: Sequence[int] | Indices, rng: Any) -> Indices:
+    """Draw rows of each class without replacement; return their numbers, sorted.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_rows,)
+    sizes : sequence of int
+        Rows to draw of each class, from class 0 on; more than there are: all.
+    rng : numpy.random.Generator or RandomState
+    """
+    drawn = [rng.permutation(np.flatnonzero(codes == c))[:size] for c, size in enumerate(sizes)]
+    return np.sort(np.concatenate(drawn))
+
+
+def bootstrap_weights(codes: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return how often each row is drawn, with replacement within its class."""
+    drawn = np.empty(len(codes))
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        drawn[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+    return drawn
 
 
 def row_keys(rows: Matrix) -> Keys:
