@@ -687,7 +687,7 @@ def test_table_is_aligned_and_complete(with_nan):
     assert lines[3].split()[1:6] == ["1", "1", "0.500", "1.000", "0.500"]
     assert lines[3].endswith(" -")
     assert "G-mean 0.707" in lines[4]
-    assert "brier -" in lines[5]
+    assert "Brier -" in lines[5]
 
 
 def test_report_is_frozen(with_nan):
