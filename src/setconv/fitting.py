@@ -3,7 +3,7 @@
 `fit_model` is the method of the paper, section 3, in the order in which data flows. `TrainingRun`
 is what is asked of the model in training and right after it: representatives, the monitored figure,
 out-of-fold scores. `decide` then chooses, on rows that the members had not seen, how scores become
-decisions, and `FittedDecision` knows how good these are. Where checkpoints go comes last.
+decisions. Where checkpoints go comes last.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from setconv.data import Rows, arrays_of
 from setconv.decisions.objective import parse_objective
-from setconv.decisions.rule import DecisionRule, cross_fit, fit_rule, unproven_rule
+from setconv.decisions.rule import FittedDecision, ReportSource, fit_rule, unproven_rule
 from setconv.decisions.scores import rarest
 from setconv.episodes import (
     ABSENT,
@@ -34,7 +34,7 @@ from setconv.episodes import (
 )
 from setconv.errors import ParameterError
 from setconv.linear import fit_discriminants, fit_lines
-from setconv.metrics.report import Report, report, report_of_nothing, without_figures
+from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.params import FitParameters, Resolved
@@ -47,7 +47,6 @@ from setconv.training.early_stopping import monitored_figure
 from setconv.training.loop import EpisodeLoss, Trainer
 
 logger = logging.getLogger("setconv")
-ReportSource = Literal["out_of_fold", "validation", "none"]
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
 _VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
 
@@ -336,124 +335,6 @@ def _ratio_preserving(
     _, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
     places = share_out(counts, max(len(counts), min(size, len(codes))))
     return draw_by_class(numbers, places, rng)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedDecision:
-    """How scores become decisions, and how good these are on which rows.
-
-    Attributes
-    ----------
-    rule : DecisionRule
-    report : Report
-    source : {"out_of_fold", "validation", "none"}
-        Which rows the report is on. "none": every row was seen, so there are no figures.
-    left_out : bool array of shape (n_folds, n_rows), or None
-        Which members each row of the rule's evidence was kept from; of validation rows, which fold
-        it is in.
-    rows : int64 array of shape (n_rows,), or None
-        Which rows of the training data the evidence is; None: all, in order, or other rows.
-    unjudged : mapping of class to str
-        Classes without figures, and why.
-    notes : tuple of str
-        What to know about the rows of the report.
-    updates : mapping of str to int
-        Methods that have changed the model since, and with how many rows.
-    """
-
-    rule: DecisionRule
-    report: Report
-    source: ReportSource
-    left_out: NDArray[np.bool_] | None = None
-    rows: NDArray[np.int64] | None = None
-    unjudged: Mapping[Any, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    updates: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def folds(self) -> NDArray[np.int64]:
-        """The fold of each row of the evidence: the first member that it was kept from."""
-        assert self.left_out is not None
-        return np.asarray(np.argmax(self.left_out, axis=0))
-
-    @property
-    def row_weights(self) -> NDArray[np.float64] | None:
-        """The weight of each row of the evidence in the report; None if all weigh the same."""
-        evidence = self.rule.evidence
-        assert evidence is not None
-        if self.rule.prior is not None:
-            return evidence.weighed(self.rule.prior / evidence.prior).weights
-        return evidence.weights if self.is_weighted else None
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether rows of one class have different weights."""
-        evidence = self.rule.evidence
-        return evidence is not None and not np.allclose(evidence.weights, 1, rtol=0, atol=1e-9)
-
-    @property
-    def basis(self) -> str:
-        """What the thresholds rest on, in words."""
-        rule, evidence = self.rule, self.rule.evidence
-        names = ", ".join(repr(rule.classes[c]) for c in rule.unjudged)
-        if rule.objective.kind == "paper":
-            return "the largest score decides: no threshold was chosen"
-        if evidence is None or (rule.unjudged and len(rule.classes) == 2):
-            missing = "at all" if evidence is None else f"of {names}"
-            said = (
-                f"no row {missing} was kept from the model, so scores are cut in the middle of "
-                "balanced episodes, unchecked"
-            )
-        else:
-            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
-            said = f"{len(evidence.codes):,} {kind} rows"
-            if self.source == "none":
-                said += ", which chose the weights too"
-            if rule.unjudged:
-                said += f", none of them of {names}, whose threshold is unchecked"
-        if rule.met is False:
-            said += "; the minimum that was asked for is not known to be met"
-        return said
-
-    def moved(self, rule: DecisionRule) -> FittedDecision:
-        """Return the decision after the rule was moved; the report follows it."""
-        return replace(self, rule=rule).reported()
-
-    def updated(self, updates: Mapping[str, int]) -> FittedDecision:
-        """Return the decision after new rows have changed the model; its report says so."""
-        found = replace(self, updates=updates)
-        return replace(found, report=replace(self.report, notes=found._all_notes()))
-
-    def _all_notes(self) -> tuple[str, ...]:
-        if not self.updates:
-            return self.notes
-        named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
-        return (*self.notes, f"The figures are of the model before {named}.")
-
-    def reported(self) -> FittedDecision:
-        """Return the decision with its report, which is cross-fitted: no rule judges itself."""
-        rule, evidence = self.rule, self.rule.evidence
-        if self.source == "none" or evidence is None:
-            return self
-        classes = np.asarray(rule.classes)
-        found = cross_fit(rule, self.folds)
-        scores = evidence.scores
-        measured = report(
-            classes[evidence.codes],
-            classes[found.codes],
-            scores[:, 0] if scores.shape[1] == 1 else scores,
-            probabilities=found.probabilities,
-            classes=classes,
-            positive=rule.classes[rule.positive],
-            sample_weight=self.row_weights,
-        )
-        prior = None
-        if rule.prior is not None:
-            prior = dict(zip(rule.classes, rule.prior.tolist(), strict=True))
-        measured = replace(
-            measured, weighted=self.is_weighted, prior=prior, notes=self._all_notes()
-        )
-        return replace(self, report=without_figures(measured, self.unjudged))
 
 
 def decide(

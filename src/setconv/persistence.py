@@ -27,10 +27,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from setconv._version import __version__
-from setconv.decisions.rule import DecisionRule
+from setconv.decisions.rule import DecisionRule, FittedDecision
 from setconv.episodes import count_heads
 from setconv.errors import ModelFileError
-from setconv.fitting import FittedDecision
 from setconv.io.files import replace_folder
 from setconv.linear import Discriminants, SparseLines
 from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report

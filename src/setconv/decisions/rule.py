@@ -2,15 +2,16 @@
 
 `fit_rule` makes one from out-of-fold scores, with the calibrator and the thresholds that its
 objective asks for; `unproven_rule` does where there are none. `cross_fit` decides on the
-out-of-fold rows themselves by rules that have not seen them.
+out-of-fold rows themselves by rules that have not seen them, and `FittedDecision` knows by that
+how good the rule is.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from setconv.decisions.objective import Objective, parse_objective, parse_prior
 from setconv.decisions.scores import Codes, Floats, OutOfFoldScores, check_scores, rarest
 from setconv.decisions.thresholds import choose_operating_point, scaled_cost
 from setconv.errors import DataError, ParameterError
+from setconv.metrics.report import Report, report, without_figures
+
+ReportSource = Literal["out_of_fold", "validation", "none"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,3 +398,121 @@ def _rule_on(rule: DecisionRule, rows: OutOfFoldScores) -> DecisionRule:
             prior=rule.prior,
             seed=rule.seed,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDecision:
+    """How scores become decisions, and how good these are on which rows.
+
+    Attributes
+    ----------
+    rule : DecisionRule
+    report : Report
+    source : {"out_of_fold", "validation", "none"}
+        Which rows the report is on. "none": every row was seen, so there are no figures.
+    left_out : bool array of shape (n_folds, n_rows), or None
+        Which members each row of the rule's evidence was kept from; of validation rows, which fold
+        it is in.
+    rows : int64 array of shape (n_rows,), or None
+        Which rows of the training data the evidence is; None: all, in order, or other rows.
+    unjudged : mapping of class to str
+        Classes without figures, and why.
+    notes : tuple of str
+        What to know about the rows of the report.
+    updates : mapping of str to int
+        Methods that have changed the model since, and with how many rows.
+    """
+
+    rule: DecisionRule
+    report: Report
+    source: ReportSource
+    left_out: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
+    unjudged: Mapping[Any, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    updates: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def folds(self) -> NDArray[np.int64]:
+        """The fold of each row of the evidence: the first member that it was kept from."""
+        assert self.left_out is not None
+        return np.asarray(np.argmax(self.left_out, axis=0))
+
+    @property
+    def row_weights(self) -> NDArray[np.float64] | None:
+        """The weight of each row of the evidence in the report; None if all weigh the same."""
+        evidence = self.rule.evidence
+        assert evidence is not None
+        if self.rule.prior is not None:
+            return evidence.weighed(self.rule.prior / evidence.prior).weights
+        return evidence.weights if self.is_weighted else None
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows of one class have different weights."""
+        evidence = self.rule.evidence
+        return evidence is not None and not np.allclose(evidence.weights, 1, rtol=0, atol=1e-9)
+
+    @property
+    def basis(self) -> str:
+        """What the thresholds rest on, in words."""
+        rule, evidence = self.rule, self.rule.evidence
+        names = ", ".join(repr(rule.classes[c]) for c in rule.unjudged)
+        if rule.objective.kind == "paper":
+            return "the largest score decides: no threshold was chosen"
+        if evidence is None or (rule.unjudged and len(rule.classes) == 2):
+            missing = "at all" if evidence is None else f"of {names}"
+            said = (
+                f"no row {missing} was kept from the model, so scores are cut in the middle of "
+                "balanced episodes, unchecked"
+            )
+        else:
+            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
+            said = f"{len(evidence.codes):,} {kind} rows"
+            if self.source == "none":
+                said += ", which chose the weights too"
+            if rule.unjudged:
+                said += f", none of them of {names}, whose threshold is unchecked"
+        if rule.met is False:
+            said += "; the minimum that was asked for is not known to be met"
+        return said
+
+    def moved(self, rule: DecisionRule) -> FittedDecision:
+        """Return the decision after the rule was moved; the report follows it."""
+        return replace(self, rule=rule).reported()
+
+    def updated(self, updates: Mapping[str, int]) -> FittedDecision:
+        """Return the decision after new rows have changed the model; its report says so."""
+        found = replace(self, updates=updates)
+        return replace(found, report=replace(self.report, notes=found._all_notes()))
+
+    def _all_notes(self) -> tuple[str, ...]:
+        if not self.updates:
+            return self.notes
+        named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
+        return (*self.notes, f"The figures are of the model before {named}.")
+
+    def reported(self) -> FittedDecision:
+        """Return the decision with its report, which is cross-fitted: no rule judges itself."""
+        rule, evidence = self.rule, self.rule.evidence
+        if self.source == "none" or evidence is None:
+            return self
+        classes = np.asarray(rule.classes)
+        found = cross_fit(rule, self.folds)
+        scores = evidence.scores
+        measured = report(
+            classes[evidence.codes],
+            classes[found.codes],
+            scores[:, 0] if scores.shape[1] == 1 else scores,
+            probabilities=found.probabilities,
+            classes=classes,
+            positive=rule.classes[rule.positive],
+            sample_weight=self.row_weights,
+        )
+        prior = None
+        if rule.prior is not None:
+            prior = dict(zip(rule.classes, rule.prior.tolist(), strict=True))
+        measured = replace(
+            measured, weighted=self.is_weighted, prior=prior, notes=self._all_notes()
+        )
+        return replace(self, report=without_figures(measured, self.unjudged))
