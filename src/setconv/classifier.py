@@ -27,7 +27,7 @@ from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
 from setconv.model import Anchor
 from setconv.nn.network import Similarity
-from setconv.params import FitParameters, seed_from
+from setconv.params import check_parameters, seed_from
 from setconv.persistence import describe, save
 from setconv.preprocessing import Scaling
 from setconv.sampling import Keys, Ties, row_keys, tie_copies
@@ -412,7 +412,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             keys = None if keys is None else keys[numbers]
         classes, codes = encode_labels(labels)
         warn_of_equal_counts(classes, codes)
-        parameters = FitParameters.of(self)
+        parameters = check_parameters(self)
         seed = seed_from(self.random_state)
         keys = row_keys(rows) if keys is None else keys
         ties = tie_copies(keys, rows, codes, groups)
@@ -544,7 +544,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Let rows take part in the representatives of a fitted model."""
         weights = weights * self._weight_scales[codes]
-        self._model.add_rows(rows, codes, weights)
+        self._model = self._model.with_rows(rows, codes, weights)
         counted = self._count(codes, weights)
         self.class_counts_ += counted
         known = self._decision.updates
@@ -588,7 +588,6 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._check_is_fitted()
-        model = self._model
         with open_rows(self, X, y, reset=False) as (rows, labels):
             weights = check_weights(sample_weight, rows.shape[0])
             codes = encode_known_labels(labels, self.classes_, "y")
@@ -597,13 +596,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 absent = np.asarray(self.classes_)[counts == 0][0]
                 raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
             scales = weight_scales(weights, codes, len(self.classes_))
-            earlier = model.sums
-            model.reset_representatives()
-            try:
-                model.add_rows(rows, codes, weights * scales[codes])
-            except BaseException:
-                model.sums = earlier
-                raise
+            model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
+        self._model = model
         self.class_counts_, self._weight_scales = counts, scales
         self._decision = self._decision.updated({"post_train": int(counts.sum())})
         self._publish()

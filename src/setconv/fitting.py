@@ -12,7 +12,7 @@ import hashlib
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,11 +33,11 @@ from setconv.episodes import (
     side_weights,
 )
 from setconv.errors import ParameterError
-from setconv.linear import fit_discriminants, fit_lines
+from setconv.linear import Discriminants, SparseLines, fit_discriminants, fit_lines
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
-from setconv.params import FitParameters, Resolved
+from setconv.params import CONSTRAINTS, Parameters, settle
 from setconv.preprocessing import as_sparse, fit_scaler, prepare_rows
 from setconv.sampling import assign_folds, draw_by_class, leave_out, share_out
 from setconv.training.batches import open_feed
@@ -45,6 +45,7 @@ from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import CheckpointPlan
 from setconv.training.early_stopping import monitored_figure
 from setconv.training.loop import EpisodeLoss, Trainer
+from setconv.training.optimizer import TrainingSettings
 
 logger = logging.getLogger("setconv")
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
@@ -61,7 +62,7 @@ class FitResult:
 
 
 def fit_model(
-    parameters: FitParameters,
+    parameters: Parameters,
     classes: NDArray[Any],
     train: Rows,
     *,
@@ -76,7 +77,8 @@ def fit_model(
 
     Parameters
     ----------
-    parameters : FitParameters
+    parameters : Parameters
+        Of the classifier, checked.
     classes : array of shape (n_classes,)
     train : Rows
     validation : Rows, optional
@@ -98,10 +100,15 @@ def fit_model(
     # The rows as the network sees them, and what follows from their shape.
     prepared = prepare_rows(parameters.scaling, train, projection_seed)
     n_rows, n_inputs = prepared.features.shape
-    resolved = parameters.resolve(
-        n_rows, prepared.kind_of_width, n_groups, n_classes=n_classes, has_lines=prepared.has_lines
+    parameters = settle(
+        parameters,
+        n_rows,
+        prepared.kind_of_width,
+        n_groups,
+        n_classes=n_classes,
+        has_lines=prepared.has_lines,
     )
-    n_members = resolved.n_members
+    n_members = parameters.n_members
     has_evidence = n_members > 1 or validation is not None
     _check_objective(parameters.objective, classes, has_evidence=has_evidence)
     device = resolve_device(parameters.device)
@@ -112,7 +119,7 @@ def fit_model(
     scaler = fit_scaler(views, prepared.features, train.weights_once)
     dense = replace(train, features=prepared.features)
     anchors = _member_anchors(parameters.anchor, dense, n_classes, left_out, anchor_seed)
-    network = _build_network(parameters, resolved, scaler.width(n_inputs), n_classes, init_seed)
+    network = _build_network(parameters, scaler.width(n_inputs), n_classes, init_seed)
     network.to(device)
 
     # Episodes in the class ratio (section 3.1), and the loss of their queries (equations 5-6).
@@ -123,27 +130,28 @@ def fit_model(
         sharing=parameters.heads,
         support_size=parameters.support_size,
         n_queries=parameters.n_queries,
-        n_episodes=resolved.n_episodes,
+        n_episodes=parameters.n_episodes,
         query_source=parameters.query_source,
         random_state=episode_seed,
     )
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss.build(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
-    model = SetConvModel(network, scaler, anchors, n_classes, offset, front=prepared.front)
 
     # Training, episode by episode; the linear part beside the network is fitted at once.
     feed = open_feed(prepared.features, scaler, device, n_members)
-    if resolved.linear_share > 0:
+    linear: Discriminants | SparseLines | None = None
+    if parameters.linear_share > 0:
         known = (train.codes, train.weights, left_out, n_classes)
-        model.discriminants = (
+        linear = (
             fit_lines(as_sparse(train.features), *known)
             if prepared.has_lines
             else fit_discriminants(feed.chunks(), *known)
         )
-    run = TrainingRun(
-        model, train, left_out, validation, parameters, resolved.linear_share, post_seed
+    model = SetConvModel.make(
+        network, scaler, anchors, n_classes, offset, front=prepared.front, linear=linear
     )
+    run = TrainingRun(model, train, left_out, validation, parameters, post_seed)
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
@@ -151,7 +159,7 @@ def fit_model(
         model.scaled_anchors(),
         episodes,
         loss,
-        resolved.settings,
+        _training_settings(parameters),
         seed=dropout_seed,
         row_weights=None if uniform else torch.from_numpy(train.weights).float().to(device),
         evaluate=None if validation is None else run.evaluate,
@@ -164,15 +172,17 @@ def fit_model(
         *train.features.shape,
         n_classes,
         n_members,
-        resolved.settings.max_steps,
+        parameters.max_steps,
         device,
     )
     state = trainer.run()
     logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
 
     # Post-training (section 3.1), and a decision on rows that were left out.
-    run.represent()
-    decision = decide(run, classes, class_weights, rule_seed, notes)
+    model, unseen = run.score_unseen(run.represented(), classes.tolist(), rule_seed)
+    decision = decide(
+        unseen, train.codes, classes, class_weights, parameters.objective, rule_seed, notes
+    )
     return FitResult(model, state, decision)
 
 
@@ -205,22 +215,39 @@ def _member_anchors(
 
 
 def _build_network(
-    parameters: FitParameters, resolved: Resolved, n_inputs: int, n_classes: int, seed: int
+    parameters: Parameters, n_inputs: int, n_classes: int, seed: int
 ) -> SetConvNetwork:
     """Make a network with fresh weights."""
     return SetConvNetwork(
         n_inputs,
         n_heads=count_heads(n_classes),
-        n_members=resolved.n_members,
-        encoder=resolved.encoder,
-        out_features=resolved.out_features,
+        n_members=parameters.n_members,
+        encoder=parameters.encoder,
+        out_features=parameters.out_features,
         output=parameters.output,
         similarity=parameters.similarity,
-        dropout=resolved.dropout,
-        input_dropout=resolved.input_dropout,
+        dropout=parameters.dropout,
+        input_dropout=parameters.input_dropout,
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+def _training_settings(parameters: Parameters) -> TrainingSettings:
+    names = [field.name for field in fields(TrainingSettings)]
+    return TrainingSettings(**{name: getattr(parameters, name) for name in names})
+
+
+class UnseenRows(NamedTuple):
+    """Rows that the model, or some of its members, did not learn from, with their scores."""
+
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    source: ReportSource
+    unjudged: dict[Any, str]
+    left_out: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,13 +257,13 @@ class TrainingRun:
     Attributes
     ----------
     model : SetConvModel
+        Its network is trained in place; it has seen no rows.
     train : Rows
     left_out : bool array of shape (n_members, n_rows)
         Training rows that a member does not learn from.
     validation : Rows or None
-    parameters : FitParameters
-    linear_share : float
-        Of the discriminants, where the model has them.
+    parameters : Parameters
+        With nothing left to "auto".
     seed : int
         For random subsets (``post_size``).
     """
@@ -245,11 +272,10 @@ class TrainingRun:
     train: Rows
     left_out: NDArray[np.bool_]
     validation: Rows | None
-    parameters: FitParameters
-    linear_share: float
+    parameters: Parameters
     seed: int
 
-    def represent(self, draw: int = 0) -> None:
+    def represented(self, draw: int = 0) -> SetConvModel:
         """Post-training (section 3.1): representatives from all rows or from a random subset.
 
         A member's own rows only. The subset depends on the seed and ``draw`` alone, so that a
@@ -260,10 +286,17 @@ class TrainingRun:
             left_out = self._all_but_subsets(self.parameters.post_size, draw)
             used = np.flatnonzero(~left_out.all(axis=0))
             rows, left_out = rows.take(used), left_out[:, used]
-        self.model.reset_representatives()
-        self.model.add_rows(rows.features, rows.codes, rows.weights, left_out)
-        if self.model.discriminants is not None:
-            self._scale_linear_part()
+        model = self.model.without_rows()
+        model = model.with_rows(rows.features, rows.codes, rows.weights, left_out)
+        if model.linear is None:
+            return model
+        # The linear part has its share by the rows that a member left out, if it did.
+        n_rows = len(self.train.codes)
+        some = np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
+        counted = self.left_out[:, some]
+        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+        share = self.parameters.linear_share
+        return model.with_linear_share(self.train.features[some], share, counted)
 
     def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
         """Return which rows are not in the random subset of each member's own."""
@@ -274,47 +307,43 @@ class TrainingRun:
             member[own[_ratio_preserving(self.train.codes[own], size, rng)]] = False
         return kept_out
 
-    def _scale_linear_part(self) -> None:
-        """Give the discriminants their share, by the rows that a member left out if it did."""
-        n_rows = len(self.train.codes)
-        some = np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
-        counted = self.left_out[:, some]
-        counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
-        self.model.scale_linear_part(self.train.features[some], self.linear_share, counted)
-
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""
-        if self.validation is None:
-            raise RuntimeError("there are no validation rows to look at")
-        self.represent(step)
-        scores = self.scores(self.validation)
+        assert self.validation is not None
+        scores = self.represented(step).scores(self.validation.features)
         return monitored_figure(self.parameters.monitor, scores, self.validation.codes)
 
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the scores of rows, averaged over the members."""
-        return self.model.scores(rows.features)
+    def score_unseen(
+        self, model: SetConvModel, labels: Sequence[Any], seed: int
+    ) -> tuple[SetConvModel, UnseenRows]:
+        """Score out-of-fold rows where there are members, else validation rows if there are any.
 
-    def score_out_of_fold(
-        self,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Put the members on one scale and score each training row by those that left it out.
-
-        Rows that nobody left out have no such score, and are not among the rows.
+        Each training row is scored by the members that left it out; those that nobody left out
+        are not among the rows.
 
         Returns
         -------
-        scores : float64 array of shape (n_rows, heads)
-        rows : int64 array of shape (n_rows,)
-            Which training rows these are.
-        left_out : bool array of shape (n_members, n_rows)
-            Which members left them out.
+        model : SetConvModel
+            The same with its members on one scale.
+        unseen : UnseenRows
         """
-        raw = self.model.member_scores(self.train.features)
-        self.model.align(raw)
+        if len(self.left_out) == 1:
+            return model, self._score_validation(model, labels, seed)
+        raw = model.member_scores(self.train.features)
+        model = model.aligned(raw)
         left_out = self._wholly_left_out()
         rows = np.flatnonzero(left_out.any(axis=0))
-        left_out = left_out[:, rows]
-        return self.model.average(raw[rows], left_out), rows, left_out
+        judged, left_out = self.train.take(rows), left_out[:, rows]
+        counts = np.bincount(judged.codes, minlength=len(labels))
+        return model, UnseenRows(
+            scores=model.average(raw[rows], left_out),
+            codes=judged.codes,
+            weights=judged.weights,
+            source="out_of_fold",
+            unjudged=_never_left_out(self.train, counts, labels),
+            left_out=left_out,
+            rows=judged.numbers,
+        )
 
     def _wholly_left_out(self) -> NDArray[np.bool_]:
         """Return which rows each member has seen neither themselves nor in a copy."""
@@ -327,6 +356,32 @@ class TrainingRun:
             member &= ~learned[copies]
         return wholly
 
+    def _score_validation(
+        self, model: SetConvModel, labels: Sequence[Any], seed: int
+    ) -> UnseenRows:
+        validation = self.validation
+        if validation is None or not validation.weights.any():
+            why = "n_members=1 leaves no row out of training, and there are no validation rows"
+            none = np.empty(0)
+            unjudged: dict[Any, str] = dict.fromkeys(labels, why)
+            return UnseenRows(none, none.astype(np.int64), none, "none", unjudged)
+        fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
+        rng = np.random.default_rng(seed)
+        folds = assign_folds(fresh.codes, _VALIDATION_FOLDS, fresh.units, rng)
+        absent = [label for code, label in enumerate(labels) if code not in fresh.codes]
+        why = "the validation rows have none of it that is not a training row too"
+        if self.parameters.early_stopping:
+            absent = list(labels)
+            why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
+        return UnseenRows(
+            scores=model.scores(fresh.features),
+            codes=fresh.codes,
+            weights=fresh.weights,
+            source="none" if self.parameters.early_stopping else "validation",
+            unjudged=dict.fromkeys(absent, why),
+            left_out=folds == np.arange(_VALIDATION_FOLDS)[:, None],
+        )
+
 
 def _ratio_preserving(
     codes: NDArray[np.int64], size: int, rng: np.random.Generator
@@ -338,23 +393,22 @@ def _ratio_preserving(
 
 
 def decide(
-    run: TrainingRun,
+    unseen: UnseenRows,
+    codes: NDArray[np.int64],
     classes: NDArray[Any],
     class_weights: NDArray[np.float64],
+    objective: Any,
     seed: int,
     notes: tuple[str, ...],
 ) -> FittedDecision:
     """Choose the decision rule on rows that the members had not seen, and report on them.
 
-    Out-of-fold rows where there are members, else validation rows. Where both are missing, or the
-    validation rows chose the weights, every row was seen and there are no figures.
+    ``codes`` are those of all training rows: how frequent the classes are.
     """
     labels = tuple(classes.tolist())
-    codes, objective = run.train.codes, run.parameters.objective
     train_prior = np.bincount(codes, minlength=len(labels)) / len(codes)
     positive = rarest(codes, len(labels))
     rule = unproven_rule(labels, train_prior, class_weights, objective)
-    unseen = _unseen_rows(run, labels, seed)
     if len(unseen.scores):
         rule = fit_rule(
             unseen.scores,
@@ -382,48 +436,8 @@ def decide(
     return found.reported()
 
 
-class _UnseenRows(NamedTuple):
-    """Rows that the model, or some of its members, did not learn from, with their scores."""
-
-    scores: NDArray[np.float64]
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    source: ReportSource
-    unjudged: dict[Any, str]
-    left_out: NDArray[np.bool_] | None = None
-    rows: NDArray[np.int64] | None = None
-
-
-def _unseen_rows(run: TrainingRun, labels: tuple[Any, ...], seed: int) -> _UnseenRows:
-    """Score out-of-fold rows where there are members, else validation rows if there are any."""
-    train, validation = run.train, run.validation
-    if len(run.left_out) > 1:
-        scores, out_of_fold, left_out = run.score_out_of_fold()
-        judged = train.take(out_of_fold)
-        unjudged = _never_left_out(train, np.bincount(judged.codes, minlength=len(labels)), labels)
-        codes, weights, rows = judged.codes, judged.weights, judged.numbers
-        return _UnseenRows(scores, codes, weights, "out_of_fold", unjudged, left_out, rows)
-    if validation is None or not validation.weights.any():
-        why = "n_members=1 leaves no row out of training, and there are no validation rows beside"
-        none = np.empty(0)
-        return _UnseenRows(none, none.astype(np.int64), none, "none", dict.fromkeys(labels, why))
-    fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
-    codes = fresh.codes
-    folds = assign_folds(codes, _VALIDATION_FOLDS, fresh.units, np.random.default_rng(seed))
-    scores, left_out = run.scores(fresh), folds == np.arange(_VALIDATION_FOLDS)[:, None]
-    if run.parameters.early_stopping:
-        why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
-        unjudged = dict.fromkeys(labels, why)
-        return _UnseenRows(scores, codes, fresh.weights, "none", unjudged, left_out)
-    absent = [label for code, label in enumerate(labels) if code not in codes]
-    unjudged = dict.fromkeys(
-        absent, "the validation rows have none of it that is not a training row too"
-    )
-    return _UnseenRows(scores, codes, fresh.weights, "validation", unjudged, left_out)
-
-
 def _never_left_out(
-    train: Rows, judged: NDArray[np.int64], labels: tuple[Any, ...]
+    train: Rows, judged: NDArray[np.int64], labels: Sequence[Any]
 ) -> dict[Any, str]:
     """Say of each class without an out-of-fold row why it has none."""
     found = {}
@@ -444,6 +458,9 @@ def _never_left_out(
     return found
 
 
+_TRAINED = {"scaling", *CONSTRAINTS} - {"progress", "callbacks", "checkpoint_dir", "random_state"}
+
+
 def _plan_checkpoints(
     run: TrainingRun, seed: int, resume_from: str | Path | None
 ) -> CheckpointPlan:
@@ -451,8 +468,8 @@ def _plan_checkpoints(
     parameters, model = run.parameters, run.model
     if parameters.checkpoint_dir is None and resume_from is None:
         return CheckpointPlan()
-    # These do not change what is trained, or show in the arrays.
-    trained = replace(parameters, checkpoint_dir=None, anchor=None, objective=None)
+    # The other parameters do not change what is trained, or show in the arrays.
+    trained = {name: getattr(parameters, name) for name in sorted(_TRAINED)}
     digest = hashlib.blake2b(repr((trained, seed)).encode(), digest_size=20)
     both = [rows for rows in (run.train, run.validation) if rows is not None]
     arrays = [model.anchors, np.asarray(model.offset), run.left_out]

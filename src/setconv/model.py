@@ -9,9 +9,8 @@ side.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,53 +37,71 @@ SUBSET = 100  # rows whose mean is the anchor "subset"
 CENTROIDS = 4  # anchors of "kmeans"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SetConvModel:
     """Everything that a prediction needs, with no ties to scikit-learn.
 
-    Parameters
+    A model does not change: rows, scales and members that speak make another one of it.
+
+    Attributes
     ----------
     network : SetConvNetwork
     scaler : Scaler
     anchors : float64 array of shape (n_stacked, n_anchors, n_features)
         In the units of the input; the heads of the first member come first.
     n_classes : int
-    offset : sequence of float, one a head
+    offset : list of float, one a head
         Added to the scores (unequal class weights).
     front : SparseProjection, Densify or None
         What makes dense rows of sparse ones; the scaler and the network come after it.
-
-    Attributes
-    ----------
+    linear : Discriminants, SparseLines or None
+        The linear part that is added to each member's score.
     sums : SideSums
         What the representatives are made from.
     levels, spreads : float64 arrays of shape (n_stacked,)
         Put the members on one scale: a head's score is ``(score - level) / spread``.
-    discriminants : Discriminants, SparseLines or None
-        The linear part that is added to each member's score.
     chosen : bool array of shape (n_members,)
         The members that speak; all but in what `only` returns.
     """
 
-    def __init__(
-        self,
+    network: SetConvNetwork
+    scaler: Scaler
+    anchors: NDArray[np.float64]
+    n_classes: int
+    offset: list[float]
+    front: SparseFront | None
+    linear: Discriminants | SparseLines | None
+    sums: SideSums
+    levels: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+    chosen: NDArray[np.bool_]
+
+    @classmethod
+    def make(
+        cls,
         network: SetConvNetwork,
         scaler: Scaler,
         anchors: NDArray[np.float64],
         n_classes: int,
-        offset: Sequence[float],
+        offset: list[float],
+        *,
         front: SparseFront | None = None,
-    ) -> None:
-        self.front = front
-        self.network = network
-        self.scaler = scaler
-        self.anchors = anchors
-        self.n_classes = n_classes
-        self.offset = list(offset)
-        self.sums = SideSums.empty(network.n_stacked, self.embedding_size)
-        self.levels = np.zeros(network.n_stacked)
-        self.spreads = np.ones(network.n_stacked)
-        self.discriminants: Discriminants | SparseLines | None = None
-        self.chosen = np.ones(network.n_members, dtype=np.bool_)
+        linear: Discriminants | SparseLines | None = None,
+    ) -> SetConvModel:
+        """Return a model that has seen no rows yet, its members on the scales that they have."""
+        return cls(
+            network=network,
+            scaler=scaler,
+            anchors=anchors,
+            n_classes=n_classes,
+            offset=offset,
+            front=front,
+            linear=linear,
+            sums=SideSums.empty(network.n_stacked, network.setconv.out_features * len(anchors[0])),
+            levels=np.zeros(network.n_stacked),
+            spreads=np.ones(network.n_stacked),
+            chosen=np.ones(network.n_members, dtype=np.bool_),
+        )
 
     @property
     def device(self) -> torch.device:
@@ -96,24 +113,9 @@ class SetConvModel:
         """Number of columns of the rows that come in."""
         return int(self.anchors.shape[-1]) if self.front is None else self.front.n_features
 
-    @property
-    def embedding_size(self) -> int:
-        """Number of features of a row's embedding before the output layer, all anchors."""
-        return self.network.setconv.out_features * len(self.anchors[0])
-
-    def to(self, device: str | torch.device) -> SetConvModel:
-        """Return a copy on another device."""
-        moved = copy.copy(self)
-        moved.network = copy.deepcopy(self.network).to(device)
-        if isinstance(self.discriminants, Discriminants):
-            moved.discriminants = self.discriminants.to(device)
-        return moved
-
     def only(self, members: NDArray[np.bool_]) -> SetConvModel:
         """Return the model as some of its members see it, such as those that left a row out."""
-        part = copy.copy(self)
-        part.chosen = members
-        return part
+        return replace(self, chosen=members)
 
     def scaled_anchors(self) -> Tensor:
         """Return the anchors as the network sees them, (n_stacked, n_anchors, n_inputs)."""
@@ -128,21 +130,20 @@ class SetConvModel:
         """What queries are compared with, shape (n_stacked, 2, features)."""
         return self.sums.representatives(self.network)
 
-    def reset_representatives(self) -> None:
-        """Forget the rows seen, for instance after the weights have changed."""
-        self.sums = SideSums.empty(self.network.n_stacked, self.embedding_size)
+    def without_rows(self) -> SetConvModel:
+        """Return the model with no rows seen, for instance after the weights have changed."""
+        return replace(self, sums=SideSums.empty(*self.sums.total.shape[::2]))
 
-    def add_rows(
+    def with_rows(
         self,
         rows: Matrix,
         codes: NDArray[np.integer],
         weights: NDArray[Any],
         left_out: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Let rows take part in the representatives: an exact update of their means.
+    ) -> SetConvModel:
+        """Return the model after rows took part in the representatives: exact in their means.
 
-        All of them or, if this is interrupted, none; but for those that a member leaves out, bool
-        (n_members, n_rows).
+        All of them but for those that a member leaves out, bool (n_members, n_rows).
         """
         added = SideSums.empty(*self.sums.total.shape[::2])
         sides = np.tile(head_sides(codes, self.n_classes), (self.network.n_members, 1))
@@ -152,7 +153,7 @@ class SetConvModel:
         for part, _, embedded in self._embed(rows):
             here = row_weights[part]
             added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
-        self.sums = self.sums.merge(added)
+        return replace(self, sums=self.sums.merge(added))
 
     def scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
@@ -192,13 +193,13 @@ class SetConvModel:
             total += aligned[:, member] * mark[:, None]
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
-    def align(self, raw: NDArray[np.float64]) -> None:
-        """Put the members on one scale, that of their average, by their scores of the same rows.
+    def aligned(self, raw: NDArray[np.float64]) -> SetConvModel:
+        """Return the model with its members on one scale, that of their average.
 
         Parameters
         ----------
         raw : array of shape (n_rows, n_stacked)
-            `member_scores` before any alignment.
+            `member_scores` of the same rows before any alignment.
         """
         heads = self.network.n_heads
         spread = raw.std(axis=0).reshape(-1, heads)
@@ -206,11 +207,13 @@ class SetConvModel:
         common = spread.mean(axis=0)
         usable = (spread > 0) & (common > 0)
         relative = np.where(usable, spread / np.where(common > 0, common, 1), 1)
-        self.spreads = relative.ravel()
-        self.levels = (level - level.mean(axis=0) * relative).ravel()
+        levels = (level - level.mean(axis=0) * relative).ravel()
+        return replace(self, levels=levels, spreads=relative.ravel())
 
-    def scale_linear_part(self, rows: Matrix, share: float, counted: NDArray[np.bool_]) -> None:
-        """Weigh the linear scores so that they have a share in the spread of a member's scores.
+    def with_linear_share(
+        self, rows: Matrix, share: float, counted: NDArray[np.bool_]
+    ) -> SetConvModel:
+        """Return the model whose linear scores have a share in the spread of a member's scores.
 
         Parameters
         ----------
@@ -220,15 +223,15 @@ class SetConvModel:
             The rows by which a member is judged.
         """
         network, linear = self._score_parts(rows)
-        if self.discriminants is None or linear is None:
-            return
+        if self.linear is None or linear is None:
+            return self
         factors = np.zeros(self.network.n_stacked)
         for place in range(len(factors)):
             mine = counted[place // self.network.n_heads]
             spread = linear[mine, place].std()
             if spread > 0:
                 factors[place] = share / (1 - share) * (network[mine, place].std() or 1.0) / spread
-        self.discriminants = self.discriminants.scaled(factors)
+        return replace(self, linear=self.linear.scaled(factors))
 
     def embed(self, rows: Matrix) -> NDArray[np.float32]:
         """Return each row's embedding as it is compared, shape (n_rows, n_stacked, features).
@@ -249,11 +252,11 @@ class SetConvModel:
         network, linear = [], []
         for _, views, embedded in self._embed(rows):
             network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
-            if isinstance(self.discriminants, Discriminants):
-                linear.append(self.discriminants(views, self.network.n_members).T.cpu().numpy())
-        if isinstance(self.discriminants, SparseLines):
+            if isinstance(self.linear, Discriminants):
+                linear.append(self.linear(views, self.network.n_members).T.cpu().numpy())
+        if isinstance(self.linear, SparseLines):
             parts = row_slices(rows.shape[0], BATCH)
-            linear = [self.discriminants(as_sparse(rows[part])) for part in parts]
+            linear = [self.linear(as_sparse(rows[part])) for part in parts]
 
         def join(blocks: list[Array]) -> NDArray[np.float64]:
             return np.concatenate(blocks)[: rows.shape[0]].astype(np.float64)

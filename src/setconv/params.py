@@ -1,161 +1,168 @@
-"""The parameters of a fit: checked one by one, then resolved for the shape of the data.
+"""The parameters of a fit: checked by one table, then settled for the shape of the data.
 
-`FitParameters` makes each a plain number of the right kind, and names it if it is wrong; `resolve`
-settles what is "auto". What the parameters mean is told by `setconv.SetConvClassifier`.
+What they mean is told by `setconv.SetConvClassifier`. `check_parameters` makes each a plain value
+and names it if it is wrong; `settle` puts numbers in the place of "auto".
 """
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from types import SimpleNamespace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
-from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import ParameterError
-from setconv.nn.network import Similarity
-from setconv.preprocessing import FEW_COLUMNS, Scaling
-from setconv.training.early_stopping import MONITORS, Monitor
-from setconv.training.optimizer import Optimizer, Schedule, TrainingSettings
+from setconv.preprocessing import FEW_COLUMNS
+
+Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
+# All parameters of the classifier by name, as plain values.
+Parameters: TypeAlias = SimpleNamespace
+
+_AUTO = StrOptions({"auto"})
+_SHARE = Interval(Real, 0, 1, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+def _at_least(number: int) -> Interval:
+    return Interval(Integral, number, None, closed="left")
+
+
+# What objective, class_weight, scaling, anchor and device may be, the rooms say that read them.
+CONSTRAINTS: Mapping[str, list[Any]] = {
+    "n_members": [_at_least(1), _AUTO],
+    "linear_share": [_SHARE, _AUTO],
+    "encoder": [tuple, _AUTO],
+    "out_features": [_at_least(1), _AUTO],
+    "output": [_at_least(1), None],
+    "similarity": [StrOptions({"cosine", "dot"})],
+    "dropout": [_SHARE, _AUTO],
+    "input_dropout": [_SHARE, _AUTO],
+    "heads": [StrOptions({"shared", "separate"})],
+    "support_size": [_at_least(2)],
+    "n_queries": [_at_least(1)],
+    "n_episodes": [_at_least(1), _AUTO],
+    "query_source": [StrOptions({"leave_one_out", "disjoint", "support"})],
+    "post_size": [_at_least(2), None],
+    "max_steps": [_at_least(0), _AUTO],
+    "lr": [_POSITIVE, dict, _AUTO],
+    "optimizer": [StrOptions({"adamw", "adam"})],
+    "weight_decay": [Interval(Real, 0, None, closed="left")],
+    "schedule": [StrOptions({"one_cycle", "cosine", "constant"})],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "patience": [_at_least(1), None],
+    "monitor": [StrOptions(set(Monitor.__args__))],  # type: ignore[attr-defined]
+    "progress": ["boolean", _AUTO],
+    "callbacks": [list, tuple],
+    "checkpoint_dir": [str, Path, None],
+    "random_state": ["random_state", np.random.Generator],
+}
+# Of the values inside a sequence or mapping.
+_PARTS = {"encoder": _at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
+LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
+
+
+def check_parameters(estimator: Any) -> Parameters:
+    """Return the parameters of a classifier as plain values; refuse what cannot work.
+
+    A list or a number of numpy's means the same as Python's own everywhere.
+    """
+    given: dict[str, Any] = estimator.get_params(deep=False)
+    plain = {name: _plain(v) if name in CONSTRAINTS else v for name, v in given.items()}
+    for name, constraints in CONSTRAINTS.items():
+        value = plain[name]
+        _check(name, value, constraints)
+        if name in _PARTS and not isinstance(value, str | float | int):
+            parts = value.values() if isinstance(value, dict) else value
+            for part in parts:
+                _check(name, part, [_PARTS[name]])
+    if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(LR_GROUPS):
+        raise ParameterError(
+            f"lr={plain['lr']!r}: give one number, or exactly the keys {', '.join(LR_GROUPS)}.",
+            parameter="lr",
+        )
+    return SimpleNamespace(**plain)
+
+
+def _check(name: str, value: Any, constraints: list[Any]) -> None:
+    try:
+        validate_parameter_constraints({name: constraints}, {name: value}, "SetConvClassifier")
+    except InvalidParameterError as error:
+        raise ParameterError(str(error), parameter=name) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in sorted(value.items())}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(map(_plain, value))
+    return value
+
+
+def settle(
+    parameters: Parameters,
+    n_rows: int,
+    n_features: int,
+    n_groups: int | None = None,
+    *,
+    n_classes: int = 2,
+    has_lines: bool = False,
+) -> Parameters:
+    """Return the parameters of the fit; what is "auto" follows the shape of the data.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    n_rows, n_features : int
+        As the network sees them, after a projection.
+    n_groups : int, optional
+    n_classes : int, default=2
+    has_lines : bool, default=False
+        Whether the linear part sees all columns of sparse rows, of which the network sees less.
+    """
+    few = n_features <= FEW_COLUMNS
+    linear_share = automatic_linear_share(n_rows, n_features, n_groups)
+    automatic = {
+        "max_steps": automatic_steps(n_rows, few),
+        "lr": 0.003 if few else 0.001,
+        "encoder": (128,) if few else (256,),
+        "out_features": 64 if few else 128,
+        "n_members": 10 if n_rows <= 5000 else 5,
+        "n_episodes": _automatic_episodes(parameters, n_rows, n_classes, few),
+        "dropout": 0.2 if few else 0.4,
+        "input_dropout": 0.0 if few else 0.5,
+        "linear_share": _SPARSE_LINEAR_SHARE if has_lines else linear_share,
+    }
+    given = vars(parameters)
+    open_ones = {name: v for name, v in automatic.items() if isinstance(given[name], str)}
+    return SimpleNamespace(**given | open_ones)
+
 
 _SMALL_TABLE = 500  # rows up to which more steps, or longer ones, bring nothing
 
 
-@dataclass(frozen=True)
-class FitParameters:
-    """The parameters of the classifier that a fit reads; see `setconv.SetConvClassifier`.
-
-    Rooms below check what a number may be; here it is made a plain number, so that a list or a
-    number of numpy's means the same as Python's own everywhere.
-    """
-
-    n_members: int | Literal["auto"]
-    objective: Any
-    scaling: Scaling | Sequence[Scaling] | None
-    encoder: Sequence[int] | Literal["auto"]
-    out_features: int | Literal["auto"]
-    output: int | None
-    similarity: Similarity
-    dropout: float | Literal["auto"]
-    input_dropout: float | Literal["auto"]
-    linear_share: float | Literal["auto"]
-    heads: HeadSharing
-    anchor: Any
-    support_size: int
-    n_queries: int
-    n_episodes: int | Literal["auto"]
-    query_source: QuerySource
-    max_steps: int | Literal["auto"]
-    optimizer: Optimizer
-    lr: float | Mapping[str, float] | Literal["auto"]
-    weight_decay: float
-    schedule: Schedule
-    post_size: int | None
-    early_stopping: bool
-    validation_fraction: float
-    patience: int | None
-    monitor: Monitor
-    device: str
-    checkpoint_dir: str | Path | None
-
-    def __post_init__(self) -> None:
-        """Make values plain and refuse what no room below would name."""
-        for group, make_plain in _KINDS.items():
-            for name in group:
-                object.__setattr__(self, name, make_plain(name, getattr(self, name)))
-        if self.heads not in ("shared", "separate"):
-            raise ParameterError(f'heads={self.heads!r}: choose "shared" or "separate".')
-        if self.monitor not in MONITORS:
-            names = ", ".join(map(repr, MONITORS))
-            raise ParameterError(f"monitor={self.monitor!r}: choose one of {names}.")
-        if self.n_members != "auto" and self.n_members < 1:
-            raise ParameterError(f'n_members={self.n_members!r}: give at least 1, or "auto".')
-        if self.linear_share != "auto" and not 0 <= self.linear_share < 1:
-            raise ParameterError(
-                f'linear_share={self.linear_share!r}: give a share from 0 to below 1, or "auto".'
-            )
-        if self.post_size is not None and self.post_size < 2:
-            raise ParameterError(f"post_size={self.post_size!r}: give at least 2, or None.")
-
-    @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """Take the parameters of an estimator."""
-        given = estimator.get_params(deep=False)
-        return cls(**{field.name: given[field.name] for field in fields(cls)})
-
-    def resolve(
-        self,
-        n_rows: int,
-        n_features: int,
-        n_groups: int | None = None,
-        *,
-        n_classes: int = 2,
-        has_lines: bool = False,
-    ) -> Resolved:
-        """Return the numbers of the fit; what is "auto" follows the shape of the data.
-
-        Parameters
-        ----------
-        n_rows, n_features : int
-            As the network sees them, after a projection.
-        n_groups : int, optional
-        n_classes : int, default=2
-        has_lines : bool, default=False
-            Whether the linear part sees all columns of sparse rows, of which the network sees less.
-        """
-
-        def settled(given: Any, automatic: Any) -> Any:
-            return automatic if isinstance(given, str) else given
-
-        few = n_features <= FEW_COLUMNS
-        linear_share = automatic_linear_share(n_rows, n_features, n_groups)
-        if has_lines:
-            linear_share = _SPARSE_LINEAR_SHARE
-        settings = TrainingSettings(
-            settled(self.max_steps, automatic_steps(n_rows, few)),
-            optimizer=self.optimizer,
-            lr=settled(self.lr, 0.003 if few else 0.001),
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            patience=self.patience,
-        )
-        return Resolved(
-            settings,
-            encoder=settled(self.encoder, (128,) if few else (256,)),
-            out_features=settled(self.out_features, 64 if few else 128),
-            n_members=settled(self.n_members, 10 if n_rows <= 5000 else 5),
-            n_episodes=settled(self.n_episodes, self._automatic_episodes(n_rows, n_classes, few)),
-            dropout=settled(self.dropout, 0.2 if few else 0.4),
-            input_dropout=settled(self.input_dropout, 0.0 if few else 0.5),
-            linear_share=settled(self.linear_share, linear_share),
-        )
-
-    def _automatic_episodes(self, n_rows: int, n_classes: int, few_columns: bool) -> int:
-        """Return 1 to 4, or fewer: with many classes an episode has more rows, a step not more."""
-        small = few_columns and n_rows <= _SMALL_TABLE
-        episodes = 1 if small else 2 if n_rows <= 2000 else 4
-        if self.heads == "separate":
-            return episodes
-        binary = self.support_size + 2 * self.n_queries
-        return max(1, round(episodes * binary / (self.support_size + n_classes * self.n_queries)))
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """The numbers of a fit in which nothing is "auto" any more."""
-
-    settings: TrainingSettings
-    encoder: Sequence[int]
-    out_features: int
-    n_members: int
-    n_episodes: int
-    dropout: float
-    input_dropout: float
-    linear_share: float
+def _automatic_episodes(
+    parameters: Parameters, n_rows: int, n_classes: int, few_columns: bool
+) -> int:
+    """Return 1 to 4, or fewer: with many classes an episode has more rows, a step not more."""
+    small = few_columns and n_rows <= _SMALL_TABLE
+    episodes = 1 if small else 2 if n_rows <= 2000 else 4
+    if parameters.heads == "separate":
+        return episodes
+    support, queries = parameters.support_size, parameters.n_queries
+    return max(1, round(episodes * (support + 2 * queries) / (support + n_classes * queries)))
 
 
 def automatic_steps(n_rows: int, few_columns: bool) -> int:
@@ -191,58 +198,4 @@ def seed_from(random_state: Any) -> int:
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    seed = _integer("random_state", random_state, ", a numpy generator or None")
-    if seed < 0:
-        raise ParameterError(f"random_state={random_state!r}: give 0 or more.")
-    return seed
-
-
-def _integer(name: str, value: Any, alternative: str = "") -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ParameterError(f"{name}={value!r}: give an integer{alternative}.") from None
-
-
-def _number(name: str, value: Any, alternative: str = "") -> float:
-    # nan passes: the room that knows the range refuses it by the same words as other numbers.
-    if isinstance(value, (int, float, np.number)) and not math.isinf(value):
-        return float(value)
-    raise ParameterError(f"{name}={value!r}: give a finite number{alternative}.")
-
-
-def _widths(name: str, value: Any, alternative: str = "") -> tuple[int, ...]:
-    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
-        raise ParameterError(
-            f"{name}={value!r}: give a list of layer widths, () for none{alternative}."
-        )
-    return tuple(_integer(name, width) for width in value)
-
-
-def _rates(name: str, value: Any, alternative: str = "") -> Any:
-    if isinstance(value, Mapping):
-        return {key: _number(name, rate) for key, rate in sorted(value.items())}
-    return _number(name, value, alternative)
-
-
-def _or_none(make_plain: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    return lambda name, value: None if value is None else make_plain(name, value)
-
-
-def _or_auto(make_plain: Callable[..., Any]) -> Callable[[str, Any], Any]:
-    def check(name: str, value: Any) -> Any:
-        automatic = isinstance(value, str) and value == "auto"
-        return value if automatic else make_plain(name, value, ' or "auto"')
-
-    return check
-
-
-_KINDS: dict[tuple[str, ...], Callable[[str, Any], Any]] = {
-    ("support_size", "n_queries"): _integer,
-    ("output", "post_size", "patience"): _or_none(_integer),
-    ("weight_decay", "validation_fraction"): _number,
-    ("encoder",): _or_auto(_widths),
-    ("max_steps", "n_members", "n_episodes", "out_features"): _or_auto(_integer),
-    ("dropout", "input_dropout", "linear_share"): _or_auto(_number),
-    ("lr",): _or_auto(_rates),
-}
+    return int(random_state)

@@ -166,7 +166,7 @@ def describe(estimator: Any) -> SavedModel:
     """Return everything that `restore` needs of a fitted classifier."""
     model: SetConvModel = estimator._model
     decision: FittedDecision = estimator._decision
-    linear, linear_tensors = _describe_linear(model.discriminants)
+    linear, linear_tensors = _describe_linear(model.linear)
     front, front_tensors = _describe_front(model.front)
     views, view_tensors = describe_views(model.scaler)
     tensors = {
@@ -258,18 +258,19 @@ def _restore_model(
 ) -> SetConvModel:
     network = SetConvNetwork(**config["network"])
     network.load_state_dict(_under("network/", tensors))
-    model = SetConvModel(
-        network,
-        restore_views(config["views"], tensors),
-        tensors["anchors"].numpy(),
-        n_classes,
-        config["offset"],
+    return SetConvModel(
+        network=network,
+        scaler=restore_views(config["views"], tensors),
+        anchors=tensors["anchors"].numpy(),
+        n_classes=n_classes,
+        offset=config["offset"],
         front=_restore_front(config["front"], tensors),
+        linear=_restore_linear(config["linear"], tensors),
+        sums=SideSums(tensors["sums/total"], tensors["sums/weight"]),
+        levels=tensors["levels"].numpy(),
+        spreads=tensors["spreads"].numpy(),
+        chosen=np.ones(network.n_members, dtype=np.bool_),
     )
-    model.sums = SideSums(tensors["sums/total"], tensors["sums/weight"])
-    model.levels, model.spreads = tensors["levels"].numpy(), tensors["spreads"].numpy()
-    model.discriminants = _restore_linear(config["linear"], tensors)
-    return model
 
 
 def arrays_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
@@ -412,7 +413,7 @@ def _restore_linear(
 
 def _linear_fits(model: SetConvModel) -> bool:
     """Say whether the linear part has the shapes that go with the model."""
-    found, stacked = model.discriminants, model.network.n_stacked
+    found, stacked = model.linear, model.network.n_stacked
     if found is None:
         return True
     shape = (stacked, model.network.spec["in_features"])
