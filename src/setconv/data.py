@@ -1,21 +1,43 @@
-"""Rows with what belongs to each of them, in memory, sparse or on disk."""
+"""What the numerics ask of rows, wherever these lie, and of the learned parts of a model.
+
+`Matrix` is satisfied by arrays, csr matrices and rows on disk, and no module here knows a file.
+`Rows` are features with their classes, weights and groups. A `Part` is learned, and is nothing but
+arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from sklearn.utils import gen_batches
 
-from setconv.io.disk import DiskRows, RowSubset
-
-# What these have in common is all that is used of them: a shape, slices of rows and rows by number.
-StoredRows: TypeAlias = DiskRows | RowSubset
-Matrix: TypeAlias = NDArray[Any] | sparse.csr_matrix | StoredRows
 _CHUNK = 8192
+
+
+class Matrix(Protocol):
+    """Rows and columns of numbers, of which slices of rows and rows by number can be had."""
+
+    @property
+    def shape(self) -> Any:
+        """Number of rows and of columns."""
+        ...
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """Return the rows of a slice or of an array of row numbers, as an array or csr matrix."""
+        ...
+
+
+@runtime_checkable
+class StoredRows(Matrix, Protocol):
+    """Rows that are not in memory: each is read when it is asked for."""
+
+    def subset(self, chosen: NDArray[Any]) -> StoredRows:
+        """Return the rows of these numbers, of which none is read yet."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -51,17 +73,13 @@ class Rows:
     numbers: NDArray[np.int64] | None = None
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
-        """Return the rows of these numbers; those on disk stay there."""
-        return Rows(
-            choose(self.features, chosen),
-            self.codes[chosen],
-            self.weights[chosen],
-            None if self.groups is None else self.groups[chosen],
-            None if self.units is None else self.units[chosen],
-            None if self.shares is None else self.shares[chosen],
-            None if self.crossing is None else self.crossing[chosen],
-            chosen if self.numbers is None else self.numbers[chosen],
-        )
+        """Return the rows of these numbers; those that are not in memory stay where they are."""
+        others = {
+            name: values[chosen]
+            for name, values in vars(self).items()
+            if name != "features" and values is not None
+        }
+        return Rows(choose(self.features, chosen), **{"numbers": chosen, **others})
 
     @property
     def weights_once(self) -> NDArray[np.float64]:
@@ -69,25 +87,19 @@ class Rows:
         return self.weights if self.shares is None else self.weights * self.shares
 
 
-def choose(features: Matrix, chosen: NDArray[Any]) -> Matrix:
-    """Return chosen rows, by number or mask; of rows on disk none is read yet."""
+def choose(features: Matrix, chosen: NDArray[np.int64]) -> Matrix:
+    """Return chosen rows, by number; of those that are not in memory none is read yet."""
     if isinstance(features, StoredRows):
-        return RowSubset(features, chosen)
+        return features.subset(chosen)
     picked: Matrix = features[chosen]
     return picked
-
-
-def row_slices(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield the slices that cover all rows, ``size`` at a time."""
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
 
 
 def weighted_mean(features: Matrix, weights: NDArray[Any]) -> NDArray[np.float64]:
     """Return the mean of the rows, in one pass; rows of weight 0 are not looked at."""
     total = np.zeros(features.shape[1])
     counted = np.flatnonzero(weights)
-    for part in row_slices(len(counted), _CHUNK):
+    for part in gen_batches(len(counted), _CHUNK):
         chosen = counted[part]
         whole = len(counted) == features.shape[0]
         some = features[part] if whole else features[chosen]
@@ -95,12 +107,23 @@ def weighted_mean(features: Matrix, weights: NDArray[Any]) -> NDArray[np.float64
     return np.asarray(total / weights.sum())
 
 
-def arrays_of(features: Matrix) -> Iterator[NDArray[Any]]:
-    """Yield arrays that hold all that is in the features, none of them large if on disk."""
-    if isinstance(features, StoredRows):
-        for part in row_slices(len(features), _CHUNK):
-            yield features[part]
-    elif isinstance(features, np.ndarray):
-        yield features
-    else:
-        yield from (features.data, features.indices, features.indptr)
+@dataclass(frozen=True)
+class Part:
+    """A learned part of a model that is nothing but its fields, which are arrays and numbers.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in a model's files.
+    """
+
+    kind: ClassVar[str]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fields by name, as a model's files keep them."""
+        return {one.name: np.asarray(getattr(self, one.name), order="C") for one in fields(self)}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the part that has these fields; an array without dimensions is a number."""
+        return cls(**{name: one if one.ndim else one.item() for name, one in arrays.items()})

@@ -13,15 +13,15 @@ import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from setconv.data import Rows, arrays_of
+from setconv.data import Rows
 from setconv.decisions.objective import parse_objective
 from setconv.decisions.rule import FittedDecision, ReportSource, fit_rule, unproven_rule
 from setconv.decisions.scores import rarest
@@ -33,13 +33,13 @@ from setconv.episodes import (
     side_weights,
 )
 from setconv.errors import ParameterError
-from setconv.linear import Discriminants, SparseLines, fit_discriminants, fit_lines
+from setconv.linear import LinearPart, fit_discriminants, fit_lines
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.params import CONSTRAINTS, Parameters, settle
-from setconv.preprocessing import as_sparse, fit_scaler, prepare_rows
-from setconv.sampling import assign_folds, draw_by_class, leave_out, share_out
+from setconv.preprocessing import fit_scaler, prepare_rows
+from setconv.sampling import assign_folds, draw_by_class, leave_out, row_keys, share_out
 from setconv.training.batches import open_feed
 from setconv.training.callbacks import Callback, TrainingState
 from setconv.training.checkpoint import CheckpointPlan
@@ -140,11 +140,11 @@ def fit_model(
 
     # Training, episode by episode; the linear part beside the network is fitted at once.
     feed = open_feed(prepared.features, scaler, device, n_members)
-    linear: Discriminants | SparseLines | None = None
+    linear: LinearPart | None = None
     if parameters.linear_share > 0:
         known = (train.codes, train.weights, left_out, n_classes)
         linear = (
-            fit_lines(as_sparse(train.features), *known)
+            fit_lines(csr_matrix(train.features), *known)
             if prepared.has_lines
             else fit_discriminants(feed.chunks(), *known)
         )
@@ -475,7 +475,8 @@ def _plan_checkpoints(
     arrays = [model.anchors, np.asarray(model.offset), run.left_out]
     arrays += [tensor.cpu().numpy() for tensor in model.network.state_dict().values()]
     arrays += [array for rows in both for array in (rows.codes, rows.weights)]
-    for array in chain(arrays, *(arrays_of(rows.features) for rows in both)):
+    arrays += [row_keys(rows.features) for rows in both]
+    for array in arrays:
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array).data)
     folder = None if parameters.checkpoint_dir is None else Path(parameters.checkpoint_dir)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -22,45 +22,54 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 from torch import Tensor
 
+from setconv.data import Matrix, Part
 from setconv.episodes import count_heads, head_sides
 
 Float32Array: TypeAlias = NDArray[np.float32]
 Float64Array: TypeAlias = NDArray[np.float64]
+LinearPart: TypeAlias = "Discriminants | SparseLines"
 
 
 @dataclass(frozen=True)
-class Discriminants:
+class Discriminants(Part):
     """A linear score for each head of each member: ``x @ weight + intercept``.
 
     Attributes
     ----------
-    weights : float32 Tensor of shape (n_stacked, n_inputs)
+    weights : float32 array of shape (n_stacked, n_inputs)
         For rows as the member sees them; the heads of the first member come first.
-    intercepts : float32 Tensor of shape (n_stacked,)
+    intercepts : float32 array of shape (n_stacked,)
         Scores are 0 half-way between the means of a head's two sides.
     """
 
-    weights: Tensor
-    intercepts: Tensor
+    kind: ClassVar[str] = "discriminants"
+    weights: Float32Array
+    intercepts: Float32Array
 
-    def __call__(self, views: Tensor, n_members: int) -> Tensor:
-        """Score rows, given as (n_views, n_rows, n_inputs); the result is (n_stacked, n_rows)."""
+    def __call__(self, rows: Matrix, views: Tensor, n_members: int) -> NDArray[Any]:  # noqa: ARG002
+        """Score rows by their views, (n_views, n_rows, n_inputs); the result (n_rows, n_stacked).
+
+        It is the same call for `SparseLines`, which look at the rows themselves.
+        """
+        weights, intercepts = (
+            torch.from_numpy(one).to(views.device) for one in (self.weights, self.intercepts)
+        )
         if len(views) == 1:
-            products = self.weights @ views[0].T
+            products = weights @ views[0].T
         else:
-            heads = len(self.weights) // n_members
-            member = torch.arange(len(self.weights), device=views.device) // heads
-            products = (views[member % len(views)] @ self.weights.unsqueeze(-1)).squeeze(-1)
-        return products + self.intercepts.unsqueeze(-1)
+            heads = len(weights) // n_members
+            member = torch.arange(len(weights), device=views.device) // heads
+            products = (views[member % len(views)] @ weights.unsqueeze(-1)).squeeze(-1)
+        return np.asarray((products + intercepts.unsqueeze(-1)).T.cpu())
 
-    def scaled(self, factors: NDArray[np.float64]) -> Discriminants:
+    def scaled(self, factors: Float64Array) -> Discriminants:
         """Return them with the scores of each multiplied by a factor."""
-        by = torch.from_numpy(factors).to(self.weights)
-        return Discriminants(self.weights * by.unsqueeze(-1), self.intercepts * by)
+        by = factors.astype(np.float32)
+        return Discriminants(self.weights * by[:, None], self.intercepts * by)
 
-    def to(self, device: str | torch.device) -> Discriminants:
-        """Return them on another device."""
-        return Discriminants(self.weights.to(device), self.intercepts.to(device))
+    def fits(self, n_stacked: int, n_features: int, n_inputs: int) -> bool:  # noqa: ARG002
+        """Say whether the shapes go with heads, columns of the rows and inputs of the network."""
+        return self.weights.shape == (n_stacked, n_inputs) and len(self.intercepts) == n_stacked
 
 
 def fit_discriminants(
@@ -105,10 +114,7 @@ def fit_discriminants(
         directions, middles = everything[number % len(everything)].without(theirs).discriminate()
         weights.append(directions)
         intercepts.append(-(directions * middles).sum(dim=1))
-    return Discriminants(
-        torch.cat(weights).to(device, torch.float32),
-        torch.cat(intercepts).to(device, torch.float32),
-    )
+    return Discriminants(*(torch.cat(one).float().cpu().numpy() for one in (weights, intercepts)))
 
 
 # How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
@@ -163,7 +169,7 @@ class _ClassSums:
 
 
 @dataclass(frozen=True)
-class SparseLines:
+class SparseLines(Part):
     """A linear score for each head of each member: ``x @ weight + intercept``.
 
     Attributes
@@ -173,17 +179,27 @@ class SparseLines:
     intercepts : float32 array of shape (n_stacked,)
     """
 
+    kind: ClassVar[str] = "lines"
     weights: Float32Array
     intercepts: Float32Array
 
-    def __call__(self, rows: sparse.csr_matrix) -> NDArray[Any]:
-        """Score sparse rows; the result is (n_rows, n_stacked)."""
-        return np.asarray(rows @ self.weights + self.intercepts)
+    def __call__(self, rows: Matrix, views: Tensor, n_members: int) -> NDArray[Any]:  # noqa: ARG002
+        """Score rows by all of their columns; the result is (n_rows, n_stacked)."""
+        return np.asarray(sparse.csr_matrix(rows) @ self.weights + self.intercepts)
 
-    def scaled(self, factors: NDArray[np.float64]) -> SparseLines:
+    def scaled(self, factors: Float64Array) -> SparseLines:
         """Return them with the scores of each multiplied by a factor."""
         by = factors.astype(np.float32)
         return SparseLines(self.weights * by, self.intercepts * by)
+
+    def fits(self, n_stacked: int, n_features: int, n_inputs: int) -> bool:  # noqa: ARG002
+        """Say whether the shapes go with heads, columns of the rows and inputs of the network."""
+        return self.weights.shape == (n_features, n_stacked) and len(self.intercepts) == n_stacked
+
+
+LINEAR_PARTS: dict[str, type[LinearPart]] = {
+    part.kind: part for part in (Discriminants, SparseLines)
+}
 
 
 def fit_lines(

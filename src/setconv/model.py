@@ -9,23 +9,24 @@ side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils import gen_batches
 from torch import Tensor
 from torch.nn import functional
 
-from setconv.data import Matrix, row_slices, weighted_mean
-from setconv.episodes import ABSENT, head_sides
+from setconv.data import Matrix, Part, weighted_mean
+from setconv.episodes import ABSENT, count_heads, head_sides
 from setconv.errors import DataError, ParameterError
-from setconv.linear import Discriminants, SparseLines
+from setconv.linear import LINEAR_PARTS, LinearPart
 from setconv.nn.network import ReadyEncoder, SetConvNetwork
-from setconv.preprocessing import NARROW, Scaler, SparseFront, as_sparse
+from setconv.preprocessing import FRONTS, NARROW, VIEWS, Scaler, SparseFront
 
 Array: TypeAlias = NDArray[Any]
 Anchor: TypeAlias = str | Callable[[Array], ArrayLike] | ArrayLike
@@ -35,6 +36,18 @@ BLOCK = 256
 BATCH = 32 * BLOCK  # rows at a time, which bounds memory
 SUBSET = 100  # rows whose mean is the anchor "subset"
 CENTROIDS = 4  # anchors of "kmeans"
+
+
+class _Block(NamedTuple):
+    """Rows on their way through a model: which, as they came, as seen, and ``h(x)``.
+
+    The last two are padded to BLOCK rows: (n_views, BLOCK, n_inputs), (n_stacked, BLOCK, features).
+    """
+
+    numbers: slice
+    rows: Any
+    views: Tensor
+    embedded: Tensor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +83,7 @@ class SetConvModel:
     n_classes: int
     offset: list[float]
     front: SparseFront | None
-    linear: Discriminants | SparseLines | None
+    linear: LinearPart | None
     sums: SideSums
     levels: NDArray[np.float64]
     spreads: NDArray[np.float64]
@@ -86,7 +99,7 @@ class SetConvModel:
         offset: list[float],
         *,
         front: SparseFront | None = None,
-        linear: Discriminants | SparseLines | None = None,
+        linear: LinearPart | None = None,
     ) -> SetConvModel:
         """Return a model that has seen no rows yet, its members on the scales that they have."""
         return cls(
@@ -102,6 +115,84 @@ class SetConvModel:
             spreads=np.ones(network.n_stacked),
             chosen=np.ones(network.n_members, dtype=np.bool_),
         )
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the model as plain data and arrays, of which `restore` makes it again."""
+        parts: dict[str, Part | None] = {
+            **{f"views/{number}": view for number, view in enumerate(self.scaler.views)},
+            "front": self.front,
+            "linear": self.linear,
+        }
+        there = {place: part for place, part in parts.items() if part is not None}
+        config = {
+            "n_classes": self.n_classes,
+            "n_features": self.n_features,
+            "offset": self.offset,
+            "network": self.network.spec,
+            "parts": {place: part.kind for place, part in there.items()},
+        }
+        weights = {f"network/{name}": t for name, t in self.network.state_dict().items()}
+        weights |= {"sums/total": self.sums.total, "sums/weight": self.sums.weight}
+        arrays = {
+            "anchors": self.anchors,
+            "levels": self.levels,
+            "spreads": self.spreads,
+            **{name: tensor.detach().cpu().numpy() for name, tensor in weights.items()},
+        }
+        for place, part in there.items():
+            arrays |= {f"{place}/{name}": array for name, array in part.arrays().items()}
+        return config, arrays
+
+    @classmethod
+    def restore(
+        cls, config: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device
+    ) -> SetConvModel:
+        """Return what `describe` described; a ValueError says which parts do not fit together."""
+        network = SetConvNetwork(**config["network"])
+        weights = under("network/", arrays)
+        network.load_state_dict({name: torch.from_numpy(one) for name, one in weights.items()})
+        kinds = VIEWS | FRONTS | LINEAR_PARTS
+        parts: dict[str, Any] = {
+            place: kinds[kind].restore(under(f"{place}/", arrays))
+            for place, kind in config["parts"].items()
+        }
+        model = cls(
+            network=network.to(device),
+            scaler=Scaler(tuple(one for place, one in parts.items() if place.startswith("views/"))),
+            anchors=arrays["anchors"],
+            n_classes=config["n_classes"],
+            offset=config["offset"],
+            front=parts.get("front"),
+            linear=parts.get("linear"),
+            sums=SideSums(*(torch.from_numpy(arrays[f"sums/{n}"]) for n in ("total", "weight"))),
+            levels=arrays["levels"],
+            spreads=arrays["spreads"],
+            chosen=np.ones(network.n_members, dtype=np.bool_),
+        )
+        model._check_shapes(config["n_features"])
+        return model
+
+    def _check_shapes(self, n_features: int) -> None:
+        """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
+        network, heads = self.network, count_heads(self.n_classes)
+        stacked, n_inputs = network.n_stacked, network.spec["in_features"]
+        width = n_features if self.front is None else self.front.width
+        right = {
+            "n_features": self.scaler.width(width) == n_inputs,
+            "heads": network.n_heads == heads,
+            "offset": len(self.offset) == heads,
+            "anchors": self.anchors.ndim == 3 and self.anchors.shape[::2] == (stacked, width),
+            "views": self.scaler.fits(width),
+            "front": self.front is None or self.front.fits(n_features),
+            "levels": self.levels.shape == self.spreads.shape == (stacked,),
+            "linear": self.linear is None or self.linear.fits(stacked, n_features, n_inputs),
+        }
+        if right["anchors"]:
+            size = network.setconv.out_features * self.anchors.shape[1]
+            right["sums"] = self.sums.total.shape == (stacked, 2, size)
+            right["sums"] &= self.sums.weight.shape == (stacked, 2)
+        if not all(right.values()):
+            raise ValueError(f"wrong: {', '.join(name for name, ok in right.items() if not ok)}")
 
     @property
     def device(self) -> torch.device:
@@ -150,9 +241,10 @@ class SetConvModel:
         if left_out is not None:
             sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
         row_weights = torch.as_tensor(weights, dtype=torch.float64)
-        for part, _, embedded in self._embed(rows):
-            here = row_weights[part]
-            added.add(embedded[:, : len(here)], torch.from_numpy(sides[:, part]), here)
+        for block in self._embed(rows):
+            here = row_weights[block.numbers]
+            side = torch.from_numpy(sides[:, block.numbers])
+            added.add(block.embedded[:, : len(here)], side, here)
         return replace(self, sums=self.sums.merge(added))
 
     def scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
@@ -240,8 +332,8 @@ class SetConvModel:
         """
         stacked = np.repeat(self.chosen, self.network.n_heads)
         parts = [
-            self.network.finish(embedded).transpose(0, 1).cpu().numpy()[:, stacked]
-            for _, _, embedded in self._embed(rows)
+            self.network.finish(block.embedded).transpose(0, 1).cpu().numpy()[:, stacked]
+            for block in self._embed(rows)
         ]
         return np.concatenate(parts)[: rows.shape[0]]
 
@@ -250,21 +342,19 @@ class SetConvModel:
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
         network, linear = [], []
-        for _, views, embedded in self._embed(rows):
-            network.append((self.network.finish(embedded) * difference).sum(dim=-1).T.cpu().numpy())
-            if isinstance(self.linear, Discriminants):
-                linear.append(self.linear(views, self.network.n_members).T.cpu().numpy())
-        if isinstance(self.linear, SparseLines):
-            parts = row_slices(rows.shape[0], BATCH)
-            linear = [self.linear(as_sparse(rows[part])) for part in parts]
+        for block in self._embed(rows):
+            embedded = self.network.finish(block.embedded)
+            network.append((embedded * difference).sum(dim=-1).T.cpu().numpy())
+            if self.linear is not None:
+                linear.append(self.linear(block.rows, block.views, self.network.n_members))
 
         def join(blocks: list[Array]) -> NDArray[np.float64]:
             return np.concatenate(blocks)[: rows.shape[0]].astype(np.float64)
 
         return join(network), join(linear) if linear else None
 
-    def _embed(self, rows: Matrix) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yield which rows, their views, and embeddings ``h(x)`` of (n_stacked, BLOCK, features).
+    def _embed(self, rows: Matrix) -> Iterator[_Block]:
+        """Yield the rows block by block, with their embeddings.
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
         every product, the output layer's too, then has one shape.
@@ -274,24 +364,22 @@ class SetConvModel:
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = ReadyEncoder(self.network.layers)
-            for part in row_slices(rows.shape[0], batch):
-                for inner, block in self._blocks(rows[part]):
+            for part in gen_batches(rows.shape[0], batch):
+                read = rows[part]
+                views = torch.from_numpy(self.scaler(self._dense(read)))
+                for inner in gen_batches(read.shape[0], BLOCK):
                     here = slice(part.start + inner.start, part.start + inner.stop)
-                    yield here, block, embed(encode(self._to_members(block)))
+                    padding = BLOCK - (inner.stop - inner.start)
+                    seen = functional.pad(views[:, inner].to(self.device), (0, 0, 0, padding))
+                    embedded = embed(encode(self._to_members(seen)))
+                    yield _Block(here, read[inner], seen, embedded)
 
-    def _blocks(self, rows: Any) -> Iterator[tuple[slice, Tensor]]:
-        """Yield the rows as the network takes them, always BLOCK at a time."""
+    def _dense(self, rows: Any) -> Array:
+        """Return the rows as the scaler takes them."""
         if self.front is not None:
-            rows = self.front(as_sparse(rows))
-        elif issparse(rows):
-            rows = rows.toarray()
-        scaled = torch.from_numpy(self.scaler(rows))
-        for part in row_slices(scaled.shape[1], BLOCK):
-            block = scaled[:, part].to(self.device)
-            size = block.shape[1]
-            if size < BLOCK:
-                block = functional.pad(block, (0, 0, 0, BLOCK - size))
-            yield part, block
+            return self.front(csr_matrix(rows))
+        dense: Array = rows.toarray() if issparse(rows) else rows
+        return dense
 
     def _to_members(self, views: Tensor) -> Tensor:
         """Hand each member, or separate head, its view; (n, d) if all have the same."""
@@ -301,6 +389,11 @@ class SetConvModel:
         groups = network.n_members if network.share_encoder else network.n_stacked
         member = torch.arange(groups, device=views.device) // (groups // network.n_members)
         return views[member % len(views)]
+
+
+def under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays of one part of a model, by their names without the prefix."""
+    return {k.removeprefix(prefix): one for k, one in arrays.items() if k.startswith(prefix)}
 
 
 @dataclass

@@ -24,28 +24,16 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
 
 from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision
-from setconv.episodes import count_heads
 from setconv.errors import ModelFileError
 from setconv.io.files import replace_folder
-from setconv.linear import Discriminants, SparseLines
-from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report
-from setconv.model import SetConvModel, SideSums
-from setconv.nn.network import SetConvNetwork, resolve_device
-from setconv.preprocessing import (
-    Densify,
-    Normal,
-    Pieces,
-    Scaler,
-    SparseFront,
-    SparseProjection,
-    Standard,
-    View,
-)
+from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, Report
+from setconv.model import SetConvModel, under
+from setconv.nn.network import resolve_device
 
+Array = NDArray[Any]
 _FORMAT = "setconv-model"
 FORMAT_VERSION = 1
 _CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
@@ -61,21 +49,22 @@ class SavedModel:
         Name of the estimator's class.
     config : dict
         Everything but tensors, ready for JSON.
-    tensors : dict of str to Tensor
+    arrays : dict of str to array
     files : dict of str to Path
         Files to copy into the folder, by their names there; only for writing.
     """
 
     kind: str
     config: dict[str, Any]
-    tensors: dict[str, Tensor]
+    arrays: dict[str, Array]
     files: dict[str, Path] = field(default_factory=dict)
 
 
 def save(saved: SavedModel, folder: Path) -> None:
     """Write a model folder in one move; see `setconv.SetConvClassifier.save`."""
     _refuse_foreign(folder)
-    tensors = save_tensors({k: t.detach().cpu().contiguous() for k, t in saved.tensors.items()})
+    # An array without dimensions would become one of one row.
+    tensors = save_tensors({name: torch.tensor(one) for name, one in saved.arrays.items()})
     config = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
@@ -135,7 +124,8 @@ def read_model(folder: Path) -> SavedModel:
         tensors = load_tensors(content)
     except SafetensorError as error:
         raise ModelFileError(f"{path} cannot be read: {error}") from error
-    return SavedModel(str(config.get("kind")), config, tensors)
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    return SavedModel(str(config.get("kind")), config, arrays)
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -164,26 +154,10 @@ _LEFT_OUT = ("callbacks", "device", "checkpoint_dir")
 
 def describe(estimator: Any) -> SavedModel:
     """Return everything that `restore` needs of a fitted classifier."""
-    model: SetConvModel = estimator._model
-    decision: FittedDecision = estimator._decision
-    linear, linear_tensors = _describe_linear(model.linear)
-    front, front_tensors = _describe_front(model.front)
-    views, view_tensors = describe_views(model.scaler)
-    tensors = {
-        **{f"network/{name}": t for name, t in model.network.state_dict().items()},
-        "anchors": torch.from_numpy(model.anchors),
-        "sums/total": model.sums.total,
-        "sums/weight": model.sums.weight,
-        "levels": torch.from_numpy(model.levels),
-        "spreads": torch.from_numpy(model.spreads),
-        **linear_tensors,
-        **front_tensors,
-        **view_tensors,
-        **{f"rule/{name}": torch.from_numpy(a) for name, a in _decision_arrays(decision).items()},
-    }
     names = getattr(estimator, "feature_names_in_", None)
     # The objective of the decision that is saved, whatever was set for the next fit.
     parameters = {**estimator.get_params(deep=False), "objective": estimator.objective_}
+    fitted, arrays = describe_fitted(estimator._model, estimator._decision)
     config = {
         "versions": {
             "setconv": __version__,
@@ -200,52 +174,41 @@ def describe(estimator: Any) -> SavedModel:
         "classes": _encode_labels(estimator.classes_),
         "class_counts": estimator.class_counts_.tolist(),
         "weight_scales": estimator._weight_scales.tolist(),
-        "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
-        "network": model.network.spec,
-        "views": views,
-        "front": front,
-        "linear": linear,
-        "offset": model.offset,
-        "rule": decision.rule.to_dict(),
         "n_steps": estimator.n_steps_,
         "history": estimator.history_,
-        "report": decision.report.to_dict(),
-        "report_source": decision.source,
-        "threshold_basis": decision.basis,
-        "notes": list(decision.notes),
-        "updates": dict(decision.updates),
+        **fitted,
     }
-    return SavedModel(type(estimator).__name__, config, tensors)
+    return SavedModel(type(estimator).__name__, config, arrays)
 
 
 def restore(estimator: Any, saved: SavedModel, device: str) -> None:
     """Make a new estimator what the saved one was; errors name the damage."""
     target = resolve_device(device)
-    config, tensors = saved.config, saved.tensors
+    config, arrays = saved.config, saved.arrays
     try:
         parameters = {
             name: _decode_parameter(value) for name, value in config["parameters"].items()
         }
         if parameters["anchor"] is None:
-            parameters["anchor"] = tensors["anchors"].numpy()
-        estimator.set_params(**parameters, device=device)
+            parameters["anchor"] = arrays["anchors"]
         classes = _decode_labels(config["classes"])
-        model = _restore_model(config, tensors, len(classes))
-        decision = _restore_decision(config, tensors, classes)
-        _check_shapes(model, decision.rule, config, classes)
-        estimator.n_features_in_ = int(config["n_features"])
-        if config["feature_names"] is not None:
-            estimator.feature_names_in_ = np.array(config["feature_names"], dtype=object)
+        model, decision = restore_fitted(config, arrays, classes, target)
+        names, width = config["feature_names"], model.n_features
+        lengths = {len(config["class_counts"]), len(config["weight_scales"]), model.n_classes}
+        if lengths != {len(np.unique(classes))} or len(names or range(width)) != width:
+            raise ValueError("wrong: classes or feature_names")
+        estimator.set_params(**parameters, device=device)
+        estimator.n_features_in_ = width
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator.classes_ = classes
         estimator.class_counts_ = np.array(config["class_counts"])
         estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
         estimator.objective_ = estimator.objective
         estimator.history_ = config["history"]
         estimator.n_steps_ = config["n_steps"]
-        estimator._decision = decision
-        estimator._model = model.to(target)
-        estimator._publish()
+        estimator._model, estimator._decision = model, decision
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(
             f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
@@ -253,203 +216,52 @@ def restore(estimator: Any, saved: SavedModel, device: str) -> None:
         ) from error
 
 
-def _restore_model(
-    config: Mapping[str, Any], tensors: Mapping[str, Tensor], n_classes: int
-) -> SetConvModel:
-    network = SetConvNetwork(**config["network"])
-    network.load_state_dict(_under("network/", tensors))
-    return SetConvModel(
-        network=network,
-        scaler=restore_views(config["views"], tensors),
-        anchors=tensors["anchors"].numpy(),
-        n_classes=n_classes,
-        offset=config["offset"],
-        front=_restore_front(config["front"], tensors),
-        linear=_restore_linear(config["linear"], tensors),
-        sums=SideSums(tensors["sums/total"], tensors["sums/weight"]),
-        levels=tensors["levels"].numpy(),
-        spreads=tensors["spreads"].numpy(),
-        chosen=np.ones(network.n_members, dtype=np.bool_),
-    )
-
-
-def arrays_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    """Return the tensors of one part of a model as arrays, by their names without the prefix."""
-    return {name: tensor.numpy() for name, tensor in _under(prefix, tensors).items()}
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-
-
-def _check_shapes(
-    model: SetConvModel, rule: DecisionRule, config: Mapping[str, Any], classes: NDArray[Any]
-) -> None:
-    """Refuse parts that would only be noticed, or not noticed at all, in a prediction."""
-    width, heads = config["n_features"], count_heads(len(classes))
-    names, scaler, stacked = config["feature_names"], model.scaler, model.network.n_stacked
-    seen = width if model.front is None else model.front.width
-    wrong = {
-        "n_features": scaler.width(seen) != model.network.spec["in_features"],
-        "heads": model.network.n_heads != heads,
-        "classes": len(np.unique(classes)) != len(classes),
-        "class_counts": len(config["class_counts"]) != len(classes),
-        "weight_scales": len(config["weight_scales"]) != len(classes),
-        "feature_names": names is not None and len(names) != width,
-        "offset": len(model.offset) != heads,
-        "anchors": model.anchors.ndim != 3 or model.anchors.shape[::2] != (stacked, seen),
-        "views": not views_fit(scaler, seen),
-        "front": model.front is not None and model.front.n_features != width,
-        "levels": model.levels.shape != (stacked,) or model.spreads.shape != (stacked,),
-        "linear": not _linear_fits(model),
-        "rule": rule.thresholds.shape != (heads,),
-    }
-    if not wrong["anchors"]:
-        wrong["sums"] = model.sums.total.shape != (stacked, 2, model.embedding_size) or (
-            model.sums.weight.shape != (stacked, 2)
-        )
-    if any(wrong.values()):
-        raise ValueError(
-            f"wrong: {', '.join(name for name, is_wrong in wrong.items() if is_wrong)}"
-        )
-
-
-def describe_views(scaler: Scaler) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
-    """Return the views as JSON, and the tensors that go with it."""
-    described, tensors = [], {}
-    for number, view in enumerate(scaler.views):
-        described.append({"kind": view.kind})
-        for name, array in view.arrays().items():
-            tensors[f"views/{number}/{name}"] = torch.from_numpy(np.ascontiguousarray(array))
-    return described, tensors
-
-
-def restore_views(described: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]) -> Scaler:
-    """Return what `describe_views` described."""
-    views: list[View] = []
-    for number, one in enumerate(described):
-        parts = arrays_under(f"views/{number}/", tensors)
-        if one["kind"] == "normal":
-            views.append(Normal(parts["knots"], parts["values"], parts["starts"]))
-            continue
-        standard = Standard(parts["mean"], parts["scale"])
-        if one["kind"] == "standard":
-            views.append(standard)
-        elif one["kind"] == "pieces":
-            views.append(Pieces(parts["low"], parts["high"], parts["column"], standard))
-        else:
-            raise ValueError(f"a view of kind {one['kind']!r} is not known")
-    return Scaler(tuple(views))
-
-
-def views_fit(scaler: Scaler, n_features: int) -> bool:
-    """Say whether the arrays of every view are of the shapes that go with the features."""
-    return all(_view_fits(view, n_features) for view in scaler.views)
-
-
-def _view_fits(view: View, n_features: int) -> bool:
-    if isinstance(view, Standard):
-        return view.mean.shape == view.scale.shape == (n_features,)
-    if isinstance(view, Normal):
-        ends = view.starts.shape == (n_features + 1,) and view.starts[-1] == len(view.knots)
-        return bool(ends and view.knots.shape == view.values.shape)
-    width = (view.width,)
-    shapes = {part.shape for part in (view.low, view.high, view.column, view.standard.mean)}
-    return shapes == {width, view.standard.scale.shape} and bool(
-        ((view.column >= 0) & (view.column < n_features)).all()
-    )
-
-
-def _describe_front(front: SparseFront | None) -> tuple[dict[str, Any] | None, dict[str, Tensor]]:
-    """Return the front of a model as JSON, and the tensors that go with it."""
-    if front is None:
-        return None, {}
-    if isinstance(front, Densify):
-        return {"kind": "unpacked", "n_features": front.n_features}, {}
-    return {"kind": "projection", "n_features": front.n_features}, {
-        "front/columns": torch.from_numpy(front.columns),
-        "front/directions": torch.from_numpy(front.directions),
-    }
-
-
-def _restore_front(
-    described: Mapping[str, Any] | None, tensors: Mapping[str, Tensor]
-) -> SparseFront | None:
-    """Return what `_describe_front` described."""
-    if described is None:
-        return None
-    n_features = int(described["n_features"])
-    if described["kind"] == "unpacked":
-        return Densify(n_features)
-    columns, directions = tensors["front/columns"].numpy(), tensors["front/directions"].numpy()
-    inside = len(columns) and columns.min() >= 0 and columns.max() < n_features
-    if directions.ndim != 2 or len(columns) != len(directions) or not inside:
-        raise ValueError("the projection's parts do not fit together")
-    return SparseProjection(columns, directions, n_features)
-
-
-def _describe_linear(
-    linear: Discriminants | SparseLines | None,
-) -> tuple[str | None, dict[str, Tensor]]:
-    """Return the kind of the linear part, and its tensors."""
-    if linear is None:
-        return None, {}
-    weights, intercepts = torch.as_tensor(linear.weights), torch.as_tensor(linear.intercepts)
-    kind = "lines" if isinstance(linear, SparseLines) else "discriminants"
-    return kind, {"linear/weights": weights, "linear/intercepts": intercepts}
-
-
-def _restore_linear(
-    kind: str | None, tensors: Mapping[str, Tensor]
-) -> Discriminants | SparseLines | None:
-    """Return what `_describe_linear` described."""
-    if kind is None:
-        return None
-    weights, intercepts = tensors["linear/weights"], tensors["linear/intercepts"]
-    if kind == "lines":
-        return SparseLines(weights.numpy(), intercepts.numpy())
-    return Discriminants(weights, intercepts)
-
-
-def _linear_fits(model: SetConvModel) -> bool:
-    """Say whether the linear part has the shapes that go with the model."""
-    found, stacked = model.linear, model.network.n_stacked
-    if found is None:
-        return True
-    shape = (stacked, model.network.spec["in_features"])
-    if isinstance(found, SparseLines):
-        shape = (model.n_features, stacked)
-    return tuple(found.weights.shape) == shape and tuple(found.intercepts.shape) == (stacked,)
-
-
-def _decision_arrays(decision: FittedDecision) -> dict[str, NDArray[Any]]:
-    """Return the rows that the decision and the report rest on, in few bytes each."""
-    arrays = decision.rule.arrays()
-    if decision.left_out is not None:
-        arrays["left_out"] = np.packbits(decision.left_out, axis=0)
-        arrays["n_folds"] = np.array(len(decision.left_out))
+def describe_fitted(
+    model: SetConvModel, decision: FittedDecision
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return a model and its decision as plain data and arrays: what pickles hold, too."""
+    described, arrays = model.describe()
+    evidence = decision.rule.arrays()
+    if decision.left_out is not None:  # in few bytes a row
+        evidence["left_out"] = np.packbits(decision.left_out, axis=0)
+        evidence["n_folds"] = np.array(len(decision.left_out))
     if decision.rows is not None and (decision.rows != np.arange(len(decision.rows))).any():
-        arrays["rows"] = decision.rows
-    return arrays
+        evidence["rows"] = decision.rows
+    arrays |= {f"rule/{name}": array for name, array in evidence.items()}
+    return {
+        "model": described,
+        "rule": decision.rule.to_dict(),
+        "report": decision.report.to_dict(),
+        "report_source": decision.source,
+        "threshold_basis": decision.basis,
+        "notes": list(decision.notes),
+        "updates": dict(decision.updates),
+    }, arrays
 
 
-def _restore_decision(
-    config: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: NDArray[Any]
-) -> FittedDecision:
-    arrays = arrays_under("rule/", tensors)
-    left_out, rows = arrays.pop("left_out", None), arrays.pop("rows", None)
+def restore_fitted(
+    config: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    classes: Array,
+    device: torch.device,
+) -> tuple[SetConvModel, FittedDecision]:
+    """Return what `describe_fitted` described; a ValueError says what does not fit together."""
+    model = SetConvModel.restore(config["model"], arrays, device)
+    evidence = under("rule/", arrays)
+    left_out, rows = evidence.pop("left_out", None), evidence.pop("rows", None)
     if left_out is not None:
-        n_folds = int(arrays.pop("n_folds"))
+        n_folds = int(evidence.pop("n_folds"))
         left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
-    rule = DecisionRule.from_dict(config["rule"], arrays, classes.tolist())
+    rule = DecisionRule.from_dict(config["rule"], evidence, classes.tolist())
     report = Report.from_dict(config["report"])
     n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
-    if any(a is not None and a.shape[-1] != n_rows for a in (left_out, rows)):
-        raise ValueError("wrong: rows of the rule")
-    return FittedDecision(
-        rule,
-        report,
-        config["report_source"],
+    right_rows = all(a is None or a.shape[-1] == n_rows for a in (left_out, rows))
+    if not right_rows or rule.thresholds.shape != (len(model.offset),):
+        raise ValueError("wrong: rule")
+    return model, FittedDecision(
+        rule=rule,
+        report=report,
+        source=config["report_source"],
         left_out=left_out,
         rows=rows,
         unjudged=report.unjudged,
@@ -503,14 +315,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_COLUMNS = {
-    "specificity": "Spec",
-    "sensitivity": "Sens",
-    "f1": "F1",
-    "g_mean": "G-mean",
-    "auc": "AUC",
-    "average_precision": "AP",
-}
+_COLUMNS = ("specificity", "sensitivity", "f1", "g_mean", "auc", "average_precision")
 
 _SOURCES = {
     "validation": "Measured on validation rows that training did not see.",
@@ -525,7 +330,8 @@ def write_card(config: Mapping[str, Any]) -> str:
     counts = config["class_counts"]
     versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
     source = _SOURCES[config["report_source"]]
-    takes = config.get("takes", f"rows with {config['n_features']} numeric features")
+    width = config["model"]["n_features"]
+    takes = config.get("takes", f"rows with {width} numeric features")
     encoder = config.get("encoder", {})
     encoded_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
     lines = [
@@ -543,7 +349,7 @@ def write_card(config: Mapping[str, Any]) -> str:
         "",
         "## Data",
         "",
-        f"{sum(counts)} {config.get('takes', 'rows')}, {config['n_features']} features"
+        f"{sum(counts)} {config.get('takes', 'rows')}, {width} features"
         + (f", made by {_cell(encoded_by)}." if encoded_by else "."),
         "",
         *_table(
@@ -559,7 +365,7 @@ def write_card(config: Mapping[str, Any]) -> str:
         f"{source} Each class against the rest.",
         "",
         *_table(
-            ["class", *_COLUMNS.values()],
+            ["class", *(HEADINGS[name] for name in _COLUMNS)],
             [
                 [_cell(row["class"]), *(_number(row[name]) for name in _COLUMNS)]
                 for row in config["report"]["per_class"]

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, NotFittedError
-from setconv.persistence import SavedModel, arrays_under, describe, read_model, restore, save
+from setconv.model import under
+from setconv.persistence import SavedModel, describe, read_model, restore, save
 from setconv.sampling import Keys
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
             "encoder": {"kind": kind, **config},
             "source": getattr(self, "source_", None),
         }
-        tensors = {f"encoder/{n}": torch.from_numpy(np.array(a)) for n, a in arrays.items()}
-        return SavedModel(type(self).__name__, described, {**saved.tensors, **tensors})
+        of_encoder = {f"encoder/{name}": np.array(one) for name, one in arrays.items()}
+        return SavedModel(type(self).__name__, described, saved.arrays | of_encoder)
 
     @classmethod
     def _saved_encoders(cls) -> Mapping[str, Any]:
@@ -191,7 +191,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         try:
             described = dict(saved.config["encoder"])
             kind = cls._saved_encoders()[described.pop("kind")]
-            arrays = arrays_under("encoder/", saved.tensors)
+            arrays = under("encoder/", saved.arrays)
             encoder = cls._restore_encoder(kind, described, arrays, folder)
         except (LookupError, TypeError, AttributeError) as error:
             raise ModelFileError(

@@ -11,27 +11,28 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
+from sklearn.utils import gen_batches
 
-from setconv.data import Matrix, Rows, StoredRows, row_slices
+from setconv.data import Matrix, Part, Rows
 from setconv.errors import DataError, ParameterError
 
 Floats: TypeAlias = NDArray[np.float64]
 SparseFront: TypeAlias = "SparseProjection | Densify"
 View: TypeAlias = "Standard | Normal | Pieces"
 Scaling = Literal["auto", "standard", "normal", "pieces"]
-VIEWS = ("standard", "normal", "pieces")
 # Up to so many columns each is taken to mean something by itself, so that quantiles and pieces of
 # it help and its loss hurts; the columns of an embedding mean something together.
 FEW_COLUMNS = 100
 NARROW = 512  # columns up to which a dense row is no larger than what the network makes of it
 CLIP = 5.0  # bound on the absolute value of a standardised feature
 _CHUNK = 4096  # rows at a time, so that no float64 copy of all rows is made
+_MOST_VALUES = 20_000_000  # three views of a larger table would take too much memory
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class PreparedRows:
     @property
     def has_lines(self) -> bool:
         """Whether the linear part is to see the sparse columns."""
-        return sparse.issparse(self.features) or isinstance(self.front, SparseProjection)
+        return self.front is not None and self.front.n_features > NARROW
 
     @property
     def kind_of_width(self) -> int:
@@ -61,10 +62,25 @@ class PreparedRows:
         return max(width, FEW_COLUMNS + 1) if self.has_lines else width
 
     def choose_views(self, scaling: Any, n_members: int) -> tuple[str, ...]:
-        """Choose the views."""
-        if isinstance(self.features, StoredRows) and scaling == "auto":
-            return ("standard",)
-        return choose_views(scaling, self.features.shape[0], self.kind_of_width, n_members)
+        """Return the names of the views; "auto" follows the shape of the data.
+
+        All three for tables of up to 100 columns, the standardised one alone for wider data, such
+        as embeddings, and for rows on disk. There are never more views than members.
+        """
+        if scaling is None:
+            return ()
+        if isinstance(scaling, str) and scaling == "auto":
+            n_rows, few = self.features.shape[0], self.kind_of_width <= FEW_COLUMNS
+            small = few and n_rows * self.kind_of_width <= _MOST_VALUES
+            sortable = isinstance(self.features, np.ndarray)
+            return tuple(VIEWS)[: n_members if small and sortable else 1]
+        names = (scaling,) if isinstance(scaling, str) else scaling
+        if not isinstance(names, Sequence) or not names or any(name not in VIEWS for name in names):
+            raise ParameterError(
+                f"scaling={scaling!r}: choose "
+                f'"auto", {", ".join(map(repr, VIEWS))}, a list of the last three, or None.'
+            )
+        return tuple(names)[:n_members]
 
 
 def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
@@ -72,8 +88,11 @@ def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
     rows = train.features
     if not sparse.issparse(rows):
         return PreparedRows(rows)
-    front = make_front(rows, train.weights_once, seed, whole=scaling is None)
-    if isinstance(front, SparseProjection) or front.width <= NARROW:
+    if scaling is not None and rows.shape[1] > NARROW:
+        projection = SparseProjection.fit(rows, train.weights_once, seed)
+        return PreparedRows(projection(rows), projection)
+    front = Densify(int(rows.shape[1]))
+    if front.width <= NARROW:
         return PreparedRows(front(rows), front)
     warnings.warn(
         f"With scaling=None the network looks at all {front.width} columns of the sparse rows, "
@@ -85,28 +104,11 @@ def prepare_rows(scaling: Any, train: Rows, seed: int) -> PreparedRows:
     return PreparedRows(rows, front)
 
 
-def make_front(
-    rows: sparse.csr_matrix, weights: NDArray[Any], seed: int, *, whole: bool = False
-) -> SparseFront:
-    """Choose and learn the way for sparse rows: more than 512 columns are projected.
-
-    Parameters
-    ----------
-    rows : csr matrix
-    weights : array of shape (n_rows,)
-    seed : int
-    whole : bool, default=False
-        Whether the network is to look at all columns, however many.
-    """
-    if whole or rows.shape[1] <= NARROW:
-        return Densify(int(rows.shape[1]))
-    return fit_projection(rows, weights, automatic_width(*rows.shape), seed)
-
-
 @dataclass(frozen=True)
-class Densify:
+class Densify(Part):
     """Rows are given their zeros, a batch at a time."""
 
+    kind: ClassVar[str] = "dense"
     n_features: int
 
     @property
@@ -118,9 +120,20 @@ class Densify:
         """Return dense rows."""
         return np.asarray(rows.toarray())
 
+    def fits(self, n_features: int) -> bool:
+        """Say whether it takes rows of so many columns."""
+        return self.n_features == n_features
+
+
+_ROWS = 20_480  # rows that the projection is learned from
+_COLUMNS = 1 << 16  # columns that take part; the line sees all of them
+_WIDTH = 128
+_LEAST_WIDTH = 16
+_FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
+
 
 @dataclass(frozen=True)
-class SparseProjection:
+class SparseProjection(Part):
     """Coordinates of rows of unit length along orthogonal directions.
 
     Attributes
@@ -131,9 +144,38 @@ class SparseProjection:
     n_features : int
     """
 
+    kind: ClassVar[str] = "projection"
     columns: NDArray[np.int64]
     directions: NDArray[np.float32]
     n_features: int
+
+    @classmethod
+    def fit(cls, rows: sparse.csr_matrix, weights: NDArray[Any], seed: int) -> Self:
+        """Learn the projection from rows, or from a random part of them where there are many.
+
+        It has 128 columns, or a quarter of the rows' number if that is less.
+
+        Parameters
+        ----------
+        rows : csr matrix of shape (n_rows, n_features)
+        weights : array of shape (n_rows,)
+            Of the rows; only their ratios matter.
+        seed : int
+        """
+        rng = np.random.default_rng(seed)
+        n_rows, n_features = rows.shape
+        width = min(_WIDTH, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN))
+        if n_rows > _ROWS:
+            some = np.sort(rng.choice(n_rows, _ROWS, replace=False))
+            rows, weights = rows[some], weights[some]
+        columns = np.arange(n_features)
+        if n_features > _COLUMNS:
+            heaviest = np.argsort(-_sums_of_squares(rows, rows.indices, n_features), kind="stable")
+            columns = np.sort(heaviest[:_COLUMNS])
+        kept = unit_rows(_keep(rows, columns))
+        scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ kept
+        narrow = sparse.csr_matrix(scaled, dtype=np.float32)
+        return cls(columns, leading_directions(narrow, min(width, *narrow.shape), rng), n_features)
 
     @property
     def width(self) -> int:
@@ -143,58 +185,24 @@ class SparseProjection:
     def __call__(self, rows: sparse.csr_matrix) -> NDArray[np.float32]:
         """Return dense rows, float32 of shape (n_rows, width); each depends on its row alone."""
         projected = np.empty((rows.shape[0], self.width), dtype=np.float32)
-        for part in row_slices(rows.shape[0], _CHUNK):
+        for part in gen_batches(rows.shape[0], _CHUNK):
             projected[part] = unit_rows(_keep(rows[part], self.columns)) @ self.directions
         return projected
 
-
-_FEWEST_ROWS_A_COLUMN = 4  # the last columns of many are noise that new rows do not share
-_LEAST_WIDTH = 16
-
-
-def automatic_width(n_rows: int, n_features: int) -> int:
-    """Return the width for rows: 128, or a quarter of their number if that is less."""
-    return min(128, max(_LEAST_WIDTH, n_rows // _FEWEST_ROWS_A_COLUMN), n_rows, n_features)
+    def fits(self, n_features: int) -> bool:
+        """Say whether it takes rows of so many columns, and its parts go together."""
+        inside = len(self.columns) and 0 <= self.columns.min() <= self.columns.max() < n_features
+        shape = (len(self.columns), self.width)
+        return bool(inside and self.directions.shape == shape and self.n_features == n_features)
 
 
-_ROWS = 20_480  # rows that the projection is learned from
-_COLUMNS = 1 << 16  # columns that take part; the line sees all of them
+FRONTS: dict[str, type[SparseFront]] = {front.kind: front for front in (Densify, SparseProjection)}
 
 
-def fit_projection(
-    rows: sparse.csr_matrix, weights: NDArray[Any], width: int, seed: int
-) -> SparseProjection:
-    """Learn the projection from rows, or from a random part of them where there are many.
-
-    Parameters
-    ----------
-    rows : csr matrix of shape (n_rows, n_features)
-    weights : array of shape (n_rows,)
-        Of the rows; only their ratios matter.
-    width : int
-        Columns of the result; no more than rows or columns.
-    seed : int
-    """
-    rng = np.random.default_rng(seed)
-    if rows.shape[0] > _ROWS:
-        some = np.sort(rng.choice(rows.shape[0], _ROWS, replace=False))
-        rows, weights = rows[some], weights[some]
-    columns = _heaviest(rows)
-    kept = unit_rows(_keep(rows, columns))
-    scaled = sparse.diags_array(np.sqrt(weights / weights.mean())) @ kept
-    narrow = sparse.csr_matrix(scaled, dtype=np.float32)
-    width = min(width, *narrow.shape)
-    return SparseProjection(columns, leading_directions(narrow, width, rng), int(rows.shape[1]))
-
-
-def _heaviest(rows: sparse.csr_matrix) -> NDArray[np.int64]:
-    """Return the columns with the largest sums of squares, in their order."""
-    if rows.shape[1] <= _COLUMNS:
-        return np.arange(rows.shape[1])
-    squares = np.bincount(
-        rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[1]
-    )
-    return np.sort(np.argsort(-squares, kind="stable")[:_COLUMNS]).astype(np.int64)
+def _sums_of_squares(rows: sparse.csr_matrix, places: NDArray[Any], size: int) -> Floats:
+    # In double precision: squares of large or tiny numbers leave the range of float32.
+    squares = np.square(rows.data, dtype=np.float64)
+    return np.asarray(np.bincount(places, squares, minlength=size), dtype=np.float64)
 
 
 def _keep(rows: sparse.csr_matrix, columns: NDArray[np.int64]) -> sparse.csr_matrix:
@@ -203,16 +211,11 @@ def _keep(rows: sparse.csr_matrix, columns: NDArray[np.int64]) -> sparse.csr_mat
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return rows of length one; a row of zeros stays."""
-    # In double precision: squares of large or tiny numbers leave the range of float32.
     numbers = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    squares = np.bincount(
-        numbers, weights=np.square(rows.data, dtype=np.float64), minlength=rows.shape[0]
-    )
+    squares = _sums_of_squares(rows, numbers, rows.shape[0])
     factors = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = rows.data * factors[numbers]
-    return sparse.csr_matrix(
-        (scaled.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
-    )
+    scaled = (rows.data * factors[numbers]).astype(np.float32)
+    return sparse.csr_matrix((scaled, rows.indices, rows.indptr), shape=rows.shape)
 
 
 _SPARE = 10  # more vectors than are asked for: the last ones are found less well
@@ -259,11 +262,6 @@ def _orthonormal(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(np.linalg.qr(vectors)[0], dtype=np.float32)
 
 
-def as_sparse(rows: Any) -> sparse.csr_matrix:
-    """Return rows as a csr matrix; those that are one already are not copied."""
-    return rows if isinstance(rows, sparse.csr_matrix) else sparse.csr_matrix(rows)
-
-
 @dataclass(frozen=True)
 class Scaler:
     """Rows as the members see them; the identity without any view.
@@ -292,6 +290,10 @@ class Scaler:
             place[:, : view.width] = _narrow(view(rows))
         return scaled
 
+    def fits(self, n_features: int) -> bool:
+        """Say whether the arrays of every view have the shapes that go with so many columns."""
+        return all(view.fits(n_features) for view in self.views)
+
 
 def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return rows as float32, which the network takes."""
@@ -306,30 +308,6 @@ def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
     return narrow
 
 
-# Three views of a larger table would take too much memory.
-_MOST_VALUES = 20_000_000
-
-
-def choose_views(scaling: Any, n_rows: int, n_features: int, n_members: int) -> tuple[str, ...]:
-    """Return the names of the views; "auto" follows the shape of the data.
-
-    All three for tables of up to 100 columns, the standardised one alone for wider data, such as
-    embeddings. There are never more views than members.
-    """
-    if scaling is None:
-        return ()
-    if isinstance(scaling, str) and scaling == "auto":
-        small = n_features <= FEW_COLUMNS and n_rows * n_features <= _MOST_VALUES
-        return VIEWS[:n_members] if small and n_members > 1 else ("standard",)
-    names = (scaling,) if isinstance(scaling, str) else scaling
-    if not isinstance(names, Sequence) or not names or any(name not in VIEWS for name in names):
-        raise ParameterError(
-            f"scaling={scaling!r}: choose "
-            f'"auto", {", ".join(map(repr, VIEWS))}, a list of the last three, or None.'
-        )
-    return tuple(names)[:n_members]
-
-
 def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Scaler:
     """Learn the views of the columns.
 
@@ -339,24 +317,17 @@ def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Sca
     rows : array of shape (n_rows, n_features), or on disk
     weights : array of shape (n_rows,)
     """
-    fitted: list[View] = []
     for name in names:
-        if name == "standard":
-            fitted.append(fit_standard(rows, weights))
-        elif not isinstance(rows, np.ndarray):
+        if name != "standard" and not isinstance(rows, np.ndarray):
             raise ParameterError(
                 f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
                 '"standard", "auto" or None.'
             )
-        elif name == "normal":
-            fitted.append(fit_normal(rows, weights))
-        else:
-            fitted.append(fit_pieces(rows, weights))
-    return Scaler(tuple(fitted))
+    return Scaler(tuple(VIEWS[name].fit(rows, weights) for name in names))
 
 
 @dataclass(frozen=True)
-class Standard:
+class Standard(Part):
     """Centre, scale and clip the columns.
 
     Attributes
@@ -367,6 +338,34 @@ class Standard:
     kind: ClassVar[str] = "standard"
     mean: Floats
     scale: Floats
+
+    @classmethod
+    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Standard:
+        """Learn means and standard deviations; a constant column is centred and left at scale 1."""
+        shares = weights / weights.sum()
+        mean = np.zeros(rows.shape[1])
+        variance = np.zeros(rows.shape[1])
+        seen = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in gen_batches(rows.shape[0], _CHUNK):
+                # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
+                values, share = rows[part].astype(np.float64), shares[part]
+                mass = share.sum()
+                centre = share @ values / mass
+                apart = centre - mean
+                variance += share @ np.square(values - centre)
+                variance += np.square(apart) * (mass * seen / (mass + seen))
+                mean += apart * (mass / (mass + seen))
+                seen += mass
+        if not np.isfinite(variance).all():
+            column = int(np.flatnonzero(~np.isfinite(variance))[0])
+            raise DataError(
+                f"Column {column} of X has values too large to standardise: rescale it."
+            )
+        # A constant column has a variance of rounding errors only (scikit-learn's bound).
+        error = rows.shape[0] * np.finfo(np.float64).eps
+        constant = variance <= error * variance + (error * mean) ** 2
+        return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)))
 
     @property
     def width(self) -> int:
@@ -380,39 +379,17 @@ class Standard:
         scaled = (rows - self.mean.astype(dtype)) / self.scale.astype(dtype)
         return np.asarray(np.clip(scaled, -CLIP, CLIP, out=scaled))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        return {"mean": self.mean, "scale": self.scale}
+    def fits(self, n_features: int) -> bool:
+        """Say whether the arrays have the shapes that go with so many columns."""
+        return self.mean.shape == self.scale.shape == (n_features,)
 
 
-def fit_standard(rows: Matrix, weights: NDArray[Any]) -> Standard:
-    """Learn means and standard deviations; a constant column is centred and left at scale 1."""
-    shares = weights / weights.sum()
-    mean = np.zeros(rows.shape[1])
-    variance = np.zeros(rows.shape[1])
-    seen = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for part in row_slices(rows.shape[0], _CHUNK):
-            # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
-            values, share = rows[part].astype(np.float64), shares[part]
-            mass = share.sum()
-            centre = share @ values / mass
-            apart = centre - mean
-            variance += share @ np.square(values - centre)
-            variance += np.square(apart) * (mass * seen / (mass + seen))
-            mean += apart * (mass / (mass + seen))
-            seen += mass
-    if not np.isfinite(variance).all():
-        column = int(np.flatnonzero(~np.isfinite(variance))[0])
-        raise DataError(f"Column {column} of X has values too large to standardise: rescale it.")
-    # A constant column has a variance of rounding errors only (scikit-learn's bound).
-    error = rows.shape[0] * np.finfo(np.float64).eps
-    constant = variance <= error * variance + (error * mean) ** 2
-    return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)))
+_KNOTS = 500  # points that a column's distribution is kept at
+_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(Part):
     """Map each column to a normal distribution by its quantiles, linear in between.
 
     Attributes
@@ -428,6 +405,28 @@ class Normal:
     values: Floats
     starts: NDArray[np.int64]
 
+    @classmethod
+    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Normal:
+        """Learn the quantiles of each column; equal values share the middle of their ranks."""
+        shares = weights / weights.sum()
+        knots, values = [], []
+        for column in np.asarray(rows).T:
+            found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
+            mass = np.bincount(place, weights=shares)
+            rank = np.cumsum(mass) - mass / 2
+            normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
+            centre = mass @ normal
+            spread = np.sqrt(mass @ np.square(normal - centre))
+            normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
+            kept = np.arange(len(found))
+            if len(found) > _KNOTS:
+                # Even steps of rank, and both ends.
+                kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
+            knots.append(found[kept])
+            values.append(normal[kept])
+        starts = np.cumsum([0, *map(len, knots)])
+        return cls(np.concatenate(knots), np.concatenate(values), starts)
+
     @property
     def width(self) -> int:
         """Number of outputs."""
@@ -442,39 +441,17 @@ class Normal:
             )
         return mapped
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        return {"knots": self.knots, "values": self.values, "starts": self.starts}
+    def fits(self, n_features: int) -> bool:
+        """Say whether the arrays have the shapes that go with so many columns."""
+        ends = self.starts.shape == (n_features + 1,) and self.starts[-1] == len(self.knots)
+        return bool(ends and self.knots.shape == self.values.shape)
 
 
-_KNOTS = 500  # points that a column's distribution is kept at
-_LEAST_RANK = 1e-12  # a weight may be too small to show in a sum, and rank 1 is at infinity
-
-
-def fit_normal(rows: NDArray[Any], weights: NDArray[Any]) -> Normal:
-    """Learn the quantiles of each column; equal values share the middle of their ranks."""
-    shares = weights / weights.sum()
-    knots, values = [], []
-    for column in rows.T:
-        found, place = np.unique(np.asarray(column, dtype=np.float64), return_inverse=True)
-        mass = np.bincount(place, weights=shares)
-        rank = np.cumsum(mass) - mass / 2
-        normal = ndtri(rank.clip(_LEAST_RANK, 1 - _LEAST_RANK))
-        centre = mass @ normal
-        spread = np.sqrt(mass @ np.square(normal - centre))
-        normal = (normal - centre) / spread if len(found) > 1 else np.zeros(1)
-        kept = np.arange(len(found))
-        if len(found) > _KNOTS:
-            # Even steps of rank, and both ends.
-            kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
-        knots.append(found[kept])
-        values.append(normal[kept])
-    starts = np.cumsum([0, *map(len, knots)])
-    return Normal(np.concatenate(knots), np.concatenate(values), np.asarray(starts, np.int64))
+_PIECES = 8
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Pieces(Standard):
     """Cut each column at its quantiles; each piece is an input that fills from 0 to 1.
 
     The piecewise-linear encoding of Gorishniy et al., "On Embeddings for Numerical Features in
@@ -482,57 +459,55 @@ class Pieces:
 
     Attributes
     ----------
+    mean, scale : float64 arrays of shape (width,)
+        Of the pieces as they are filled.
     low, high : float64 arrays of shape (width,)
         The ends of each piece.
     column : int64 array of shape (width,)
         The column that it is a piece of.
-    standard : Standard
     """
 
     kind: ClassVar[str] = "pieces"
     low: Floats
     high: Floats
     column: NDArray[np.int64]
-    standard: Standard
 
-    @property
-    def width(self) -> int:
-        """Number of outputs."""
-        return len(self.low)
+    @classmethod
+    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Pieces:
+        """Learn the pieces of each column, at most eight of about equally many rows.
+
+        A constant column keeps one piece that no row enters.
+        """
+        low, high, columns = [], [], []
+        table = np.asarray(rows)
+        for number, column in enumerate(table.T):
+            edges = np.unique(_quantiles(column.astype(np.float64), weights))
+            with np.errstate(over="ignore"):
+                if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
+                    raise DataError(
+                        f"Column {number} of X has values too large to cut into pieces: rescale it."
+                    )
+            if len(edges) == 1:
+                edges = np.array([edges[0], np.inf])
+            low.append(edges[:-1])
+            high.append(edges[1:])
+            columns.append(np.full(len(edges) - 1, number))
+        ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns)
+        filled = Standard.fit(_fill(table, *ends), weights)
+        return cls(filled.mean, filled.scale, *ends)
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the inputs."""
-        return self.standard(_fill(rows, self.low, self.high, self.column))
+        return super().__call__(_fill(rows, self.low, self.high, self.column))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what a model file keeps."""
-        ends = {"low": self.low, "high": self.high, "column": self.column}
-        return {**ends, **self.standard.arrays()}
-
-
-def fit_pieces(rows: NDArray[Any], weights: NDArray[Any]) -> Pieces:
-    """Learn the pieces of each column, at most eight of about equally many rows.
-
-    A constant column keeps one piece that no row enters.
-    """
-    low, high, columns = [], [], []
-    for number, column in enumerate(rows.T):
-        edges = np.unique(_quantiles(column.astype(np.float64), weights))
-        with np.errstate(over="ignore"):
-            if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
-                raise DataError(
-                    f"Column {number} of X has values too large to cut into pieces: rescale it."
-                )
-        if len(edges) == 1:
-            edges = np.array([edges[0], np.inf])
-        low.append(edges[:-1])
-        high.append(edges[1:])
-        columns.append(np.full(len(edges) - 1, number))
-    ends = np.concatenate(low), np.concatenate(high), np.concatenate(columns).astype(np.int64)
-    return Pieces(*ends, fit_standard(_fill(rows, *ends), weights))
+    def fits(self, n_features: int) -> bool:
+        """Say whether the arrays have the shapes that go with so many columns."""
+        alike = {one.shape for one in (self.low, self.high, self.column)} == {(self.width,)}
+        inside = (self.column >= 0) & (self.column < n_features)
+        return super().fits(self.width) and alike and bool(inside.all())
 
 
-_PIECES = 8
+VIEWS: dict[str, type[View]] = {view.kind: view for view in (Standard, Normal, Pieces)}
 
 
 def _quantiles(column: Floats, weights: NDArray[Any]) -> Floats:

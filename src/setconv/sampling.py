@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
+from sklearn.utils import gen_batches
 
-from setconv.data import Matrix, row_slices
+from setconv.data import Matrix
 
 Indices: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
@@ -79,7 +80,7 @@ def row_keys(rows: Matrix) -> Keys:
         return _sparse_keys(rows)
     factors = _factors(np.arange(rows.shape[1]))
     keys = np.empty(rows.shape[0], dtype=np.uint64)
-    for part in row_slices(rows.shape[0], _CHUNK):
+    for part in gen_batches(rows.shape[0], _CHUNK):
         keys[part] = (_bits(rows[part]) * factors).sum(axis=1, dtype=np.uint64)
     return keys
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tqdm import tqdm
 
-from setconv.data import Matrix, row_slices
+from setconv.data import Matrix
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io.disk import Batch
 from setconv.io.opening import is_stored, open_source, read_batches
@@ -117,7 +117,7 @@ def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> N
     if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
         return
     same = np.ones(rows.shape[1], dtype=np.bool_)
-    for part in row_slices(rows.shape[0], _BATCH):
+    for part in gen_batches(rows.shape[0], _BATCH):
         same &= (rows[part] == labels[part, None]).all(axis=0)
         if not same.any():
             return

@@ -140,6 +140,10 @@ class DiskRows:
             return self._span(number, number + 1).reshape(-1)
         return self._gather(self._checked(self._numbers(numbers)))
 
+    def subset(self, chosen: NDArray[np.int64]) -> RowSubset:
+        """Return chosen rows, of which none is read yet."""
+        return RowSubset(self, chosen)
+
     def _numbers(self, key: NDArray[Any]) -> NDArray[np.int64]:
         if key.ndim != 1 or (len(key) and key.dtype.kind not in "iub"):
             raise TypeError(
@@ -236,27 +240,27 @@ class RowSubset:
 
     Parameters
     ----------
-    rows : DiskRows or RowSubset
-    chosen : int array of shape (n_chosen,), or a mask
+    rows : DiskRows
+    chosen : int array of shape (n_chosen,)
         Which rows, in this order.
     """
 
     ndim = 2
 
-    def __init__(self, rows: DiskRows | RowSubset, chosen: NDArray[Any]) -> None:
-        numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        self._rows: DiskRows = rows._rows if isinstance(rows, RowSubset) else rows
-        self._chosen: NDArray[Any] = (
-            rows._chosen[numbers] if isinstance(rows, RowSubset) else numbers
-        )
-        self.shape = (len(self._chosen), self._rows.shape[1])
-        self.dtype = self._rows.dtype
+    def __init__(self, rows: DiskRows, chosen: NDArray[np.int64]) -> None:
+        self._rows, self._chosen = rows, chosen
+        self.shape = (len(chosen), rows.shape[1])
+        self.dtype = rows.dtype
 
     def __len__(self) -> int:
         return len(self._chosen)
 
     def __getitem__(self, key: slice | NDArray[Any]) -> NDArray[Any]:
         return self._rows[self._chosen[key]]
+
+    def subset(self, chosen: NDArray[np.int64]) -> RowSubset:
+        """Return chosen rows, of which none is read yet."""
+        return RowSubset(self._rows, self._chosen[chosen])
 
 
 class Scratch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -105,7 +105,7 @@ class SetConvNetwork(nn.Module):
                 raise ParameterError(f"{name}={share!r}: give a share from 0 up to, not with, 1.")
         if not temperature > 0:
             raise ParameterError(f"temperature={temperature!r}: give a positive number.")
-        self.spec = {
+        self.spec: dict[str, Any] = {
             "in_features": in_features,
             "n_heads": n_heads,
             "n_members": n_members,

@@ -8,10 +8,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 from torch import Tensor
 
-from setconv.data import Matrix, StoredRows, row_slices
+from setconv.data import Matrix
 from setconv.io.disk import Prefetcher
 from setconv.preprocessing import Scaler
 
@@ -72,7 +73,7 @@ class MemoryFeed:
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield all rows in order."""
-        for part in row_slices(self.scaled.shape[1], _CHUNK):
+        for part in gen_batches(self.scaled.shape[1], _CHUNK):
             yield part, self.scaled[:, part]
 
 
@@ -87,9 +88,7 @@ class LazyFeed:
     n_members : int
     """
 
-    def __init__(
-        self, rows: StoredRows | csr_matrix, scaler: Scaler, device: torch.device, n_members: int
-    ) -> None:
+    def __init__(self, rows: Matrix, scaler: Scaler, device: torch.device, n_members: int) -> None:
         self.rows, self.scaler, self.device, self.n_members = rows, scaler, device, n_members
 
     def batches(self, draws: Iterator[Drawn]) -> Generator[Batch]:
@@ -100,7 +99,7 @@ class LazyFeed:
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """Yield all rows in order."""
-        for part in row_slices(self.rows.shape[0], _CHUNK):
+        for part in gen_batches(self.rows.shape[0], _CHUNK):
             yield part, torch.from_numpy(self._scaled(part)).to(self.device)
 
     def _scaled(self, which: slice | Drawn) -> NDArray[np.float32]:
