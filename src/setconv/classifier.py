@@ -7,28 +7,29 @@ fit, update, predict, decide otherwise, save. At the end are its predictions as 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from setconv.data import Matrix, Rows, StoredRows, choose
-from setconv.decisions.rule import Predictions, cross_fit
+from setconv.decisions.rule import FittedDecision, Predictions, ReportSource, cross_fit
 from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
 from setconv.fitting import fit_model
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
-from setconv.model import Anchor
-from setconv.nn.network import Similarity
+from setconv.metrics.report import Report
+from setconv.model import Anchor, SetConvModel
+from setconv.nn.network import SetConvNetwork, Similarity
 from setconv.params import check_parameters, seed_from
-from setconv.persistence import describe, save
+from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
 from setconv.sampling import Keys, Ties, row_keys, tie_copies
 from setconv.training.callbacks import Callback, Progress, gather_callbacks
@@ -230,6 +231,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     >>> clf.representatives_.shape
     (10, 2, 64)
     """
+
+    _model: SetConvModel
+    _decision: FittedDecision
 
     def __init__(
         self,
@@ -455,36 +459,72 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.class_counts_ = self._count(train.codes, train.weights)
         if hasattr(self, "_pending"):
             del self._pending
-        self._publish()
         return self
 
     def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of rows of each class that have a weight."""
         return np.bincount(codes[weights > 0], minlength=len(self.classes_))
 
-    def _publish(self) -> None:
-        """Show the parts of the model as fitted attributes."""
-        model = self._model
-        network = self.network_ = model.network
-        anchors = model.anchors[:, 0] if model.anchors.shape[1] == 1 else model.anchors
-        lead = tuple(size for size in (network.n_members, network.n_heads) if size > 1)
-        self.anchor_ = anchors.reshape(lead + anchors.shape[1:])
-        representatives = model.representatives.cpu().numpy()
-        self.representatives_ = representatives.reshape(lead + representatives.shape[1:])
-        self._publish_decision()
+    @property
+    def network_(self) -> SetConvNetwork:
+        """The torch module."""
+        return self._fitted().network
 
-    def _publish_decision(self) -> None:
-        """Show the decision, and the report on it, as fitted attributes."""
-        decision = self._decision
-        rule = decision.rule
-        self.threshold_ = float(rule.thresholds[0]) if len(self.classes_) == 2 else rule.thresholds
-        self.threshold_basis_ = decision.basis
-        self.prior_ = rule.prior
-        self.report_, self.report_source_ = decision.report, decision.source
-        if decision.source == "out_of_fold":
-            self.oof_report_ = decision.report
-        elif hasattr(self, "oof_report_"):
-            del self.oof_report_
+    @property
+    def anchor_(self) -> NDArray[np.float64]:
+        """The anchors, in the units of the rows."""
+        anchors = self._fitted().anchors
+        return self._unstacked(anchors[:, 0] if anchors.shape[1] == 1 else anchors)
+
+    @property
+    def representatives_(self) -> NDArray[np.float32]:
+        """The representatives of the classes, of the members that speak."""
+        model = self._fitted()
+        representatives = self._unstacked(model.representatives.cpu().numpy())
+        return representatives if model.chosen.all() else representatives[model.chosen]
+
+    def _unstacked(self, stacked: Array) -> Array:
+        """Give members and heads an axis each, where there are several."""
+        lead = (self.network_.n_members, self.network_.n_heads)
+        return stacked.reshape(tuple(size for size in lead if size > 1) + stacked.shape[1:])
+
+    @property
+    def threshold_(self) -> float | NDArray[np.float64]:
+        """What `decision_function` takes off the scores."""
+        self._fitted()
+        thresholds = self._decision.rule.thresholds
+        return float(thresholds[0]) if len(self.classes_) == 2 else thresholds
+
+    @property
+    def threshold_basis_(self) -> str:
+        """What the threshold rests on."""
+        self._fitted()
+        return self._decision.basis
+
+    @property
+    def prior_(self) -> NDArray[np.float64] | None:
+        """The prevalence of `set_prior`."""
+        self._fitted()
+        return self._decision.rule.prior
+
+    @property
+    def report_(self) -> Report:
+        """Metrics on rows that were not seen."""
+        self._fitted()
+        return self._decision.report
+
+    @property
+    def report_source_(self) -> ReportSource:
+        """Which rows `report_` is on."""
+        self._fitted()
+        return self._decision.source
+
+    @property
+    def oof_report_(self) -> Report:
+        """`report_` where it is out of fold."""
+        if self.report_source_ != "out_of_fold":
+            raise AttributeError("There are no out-of-fold rows, see report_source_.")
+        return self.report_
 
     def partial_fit(
         self,
@@ -550,7 +590,6 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         known = self._decision.updates
         rows_added = known.get("partial_fit", 0) + int(counted.sum())
         self._decision = self._decision.updated({**known, "partial_fit": rows_added})
-        self._publish()
         return self
 
     def _fit_once_all_are_seen(
@@ -587,7 +626,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._check_is_fitted()
+        self._fitted()
         with open_rows(self, X, y, reset=False) as (rows, labels):
             weights = check_weights(sample_weight, rows.shape[0])
             codes = encode_known_labels(labels, self.classes_, "y")
@@ -600,7 +639,6 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._model = model
         self.class_counts_, self._weight_scales = counts, scales
         self._decision = self._decision.updated({"post_train": int(counts.sum())})
-        self._publish()
         return self
 
     def predict(self, X: Any) -> Array:
@@ -631,7 +669,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def predictions(self, X: Any) -> Predictions:
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
-        self._check_is_fitted()
+        self._fitted()
         parts = [scores for _, scores in self._score_batches(X)]
         return self._decide(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
@@ -674,7 +712,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         int
             Rows written.
         """
-        self._check_is_fitted()
+        self._fitted()
         check_kept(self, keep)
         return write_predictions(path, self._predicted_tables(X, keep))
 
@@ -693,7 +731,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         probabilities are cross-fitted and weights as in `oof_report_`, which is the report on
         exactly these predictions: what to judge the model by without a test set.
         """
-        self._check_is_fitted()
+        self._fitted()
         decision, evidence = self._decision, self._decision.rule.evidence
         if decision.source != "out_of_fold" or evidence is None:
             why = " ".join(decision.report.remarks())
@@ -716,14 +754,14 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
-        self._check_is_fitted()
+        self._fitted()
         parts = [self._model.embed(batch.rows) for batch in iter_batches(self, X)]
         embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return embedded.reshape(len(embedded), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Return names for the columns of `transform`."""
-        self._check_is_fitted()
+        self._fitted()
         width = self.representatives_.shape[-1] * self._model.network.n_stacked
         return np.array([f"setconv{column}" for column in range(width)], dtype=object)
 
@@ -740,10 +778,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._check_is_fitted()
+        self._fitted()
         self._decision = self._decision.moved(self._decision.rule.with_objective(objective))
         self.objective = self.objective_ = objective
-        self._publish_decision()
         return self
 
     def set_prior(self, prior: Any) -> Self:
@@ -763,9 +800,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._check_is_fitted()
+        self._fitted()
         self._decision = self._decision.moved(self._decision.rule.with_prior(prior))
-        self._publish_decision()
         return self
 
     def save(self, folder: str | Path) -> None:
@@ -774,20 +810,19 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         The write is atomic. A folder that holds another setconv model is replaced; any other
         folder that is not empty is refused. Load with `setconv.load`.
         """
-        self._check_is_fitted()
+        self._fitted()
         save(describe(self), Path(folder))
 
     def _only(self, members: NDArray[np.bool_]) -> Self:
         """Return the classifier as some of its members see it: those that left a row out."""
-        self._check_is_fitted()
-        part = copy.copy(self)
-        part._model = self._model.only(members)
-        part.representatives_ = self.representatives_[members]
+        part = type(self)(**self.get_params(deep=False))
+        part.__dict__.update(vars(self), _model=self._fitted().only(members))
         return part
 
-    def _check_is_fitted(self) -> None:
+    def _fitted(self) -> SetConvModel:
+        """Return the model; say what is missing if there is none."""
         if self.__sklearn_is_fitted__():
-            return
+            return self._model
         if hasattr(self, "_pending"):
             seen = np.unique(np.concatenate([part[w > 0] for _, part, w in self._pending]))
             missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]
@@ -810,12 +845,22 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle tensors as CPU tensors, so that a model from a GPU opens anywhere."""
-        state: dict[str, Any] = super().__getstate__()
-        if "_model" in state and self._model.device.type != "cpu":
-            model = self._model.to("cpu")
-            state = {**state, "_model": model, "network_": model.network}
+        """Return arrays and plain data, so that what pickles, or skops, carry opens anywhere."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_model" in state:
+            state["_fitted_state"] = describe_fitted(state.pop("_model"), state.pop("_decision"))
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the model of what `__getstate__` gave, on the CPU."""
+        plain = dict(state)
+        fitted = plain.pop("_fitted_state", None)
+        super().__setstate__(plain)
+        if fitted is not None:
+            config, arrays = fitted
+            self._model, self._decision = restore_fitted(
+                config, arrays, self.classes_, torch.device("cpu")
+            )
 
 
 def _validation_rows(

@@ -162,7 +162,8 @@ def _automatic_episodes(
     if parameters.heads == "separate":
         return episodes
     support, queries = parameters.support_size, parameters.n_queries
-    return max(1, round(episodes * (support + 2 * queries) / (support + n_classes * queries)))
+    shorter = episodes * (support + 2 * queries) / (support + n_classes * queries)
+    return max(1, round(float(shorter)))
 
 
 def automatic_steps(n_rows: int, few_columns: bool) -> int:

@@ -63,8 +63,9 @@ class SavedModel:
 def save(saved: SavedModel, folder: Path) -> None:
     """Write a model folder in one move; see `setconv.SetConvClassifier.save`."""
     _refuse_foreign(folder)
-    # An array without dimensions would become one of one row.
-    tensors = save_tensors({name: torch.tensor(one) for name, one in saved.arrays.items()})
+    tensors = save_tensors(
+        {name: torch.from_numpy(np.asarray(one, order="C")) for name, one in saved.arrays.items()}
+    )
     config = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
