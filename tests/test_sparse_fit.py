@@ -483,10 +483,9 @@ def test_parts_of_a_sparse_model_that_do_not_fit_are_a_clear_error(saved, tmp_pa
 @pytest.mark.parametrize(
     "change",
     [
-        {"front": None},
-        {"front": {"kind": "projection", "n_features": 601}},
-        {"front": {"kind": "unpacked", "n_features": 600}},
-        {"linear": "discriminants"},
+        {"parts": {"views/0": "standard", "linear": "lines"}},
+        {"parts": {"views/0": "standard", "front": "dense", "linear": "lines"}},
+        {"parts": {"views/0": "standard", "front": "projection", "linear": "discriminants"}},
         {"n_features": 601},
     ],
     ids=str,

@@ -69,16 +69,18 @@ class PreparedRows:
         """
         if scaling is None:
             return ()
+        known = tuple(VIEWS)
         if isinstance(scaling, str) and scaling == "auto":
             n_rows, few = self.features.shape[0], self.kind_of_width <= FEW_COLUMNS
             small = few and n_rows * self.kind_of_width <= _MOST_VALUES
             sortable = isinstance(self.features, np.ndarray)
-            return tuple(VIEWS)[: n_members if small and sortable else 1]
+            return known[: n_members if small and sortable else 1]
         names = (scaling,) if isinstance(scaling, str) else scaling
-        if not isinstance(names, Sequence) or not names or any(name not in VIEWS for name in names):
+        if not isinstance(names, Sequence) or not names or any(name not in known for name in names):
             raise ParameterError(
                 f"scaling={scaling!r}: choose "
-                f'"auto", {", ".join(map(repr, VIEWS))}, a list of the last three, or None.'
+                f'"auto", {", ".join(map(repr, known))}, a list of the last three, or None.',
+                parameter="scaling",
             )
         return tuple(names)[:n_members]
 
@@ -302,8 +304,9 @@ def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
     if narrow is not rows and not np.isfinite(narrow).all():
         column = int(np.flatnonzero(~np.isfinite(narrow).all(axis=0))[0])
         raise DataError(
-            f"Column {column} of X has values too large for float32: rescale it, or use "
-            'scaling="auto".'
+            f"Column {column} of X has values too large for float32.",
+            column=column,
+            hint='Rescale it, or use scaling="auto".',
         )
     return narrow
 
@@ -321,7 +324,8 @@ def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Sca
         if name != "standard" and not isinstance(rows, np.ndarray):
             raise ParameterError(
                 f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
-                '"standard", "auto" or None.'
+                '"standard", "auto" or None.',
+                parameter="scaling",
             )
     return Scaler(tuple(VIEWS[name].fit(rows, weights) for name in names))
 
@@ -360,7 +364,8 @@ class Standard(Part):
         if not np.isfinite(variance).all():
             column = int(np.flatnonzero(~np.isfinite(variance))[0])
             raise DataError(
-                f"Column {column} of X has values too large to standardise: rescale it."
+                f"Column {column} of X has values too large to standardise: rescale it.",
+                column=column,
             )
         # A constant column has a variance of rounding errors only (scikit-learn's bound).
         error = rows.shape[0] * np.finfo(np.float64).eps
@@ -485,7 +490,8 @@ class Pieces(Standard):
             with np.errstate(over="ignore"):
                 if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
                     raise DataError(
-                        f"Column {number} of X has values too large to cut into pieces: rescale it."
+                        f"Column {number} of X has values too large for pieces: rescale it.",
+                        column=number,
                     )
             if len(edges) == 1:
                 edges = np.array([edges[0], np.inf])
