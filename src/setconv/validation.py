@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -183,7 +183,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
     except TypeError as error:
         raise DataTypeError(str(error)) from error
     except ValueError as error:
-        raise DataError(f"{error}{_name_text_column(X)}") from error
+        raise DataError(str(error)) from error
     if issparse(rows):
         return _tidy_sparse(rows)
     _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
@@ -192,20 +192,30 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
 
 
 def _refuse_text_columns(X: Any) -> None:
-    """Name the columns of a data frame that are not numbers."""
-    columns = getattr(X, "columns", None)
-    if columns is None or not hasattr(X, "dtypes") or getattr(X, "ndim", 2) != 2:
+    """Name the columns of a frame, or the first of an array of objects, that are not numbers."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        bad: list[Any] = [str(name) for name in X.columns if not _is_numeric(np.asarray(X[name]))]
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
+        bad = [number for number, column in enumerate(X.T) if not _is_numeric(column)]
+    else:
         return
-    bad = []
-    for name in columns:
-        column = np.asarray(X[name])
-        if column.dtype.kind in "mM" or not _is_numeric(column):
-            bad.append(str(name))
     if bad:
         raise DataError(
-            f"X has columns that are not numbers: {', '.join(map(repr, bad))}. Encode them first, "
-            "for instance with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer."
+            f"X has columns that are not numbers: {', '.join(map(repr, bad))}.",
+            column=bad[0],
+            hint="Encode them first, for instance with sklearn.preprocessing.OneHotEncoder in a "
+            "ColumnTransformer.",
         )
+
+
+def _is_numeric(column: Array) -> bool:
+    if column.dtype.kind in "biufc":
+        return True
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return column.dtype.kind not in "mM"
 
 
 def _is_float32(X: Any) -> bool:
@@ -214,44 +224,17 @@ def _is_float32(X: Any) -> bool:
     return all(str(kind).lower() == "float32" for kind in kinds)
 
 
-def _name_text_column(X: Any) -> str:
-    """Say which column of an array is not numbers, if that is what is wrong."""
-    try:
-        array = np.asarray(X)
-    except ValueError:
-        return ""
-    if array.dtype.kind not in "OUS" or array.ndim != 2:
-        return ""
-    for number, column in enumerate(array.T):
-        if not _is_numeric(column):
-            return f" (column {number} is not numbers: Encode it first)"
-    return ""
-
-
-def _is_numeric(column: Array) -> bool:
-    if column.dtype.kind in "biuf":
-        return True
-    try:
-        column.astype(np.float64)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
 def _tidy_sparse(rows: Any) -> csr_matrix:
     """Return a csr matrix whose rows are sorted and name each column once."""
     tidy = csr_matrix(rows)
     if not tidy.has_canonical_format:
         tidy = tidy.copy()  # the user's own stays as it is
         tidy.sum_duplicates()
-    if not np.isfinite(tidy.data).all():
-        place = int(np.flatnonzero(~np.isfinite(tidy.data))[0])
+    finite = np.isfinite(tidy.data)
+    if not finite.all():
+        place = int(np.flatnonzero(~finite)[0])
         row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
-        kind = "NaN" if np.isnan(tidy.data[place]) else "infinity"
-        raise DataError(
-            f"Input X contains {kind} (first in row {row}, column {tidy.indices[place]}). Remove "
-            "or replace such values first."
-        )
+        _refuse_value(tidy.data[place], row, int(tidy.indices[place]), int((~finite).sum()))
     return tidy
 
 
@@ -261,15 +244,21 @@ def _refuse_non_finite(rows: Array, names: Array | None) -> None:
         if np.isfinite(rows.sum(dtype=np.float64)):
             return
     finite = np.isfinite(rows)
-    if finite.all():
-        return
-    row, column = (int(place) for place in np.argwhere(~finite)[0])
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
-    label = f"column {column}" if names is None else f"column {names[column]!r}"
+    if not finite.all():
+        row, column = (int(place) for place in np.argwhere(~finite)[0])
+        name = column if names is None else str(names[column])
+        _refuse_value(rows[row, column], row, name, int((~finite).sum()))
+
+
+def _refuse_value(value: float, row: int, column: int | str, count: int) -> NoReturn:
+    kind = "NaN" if np.isnan(value) else "infinity"
     raise DataError(
-        f"Input X contains {kind} (first in row {row}, {label}; {int((~finite).sum())} values are "
-        "NaN or inf in all). Remove or impute them first, for instance with "
-        "sklearn.impute.SimpleImputer in a Pipeline."
+        f"Input X contains {kind} (first in row {row}, column {column!r}; {count} values are NaN "
+        "or inf in all).",
+        row=row,
+        column=column,
+        hint="Remove or impute them first, for instance with sklearn.impute.SimpleImputer in a "
+        "Pipeline.",
     )
 
 
@@ -284,47 +273,44 @@ def check_labels(y: Any, n_rows: int) -> Array:
     """Return y as a 1-D array of labels of one type."""
     if y is None:
         raise LabelError(
-            "requires y to be passed, but the target y is None: give a label for each row."
+            "requires y to be passed, but the target y is None: give a label for each row.",
+            parameter="y",
         )
     try:
         # A list may mix strings, numbers and nan, which numpy would make strings all.
-        given = y if hasattr(y, "dtype") or hasattr(y, "__array__") else _as_objects(y)
-        labels: Array = column_or_1d(given, warn=True)
+        given = y if hasattr(y, "dtype") or hasattr(y, "__array__") else np.asarray(y, dtype=object)
+        labels: Array = column_or_1d(given if np.ndim(given) == 1 else y, warn=True)
         _refuse_missing(labels)
         labels = _with_one_type(labels)
         with warnings.catch_warnings():
             # scikit-learn warns where many labels are unique; that is no error here.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
-    except LabelError:
-        raise
     except (ValueError, TypeError) as error:
-        raise LabelError(str(error)) from error
+        if isinstance(error, LabelError):
+            raise
+        raise LabelError(str(error), parameter="y") from error
     if len(labels) != n_rows:
-        raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.")
+        raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.", parameter="y")
     return labels
-
-
-def _as_objects(y: Any) -> Any:
-    objects = np.asarray(y, dtype=object)
-    return objects if objects.ndim == 1 else y
 
 
 def _refuse_missing(labels: Array) -> None:
     if labels.dtype.kind not in "Of":
         return
-    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    # pandas.NA has no truth value.
+    missing = [
+        row
+        for row, label in enumerate(labels)
+        if label is None or type(label).__name__ == "NAType" or label != label
+    ]
     if missing:
         raise LabelError(
-            f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all). "
-            "Do remove those rows or label them."
+            f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all).",
+            parameter="y",
+            row=missing[0],
+            hint="Do remove those rows or label them.",
         )
-
-
-def _is_missing(label: Any) -> bool:
-    if label is None or type(label).__name__ == "NAType":  # pandas.NA, which has no truth value
-        return True
-    return bool(label != label)
 
 
 def _with_one_type(labels: Array) -> Array:
@@ -335,7 +321,9 @@ def _with_one_type(labels: Array) -> Array:
     kinds = {type(label) for label in plain}
     if len(kinds) > 1 and not kinds <= {int, float}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise LabelError(f"y mixes labels of different types ({names}): make them all one type.")
+        raise LabelError(
+            f"y mixes labels of different types ({names}): make them all one type.", parameter="y"
+        )
     return np.array(plain) if kinds <= {int, float, bool} else labels
 
 
@@ -389,25 +377,28 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if sample_weight is None:
         return np.ones(n_rows)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        given = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.full(n_rows, float(given)) if given.ndim == 0 else given
     except (ValueError, TypeError) as error:
-        raise DataError(f"sample_weight must be numbers: {error}") from error
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
+        raise _wrong_weights(f"must be numbers: {error}") from error
     if weights.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weights.shape}: Sample weights must be 1D, one for each of "
-            f"the {n_rows} rows."
+        raise _wrong_weights(
+            f"has shape {weights.shape}: Sample weights must be 1D, one for each of the {n_rows} "
+            "rows."
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        first = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
-        raise DataError(
-            f"sample_weight is {weights[first]} in row {first}: weights must be finite and not "
-            "negative."
+    wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
+    if len(wrong):
+        first = int(wrong[0])
+        raise _wrong_weights(
+            f"is {weights[first]} in row {first}: weights must be finite and not negative.", first
         )
     if not weights.any():
-        raise DataError("sample_weight is zero for every row: give at least one positive weight.")
+        raise _wrong_weights("is zero for every row: give at least one positive weight.")
     return weights
+
+
+def _wrong_weights(what: str, row: int | None = None) -> DataError:
+    return DataError(f"sample_weight {what}", parameter="sample_weight", row=row)
 
 
 def check_groups(groups: ArrayLike | None, n_rows: int) -> Array | None:
@@ -417,7 +408,8 @@ def check_groups(groups: ArrayLike | None, n_rows: int) -> Array | None:
     array = np.asarray(groups)
     if array.shape != (n_rows,):
         raise DataError(
-            f"groups has shape {array.shape}: give one group for each of {n_rows} rows."
+            f"groups has shape {array.shape}: give one group for each of {n_rows} rows.",
+            parameter="groups",
         )
     return array
 
@@ -426,20 +418,18 @@ def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]
     """Return one weight a class; None and "balanced" are all ones (see the classifier)."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return np.ones(len(classes))
-    if not isinstance(class_weight, dict):
-        raise ParameterError(
-            f'class_weight={class_weight!r}: give None, "balanced" or a dict from class to weight.'
-        )
-    unknown = [label for label in class_weight if label not in classes.tolist()]
-    if unknown:
-        raise ParameterError(
-            f"class_weight names classes that are not in y: {unknown}; the classes are "
-            f"{classes.tolist()[:10]}."
-        )
+    labels = classes.tolist()
     try:
-        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-    except (ValueError, TypeError) as error:
-        raise ParameterError(f"class_weight={class_weight!r}: weights must be numbers.") from error
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ParameterError(f"class_weight={class_weight!r}: weights must be positive and finite.")
+        unknown = set(class_weight) - set(labels)
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+        wrong = not (np.isfinite(weights) & (weights > 0)).all()
+    except (ValueError, TypeError, AttributeError):
+        unknown, wrong = set(), True
+    if unknown or wrong:
+        found = f" has classes that are not in y, {labels[:10]}" if unknown else ""
+        raise ParameterError(
+            f'class_weight={class_weight!r}{found}: give None, "balanced" or a dict from class to '
+            "a positive, finite number.",
+            parameter="class_weight",
+        )
     return weights
