@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from setconv.data import Matrix, Rows, StoredRows, choose
-from setconv.decisions.rule import FittedDecision, Predictions, ReportSource, cross_fit
+from setconv.decisions.rule import FittedDecision, Predictions, cross_fit
 from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
@@ -27,7 +28,7 @@ from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
 from setconv.metrics.report import Report
 from setconv.model import Anchor, SetConvModel
-from setconv.nn.network import SetConvNetwork, Similarity
+from setconv.nn.network import Similarity
 from setconv.params import check_parameters, seed_from
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
@@ -53,6 +54,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = NDArray[Any]
+
+
+def _fitted_attribute(path: str) -> property:
+    """Return a property that reads a part of the fitted model or decision."""
+    read = attrgetter(path)
+    return property(lambda self: read(self._fitted()))
 
 
 class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -371,6 +378,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         keys_val: Keys | None = None,
     ) -> Self:
         """Fit; ``keys`` are equal for rows that are copies, by default those of equal features."""
+        check_parameters(self)  # before anything is read
         with (
             columns_kept_on_error(self),
             open_rows(self, X, y, reset=True) as (rows, labels),
@@ -465,66 +473,43 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return the number of rows of each class that have a weight."""
         return np.bincount(codes[weights > 0], minlength=len(self.classes_))
 
+    network_ = _fitted_attribute("_model.network")
+    threshold_basis_ = _fitted_attribute("_decision.basis")
+    prior_ = _fitted_attribute("_decision.rule.prior")
+    report_ = _fitted_attribute("_decision.report")
+    report_source_ = _fitted_attribute("_decision.source")
+
     @property
-    def network_(self) -> SetConvNetwork:
-        """The torch module."""
-        return self._fitted().network
+    def oof_report_(self) -> Report:
+        """`report_` where it is out of fold; described above, like the other fitted attributes."""
+        if self.report_source_ != "out_of_fold":
+            raise AttributeError("There are no out-of-fold rows, see report_source_.")
+        found: Report = self.report_
+        return found
+
+    @property
+    def threshold_(self) -> float | NDArray[np.float64]:
+        """One number for two classes."""
+        thresholds = self._fitted()._decision.rule.thresholds
+        return float(thresholds[0]) if len(self.classes_) == 2 else thresholds
 
     @property
     def anchor_(self) -> NDArray[np.float64]:
-        """The anchors, in the units of the rows."""
-        anchors = self._fitted().anchors
+        """Without an axis of anchors where there is one."""
+        anchors = self._fitted()._model.anchors
         return self._unstacked(anchors[:, 0] if anchors.shape[1] == 1 else anchors)
 
     @property
     def representatives_(self) -> NDArray[np.float32]:
-        """The representatives of the classes, of the members that speak."""
-        model = self._fitted()
-        representatives = self._unstacked(model.representatives.cpu().numpy())
-        return representatives if model.chosen.all() else representatives[model.chosen]
+        """Of the members that speak."""
+        model = self._fitted()._model
+        found = self._unstacked(model.representatives.cpu().numpy())
+        return found if model.chosen.all() else found[model.chosen]
 
     def _unstacked(self, stacked: Array) -> Array:
         """Give members and heads an axis each, where there are several."""
         lead = (self.network_.n_members, self.network_.n_heads)
         return stacked.reshape(tuple(size for size in lead if size > 1) + stacked.shape[1:])
-
-    @property
-    def threshold_(self) -> float | NDArray[np.float64]:
-        """What `decision_function` takes off the scores."""
-        self._fitted()
-        thresholds = self._decision.rule.thresholds
-        return float(thresholds[0]) if len(self.classes_) == 2 else thresholds
-
-    @property
-    def threshold_basis_(self) -> str:
-        """What the threshold rests on."""
-        self._fitted()
-        return self._decision.basis
-
-    @property
-    def prior_(self) -> NDArray[np.float64] | None:
-        """The prevalence of `set_prior`."""
-        self._fitted()
-        return self._decision.rule.prior
-
-    @property
-    def report_(self) -> Report:
-        """Metrics on rows that were not seen."""
-        self._fitted()
-        return self._decision.report
-
-    @property
-    def report_source_(self) -> ReportSource:
-        """Which rows `report_` is on."""
-        self._fitted()
-        return self._decision.source
-
-    @property
-    def oof_report_(self) -> Report:
-        """`report_` where it is out of fold."""
-        if self.report_source_ != "out_of_fold":
-            raise AttributeError("There are no out-of-fold rows, see report_source_.")
-        return self.report_
 
     def partial_fit(
         self,
@@ -816,13 +801,13 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _only(self, members: NDArray[np.bool_]) -> Self:
         """Return the classifier as some of its members see it: those that left a row out."""
         part = type(self)(**self.get_params(deep=False))
-        part.__dict__.update(vars(self), _model=self._fitted().only(members))
+        part.__dict__.update(vars(self), _model=self._fitted()._model.only(members))
         return part
 
-    def _fitted(self) -> SetConvModel:
-        """Return the model; say what is missing if there is none."""
+    def _fitted(self) -> Self:
+        """Return the classifier; say what is missing if it is not fitted."""
         if self.__sklearn_is_fitted__():
-            return self._model
+            return self
         if hasattr(self, "_pending"):
             seen = np.unique(np.concatenate([part[w > 0] for _, part, w in self._pending]))
             missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]

@@ -65,7 +65,7 @@ CONSTRAINTS: Mapping[str, list[Any]] = {
     "progress": ["boolean", _AUTO],
     "callbacks": [list, tuple],
     "checkpoint_dir": [str, Path, None],
-    "random_state": ["random_state", np.random.Generator],
+    "random_state": [_at_least(0), np.random.RandomState, np.random.Generator, None],
 }
 # Of the values inside a sequence or mapping.
 _PARTS = {"encoder": _at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
