@@ -466,52 +466,30 @@ def compute_anchors(
     float64 array of shape (heads, n_anchors, d)
         Where heads came to different numbers of anchors, the fewer are repeated in turn.
     """
-    n_heads, width = len(sides), rows.shape[1]
-    make = _maker(anchor, rng)
-    if make is None:
-        given = _as_anchors(anchor, width, "anchor")
-        if given.shape[0] not in (1, n_heads):
-            raise ParameterError(
-                f"anchor has {given.shape[0]} heads, but the data has {n_heads}: give shape "
-                f"({n_heads}, k, {width}), or (k, {width}) for all heads."
-            )
-        return np.broadcast_to(given, (n_heads, *given.shape[1:])).copy()
+    width = rows.shape[1]
+    if not (isinstance(anchor, str) or callable(anchor)):
+        given = _as_anchors(anchor, width, (1, len(sides)))
+        return np.broadcast_to(given, (len(sides), *given.shape[1:])).copy()
+    if isinstance(anchor, str) and anchor not in ("mean", *_RULES):
+        raise ParameterError(
+            f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RULES))}, a callable or an "
+            "array.",
+            parameter="anchor",
+        )
     made = []
     for side in sides:
-        sizes = int((side == 0).sum()), int((side == 1).sum())
-        smaller = side == (1 if sizes[1] <= sizes[0] else 0)
-        picked = make(rows, smaller, weights)
-        one = _as_anchors(picked, width, "the result of anchor(rows)")
-        if len(one) != 1:
-            raise ParameterError(
-                f"the result of anchor(rows) has shape {one.shape}: it is called for each head, so "
-                f"give ({width},) or (k, {width})."
+        smaller = side == (1 if (side == 1).sum() <= (side == 0).sum() else 0)
+        if isinstance(anchor, str) and anchor == "mean":
+            # Row by row as they lie: no copy of those on the side is made.
+            picked: ArrayLike = weighted_mean(rows, np.where(smaller, weights, 0))
+        else:
+            mine = rows[np.flatnonzero(smaller)]
+            picked = (
+                anchor(mine) if callable(anchor) else _RULES[anchor](mine, weights[smaller], rng)
             )
-        made.append(one[0])
+        made.append(_as_anchors(picked, width, (1,))[0])
     count = max(len(one) for one in made)
     return np.stack([one[np.arange(count) % len(one)] for one in made])
-
-
-def _maker(
-    anchor: Any, rng: np.random.Generator
-) -> Callable[[Matrix, NDArray[np.bool_], Array], ArrayLike] | None:
-    """Return the function from rows, marks and weights to anchors; None for an array."""
-    if isinstance(anchor, str):
-        if anchor == "mean":
-            # Row by row as they lie: no copy of the marked ones is made.
-            return lambda rows, marked, weights: weighted_mean(rows, np.where(marked, weights, 0))
-        if anchor not in _RANDOM_RULES:
-            raise ParameterError(
-                f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RANDOM_RULES))}, "
-                "a callable or an array."
-            )
-        rule = _RANDOM_RULES[anchor]
-        return lambda rows, marked, weights: rule(
-            rows[np.flatnonzero(marked)], weights[marked], rng
-        )
-    if callable(anchor):
-        return lambda rows, marked, _: anchor(rows[np.flatnonzero(marked)])
-    return None
 
 
 def _subset_mean(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
@@ -530,19 +508,24 @@ def _centroids(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
     return centers
 
 
-_RANDOM_RULES = {"subset": _subset_mean, "kmeans": _centroids}
+_RULES = {"subset": _subset_mean, "kmeans": _centroids}
 
 
-def _as_anchors(values: Any, width: int, name: str) -> NDArray[np.float64]:
+def _as_anchors(values: Any, width: int, heads: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return one anchor (d,), several (k, d), or several a head (heads, k, d), with all axes."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise ParameterError(f"{name} must be numbers: {error}") from error
-    if array.ndim not in (1, 2, 3) or array.shape[-1] != width or array.size == 0:
+        raise ParameterError(f"anchor must be numbers: {error}", parameter="anchor") from error
+    whole = array.reshape((1,) * (3 - array.ndim) + array.shape)
+    if whole.ndim != 3 or not whole.size or whole.shape[2] != width or len(whole) not in heads:
         raise ParameterError(
-            f"{name} has shape {array.shape}: with {width} features give ({width},), "
-            f"(k, {width}) or (heads, k, {width})."
+            f"anchor has shape {array.shape}: with {width} features give ({width},), (k, {width}) "
+            f"or ({heads[-1]}, k, {width}).",
+            parameter="anchor",
         )
     if not np.isfinite(array).all():
-        raise ParameterError(f"{name} contains NaN or infinity: give finite numbers.")
-    return array.reshape((1,) * (3 - array.ndim) + array.shape)
+        raise ParameterError(
+            "anchor contains NaN or infinity: give finite numbers.", parameter="anchor"
+        )
+    return whole
