@@ -50,8 +50,8 @@ METHODS = {
 LAYERS = [
     {"__main__", "cli"},
     {"experiment"},
-    {"baselines", "datasets", "report", "text"},
-    {"pipelines"},
+    {"baselines", "datasets", "report"},
+    {"pipelines", "text"},
     {"classifier"},
     {"fitting", "model", "params", "persistence", "validation"},
     {"linear", "preprocessing", "training"},
@@ -275,6 +275,7 @@ LAZY = {
     "setconv.io.opening",
     "setconv.pipelines",
     "setconv.text",
+    "setconv.text.transformer",
 }
 
 

@@ -26,8 +26,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
-from setconv.pipelines import SetConvTableClassifier, load
-from setconv.text.classifier import SetConvTextClassifier
+from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 from setconv.training.callbacks import Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

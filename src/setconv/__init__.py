@@ -14,8 +14,7 @@ from setconv._version import __version__
 if TYPE_CHECKING:
     from setconv import metrics, presets
     from setconv.classifier import SetConvClassifier
-    from setconv.pipelines import SetConvTableClassifier, load
-    from setconv.text.classifier import SetConvTextClassifier
+    from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 
 __all__ = [
     "SetConvClassifier",
@@ -44,7 +43,7 @@ _MODULES = (
 _HOMES = {
     "SetConvClassifier": "setconv.classifier",
     "SetConvTableClassifier": "setconv.pipelines",
-    "SetConvTextClassifier": "setconv.text.classifier",
+    "SetConvTextClassifier": "setconv.pipelines",
     "load": "setconv.pipelines",
 }
 

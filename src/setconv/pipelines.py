@@ -1,33 +1,44 @@
 """Estimators with an encoder in front of the classifier, and opening any saved one.
 
 `EncodedClassifier` is an encoder and a `setconv.SetConvClassifier` in one estimator, fitted,
-predicted with and saved together; `SetConvTableClassifier` is the one for tables, and
-`setconv.text.SetConvTextClassifier` the one for texts. `load` opens what ``save`` wrote.
+predicted with and saved together; `SetConvTextClassifier` is the one for texts, and
+`SetConvTableClassifier` the one for tables. `load` opens what ``save`` wrote.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.preprocessing import FunctionTransformer
 
 from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
-from setconv.errors import ModelFileError, NotFittedError
+from setconv.errors import ModelFileError, NotFittedError, ParameterError
 from setconv.model import under
 from setconv.persistence import SavedModel, describe, read_model, restore, save
-from setconv.sampling import Keys
-
-if TYPE_CHECKING:
-    from setconv.io.encoder import FeatureEncoder
+from setconv.sampling import Keys, text_keys
+from setconv.validation import check_texts
 
 Array = NDArray[Any]
+
+# Encoders that can be saved without pickle. Each is imported when a model has one: what it needs
+# (transformers, pyarrow) others do without.
+_ENCODERS = {
+    "FeatureEncoder": "setconv.io",
+    "TextEncoder": "setconv.text.encoder",
+    "TfidfEncoder": "setconv.text.tfidf",
+}
+_COPIED = "encoder"  # the folder inside a model folder for the encoder's own files
+
+
+def _encoder_class(kind: str) -> Any:
+    return getattr(import_module(_ENCODERS[kind]), kind)
 
 
 def _from_classifier(name: str) -> property:
@@ -40,8 +51,7 @@ def _from_classifier(name: str) -> property:
 class EncodedClassifier(ClassifierMixin, BaseEstimator):
     """An encoder and a `setconv.SetConvClassifier` that is fitted on its rows.
 
-    A subclass says which encoder it makes (`_make_encoder`) and which it can save
-    (``saved_encoders``).
+    A subclass says which encoder it makes (`_make_encoder`).
 
     Parameters
     ----------
@@ -51,12 +61,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         None for one with defaults.
     """
 
-    # Encoders that can be saved without pickle, by the name that a model file has for them.
-    saved_encoders: ClassVar[Mapping[str, Any]] = {}
     takes: ClassVar[str] = "rows"
     encoder_: Any
     classifier_: SetConvClassifier
-    source_: Any  # names of the columns that a file had, if the command line fitted the model
+    source_: Any = None  # names of the columns of a file, if the command line fitted the model
 
     def __init__(self, encoder: Any = None, classifier: SetConvClassifier | None = None) -> None:
         self.encoder = encoder
@@ -76,14 +84,12 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`."""
         encoder = self._make_encoder()
         keys = self._keys(X)
-        rows = _fit_transform(encoder, X, keys)
-        validation = None if X_val is None else encoder.transform(X_val)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
         classifier._fit_keyed(
-            rows,
+            _fit_transform(encoder, X, keys),
             y,
             sample_weight,
-            X_val=validation,
+            X_val=None if X_val is None else encoder.transform(X_val),
             y_val=y_val,
             groups=groups,
             resume_from=resume_from,
@@ -160,28 +166,26 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
     n_steps_ = _from_classifier("n_steps_")
     objective_ = _from_classifier("objective_")
 
-    def _describe(self) -> SavedModel:
+    def _describe(self, *, copy_encoder: bool = False) -> SavedModel:
         saved = describe(self._fitted())
-        kind, known = type(self.encoder_).__name__, self._saved_encoders()
-        if known.get(kind) is not type(self.encoder_):
+        kind = type(self.encoder_).__name__
+        if kind not in _ENCODERS or type(self.encoder_) is not _encoder_class(kind):
             raise ModelFileError(
                 f"An encoder of type {kind} cannot be saved without pickle (these can: "
-                f"{', '.join(known)}). The classifier of its rows can be: "
-                "model.classifier_.save(folder)."
+                f"{', '.join(_ENCODERS)}).",
+                hint="The classifier of its rows can be: model.classifier_.save(folder).",
             )
         config, arrays = self.encoder_.describe()
+        files = self.encoder_.files if copy_encoder else {}
         described = {
             **saved.config,
             "takes": self.takes,
-            "encoder": {"kind": kind, **config},
-            "source": getattr(self, "source_", None),
+            "encoder": {"kind": kind, "copied": bool(files), **config},
+            "source": self.source_,
         }
         of_encoder = {f"encoder/{name}": np.array(one) for name, one in arrays.items()}
-        return SavedModel(type(self).__name__, described, saved.arrays | of_encoder)
-
-    @classmethod
-    def _saved_encoders(cls) -> Mapping[str, Any]:
-        return cls.saved_encoders
+        copied = {f"{_COPIED}/{name}": path for name, path in files.items()}
+        return SavedModel(type(self).__name__, described, saved.arrays | of_encoder, copied)
 
     @classmethod
     def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
@@ -190,10 +194,13 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         restore(classifier, saved, device)
         try:
             described = dict(saved.config["encoder"])
-            kind = cls._saved_encoders()[described.pop("kind")]
-            arrays = under("encoder/", saved.arrays)
-            encoder = cls._restore_encoder(kind, described, arrays, folder)
-        except (LookupError, TypeError, AttributeError) as error:
+            kind = _encoder_class(described.pop("kind"))
+            if described.pop("copied"):
+                described |= {"model": str((folder / _COPIED).absolute()), "revision": None}
+            encoder = kind.restore(described, under("encoder/", saved.arrays))
+        except ModelFileError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(
                 f"The model's encoder cannot be restored ({type(error).__name__}: {error}): copy "
                 "the model folder again."
@@ -202,15 +209,6 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         estimator.encoder_, estimator.classifier_ = encoder, classifier
         estimator.source_ = saved.config.get("source")
         return estimator
-
-    @staticmethod
-    def _restore_encoder(
-        kind: Any,
-        described: dict[str, Any],
-        arrays: dict[str, Array],
-        folder: Path,  # noqa: ARG004
-    ) -> Any:
-        return kind.restore(described, arrays)
 
     def _only(self, members: NDArray[np.bool_]) -> Self:
         part = copy.copy(self)
@@ -236,6 +234,90 @@ def _fit_transform(encoder: Any, X: Any, keys: Keys | None) -> Any:
     return encoder.fit(np.asarray(X, dtype=object)[np.sort(first)].tolist()).transform(X)
 
 
+class SetConvTextClassifier(EncodedClassifier):
+    """Classify texts when the class that matters is rare.
+
+    Texts come as a list of strings, a numpy array, or a pandas, polars or Arrow column. They are
+    encoded once: the embeddings of `TextEncoder` are kept in a cache on disk, so cross-validation
+    and grid search do not encode again.
+
+    Parameters
+    ----------
+    encoder : str, transformer or callable, default="all-MiniLM-L6-v2"
+        The name or folder of a Hugging Face model, "tfidf", a `TextEncoder` or `TfidfEncoder`, any
+        scikit-learn transformer of texts, or a function from texts to an array.
+    classifier : SetConvClassifier or None, default=None
+        None for one with defaults. Its parameters can be searched as ``classifier__lr`` and so on
+        if it is given.
+
+    Attributes
+    ----------
+    encoder_ : transformer
+        The fitted encoder.
+    classifier_ : SetConvClassifier
+        The classifier that was fitted on its rows. Its fitted attributes (``classes_``,
+        ``threshold_``, ``oof_report_`` ...) are this estimator's too.
+
+    Examples
+    --------
+    >>> from setconv import SetConvClassifier, SetConvTextClassifier
+    >>> texts = ["stuck in traffic", "fire on main street", "lovely day", "house is on fire"] * 10
+    >>> labels = ["chatter", "incident", "chatter", "incident"] * 10
+    >>> fast = SetConvClassifier(max_steps=20, random_state=0)
+    >>> model = SetConvTextClassifier("tfidf", fast).fit(texts, labels)
+    >>> model.predict(["a fire in the street"]).tolist()
+    ['incident']
+    """
+
+    takes = "texts"
+
+    def __init__(
+        self,
+        encoder: Any = "all-MiniLM-L6-v2",
+        classifier: SetConvClassifier | None = None,
+    ) -> None:
+        super().__init__(encoder, classifier)
+
+    def save(self, folder: str | Path, *, copy_encoder: bool = False) -> None:
+        """Save encoder and classifier as one folder: safetensors, JSON and a card; no pickle.
+
+        Parameters
+        ----------
+        folder : path
+            Replaced in one move if it holds a setconv model; refused if it holds anything else.
+        copy_encoder : bool, default=False
+            Whether to copy the files of a Hugging Face encoder into the folder, so that it works
+            where the encoder is not installed. By default the folder says which one it is.
+        """
+        save(self._describe(copy_encoder=copy_encoder), Path(folder))
+
+    def _make_encoder(self) -> Any:
+        encoder = self.encoder
+        if isinstance(encoder, (str, Path)):
+            if str(encoder) == "tfidf":
+                return _encoder_class("TfidfEncoder")()
+            return _encoder_class("TextEncoder")(str(encoder))
+        if hasattr(encoder, "transform"):
+            return clone(encoder)
+        if callable(encoder):
+            return FunctionTransformer(encoder)
+        raise ParameterError(
+            f"encoder={encoder!r}: give the name or folder of a model, 'tfidf', a transformer of "
+            "texts, or a function.",
+            parameter="encoder",
+        )
+
+    def _keys(self, X: Any) -> Keys:
+        return text_keys(check_texts(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
 class SetConvTableClassifier(EncodedClassifier):
     """Classify the rows of a table: numeric columns, categories and missing values.
 
@@ -257,26 +339,8 @@ class SetConvTableClassifier(EncodedClassifier):
 
     takes = "rows of a table"
 
-    def __init__(
-        self,
-        encoder: FeatureEncoder | None = None,
-        classifier: SetConvClassifier | None = None,
-    ) -> None:
-        super().__init__(encoder, classifier)
-
     def _make_encoder(self) -> Any:
-        return _feature_encoder()() if self.encoder is None else clone(self.encoder)
-
-    @classmethod
-    def _saved_encoders(cls) -> Mapping[str, Any]:
-        return {"FeatureEncoder": _feature_encoder()}
-
-
-def _feature_encoder() -> Any:
-    """Return the class when it is asked for: it needs pyarrow, which other models do without."""
-    from setconv.io import FeatureEncoder
-
-    return FeatureEncoder
+        return _encoder_class("FeatureEncoder")() if self.encoder is None else clone(self.encoder)
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Any:
@@ -303,14 +367,10 @@ def load(folder: str | Path, *, device: str = "auto") -> Any:
         estimator = SetConvClassifier()
         restore(estimator, saved, device)
         return estimator
-    encoded: type[EncodedClassifier]
-    if saved.kind == SetConvTableClassifier.__name__:
-        encoded = SetConvTableClassifier
-    elif saved.kind == "SetConvTextClassifier":  # imported only when a folder holds one
-        encoded = import_module("setconv.text").SetConvTextClassifier
-    else:
-        raise ModelFileError(
-            f"{folder} holds a {saved.kind}, which this version of setconv does not know: "
-            "upgrade with pip install --upgrade setconv"
-        )
-    return encoded.restore(saved, Path(folder), device)
+    for encoded in (SetConvTextClassifier, SetConvTableClassifier):
+        if saved.kind == encoded.__name__:
+            return encoded.restore(saved, Path(folder), device)
+    raise ModelFileError(
+        f"{folder} holds a {saved.kind}, which this version of setconv does not know: "
+        "upgrade with pip install --upgrade setconv"
+    )

@@ -1,15 +1,15 @@
-"""What a user gives, checked: rows, labels, weights and groups, from memory or from files.
+"""What a user gives, checked: rows, labels, weights, groups and texts, from memory or from files.
 
 `open_rows` gives a fit its rows and labels, `iter_batches` a prediction its rows. Both take arrays,
 sparse matrices and data frames, which `check_rows` makes plain, or files, which may be larger than
-memory. The checks of labels and of what else comes with each row follow; every error says which row
-or column is wrong and what to do.
+memory. The checks of labels and of what else comes with each row follow, and `check_texts`, with
+which every encoder of texts begins; every error says which row or column is wrong and what to do.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -433,3 +433,65 @@ def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]
             parameter="class_weight",
         )
     return weights
+
+
+def check_texts(texts: Any) -> list[str]:
+    """Return the texts as a list of strings that have something in them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
+    """
+    _refuse_what_holds_no_texts(texts)
+    # numpy, pandas, polars and pyarrow each have a word for a list of plain values.
+    named = [name for name in ("to_pylist", "to_list", "tolist") if hasattr(texts, name)]
+    rows = getattr(texts, named[0])() if named else list(texts)
+    if not rows:
+        raise DataError("There are no texts: give at least one.")
+    wrong = [row for row, text in enumerate(rows) if not isinstance(text, str)]
+    missing = [row for row in wrong if np.ndim(rows[row]) == 0 and _is_missing(rows[row])]
+    empty = [row for row, text in enumerate(rows) if isinstance(text, str) and not text.strip()]
+    _refuse_texts(missing, len(rows), "are missing", "Remove these rows.")
+    if wrong:
+        first = rows[wrong[0]]
+        what = f"are no strings but, for one, {first!r:.40} of type {type(first).__name__}"
+        _refuse_texts(wrong, len(rows), what, "Give texts, bytes decoded.", DataTypeError)
+    _refuse_texts(empty, len(rows), "are empty or only white space", "Remove these rows.")
+    return [_with_whole_characters(text) for text in rows]
+
+
+def _refuse_what_holds_no_texts(texts: Any) -> None:
+    n_dimensions = getattr(texts, "ndim", 1)
+    if isinstance(texts, (str, bytes)):
+        found, hint = f"a single {type(texts).__name__}", "a list of strings, [text] for one"
+    elif hasattr(texts, "columns") or hasattr(texts, "column_names"):
+        found, hint = "a table", 'one column of it, such as table["text"]'
+    elif n_dimensions != 1:
+        found, hint = f"an array of {n_dimensions} dimensions", "one dimension, such as one column"
+    elif isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
+        found, hint = f"a {type(texts).__name__}", "a list of strings"
+    else:
+        return
+    raise DataTypeError(f"Got {found} where texts are expected.", hint=f"Give {hint}.")
+
+
+def _refuse_texts(
+    rows: Sequence[int], n_texts: int, what: str, hint: str, error: type[DataError] = DataError
+) -> None:
+    if rows:
+        numbers = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
+        raise error(
+            f"{len(rows)} of {n_texts} texts {what} (row{'s' * (len(rows) > 1)} {numbers}).",
+            row=rows[0],
+            hint=hint,
+        )
+
+
+def _with_whole_characters(text: str) -> str:
+    """Return the text; halves of characters (lone surrogates), which UTF-8 lacks, are replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -12,8 +12,7 @@ import traceback
 import setconv.cli.app
 import setconv.pipelines
 import setconv.report
-from setconv.pipelines import SetConvTableClassifier
-from setconv.text.classifier import SetConvTextClassifier
+from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier
 
 NEEDED = (setconv, SetConvTableClassifier, SetConvTextClassifier)
 

@@ -24,10 +24,10 @@ from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
 from setconv.explain import word_contributions
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
+from setconv.pipelines import SetConvTextClassifier
 from setconv.report.measure import evaluate
 from setconv.report.page import ReportPage, make_report
 from setconv.report.rows import ask, explain_words
-from setconv.text.classifier import SetConvTextClassifier
 
 
 def figures_on(page):

@@ -17,7 +17,7 @@ import setconv
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
 from setconv.text.cache import EmbeddingCache
-from setconv.text.classifier import SetConvTextClassifier
+from setconv.pipelines import SetConvTextClassifier
 from setconv.text.encoder import TextEncoder
 
 FAST = SetConvClassifier(max_steps=20, n_members=2, random_state=0, progress=False)

@@ -30,7 +30,7 @@ def test_minilm_is_that_of_sentence_transformers():
 
 
 def test_both_names_are_the_package_and_need_no_network(monkeypatch):
-    monkeypatch.setattr("setconv.text.models._download", None)
+    monkeypatch.setattr("setconv.text.transformer._download", None)
     short = TextEncoder().find_files()
     full = TextEncoder("sentence-transformers/all-MiniLM-L6-v2").find_files()
     assert short == full

@@ -13,9 +13,9 @@ import pytest
 
 import setconv
 from setconv.errors import MissingDependencyError, ModelFileError
-from setconv.text import models
+from setconv.text import transformer as models
 from setconv.text.encoder import TextEncoder
-from setconv.text.models import find_model
+from setconv.text.transformer import find_model
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
 

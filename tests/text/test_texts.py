@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, DataTypeError
-from setconv.text.encoder import check_texts, shorten
+from setconv.text.encoder import shorten
+from setconv.validation import check_texts
 
 TEXTS = ["a dog", "ein Hund", "犬"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.text.transformer import TOKENS_PER_TEXT, plan_batches
+from setconv.text.encoder import TOKENS_PER_TEXT, plan_batches
 
 LENGTHS = st.lists(st.integers(1, 300), min_size=1, max_size=200)
 

@@ -41,7 +41,7 @@ def command(
     from setconv.classifier import SetConvClassifier
     from setconv.cli.demo_data import NEGATIVE, fit_peers, load_reviews
     from setconv.cli.reporting import show_classes
-    from setconv.text.classifier import SetConvTextClassifier
+    from setconv.pipelines import SetConvTextClassifier
     from setconv.text.encoder import TextEncoder
 
     reviews = load_reviews(seed)

@@ -109,11 +109,12 @@ def _make(
         from setconv.pipelines import SetConvTableClassifier
 
         return SetConvTableClassifier(classifier=classifier)
-    from setconv.text.classifier import SetConvTextClassifier
-    from setconv.text.encoder import TextEncoder
+    from setconv.pipelines import SetConvTextClassifier
 
     if encoder == "tfidf":
         return SetConvTextClassifier("tfidf", classifier)
+    from setconv.text.encoder import TextEncoder
+
     return SetConvTextClassifier(
         TextEncoder(encoder, device=device, progress=err.is_terminal), classifier
     )

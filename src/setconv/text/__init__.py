@@ -8,29 +8,28 @@ so that no text is encoded twice::
     pipeline.fit(texts, labels)
 
 `TfidfEncoder` needs no model and no download. transformers (``pip install 'setconv[text]'``) is
-imported when a text is first encoded.
+imported when a text is first encoded, and everything else at the first use of its name.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from setconv.text.cache import CacheInfo, EmbeddingCache, SpaceInfo
-from setconv.text.encoder import TextEncoder
-from setconv.text.tfidf import TfidfEncoder
-
 if TYPE_CHECKING:
-    from setconv.text.classifier import SetConvTextClassifier
+    from setconv.pipelines import SetConvTextClassifier
+    from setconv.text.cache import CacheInfo, EmbeddingCache, SpaceInfo
+    from setconv.text.encoder import TextEncoder
+    from setconv.text.tfidf import TfidfEncoder
 
-
-def __getattr__(name: str) -> Any:
-    # The classifier brings torch, which the cache and the encoders' parameters do not need.
-    if name == "SetConvTextClassifier":
-        from setconv.text.classifier import SetConvTextClassifier
-
-        return SetConvTextClassifier
-    raise AttributeError(f"module 'setconv.text' has no attribute {name!r}")
-
+_HOMES = {
+    "CacheInfo": "setconv.text.cache",
+    "EmbeddingCache": "setconv.text.cache",
+    "SetConvTextClassifier": "setconv.pipelines",
+    "SpaceInfo": "setconv.text.cache",
+    "TextEncoder": "setconv.text.encoder",
+    "TfidfEncoder": "setconv.text.tfidf",
+}
 
 __all__ = [
     "CacheInfo",
@@ -40,3 +39,9 @@ __all__ = [
     "TextEncoder",
     "TfidfEncoder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'setconv.text' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -2,14 +2,13 @@
 
 A `Space` is an encoder with its settings. Space and text decide what an embedding is, and a digest
 of both is the key under which `EmbeddingCache` keeps it, in one SQLite file for all spaces that
-several processes may read and write. While a network encodes, a `CacheWriter` passes on what is
-ready every few seconds. The last part of the module is what happens in the database: a block of
-keys is read, rows are added, and what was unused longest makes room for them.
+several processes may read and write. `fill` takes embeddings from there, and has the others encoded
+and stored. The last part of the module is what happens in the database: a block of keys is read,
+rows are added, and what was unused longest makes room for them.
 """
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import logging
@@ -18,38 +17,30 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import ParameterError
+from setconv.messages import check_choice, check_integer
 
 logger = logging.getLogger("setconv")
 
 _FILE = "embeddings-1.sqlite"  # the number is that of the format
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spaces (
-    id INTEGER PRIMARY KEY,
-    digest BLOB NOT NULL UNIQUE,
-    model TEXT NOT NULL,
-    pooling TEXT NOT NULL,
-    max_length INTEGER NOT NULL,
-    dtype TEXT NOT NULL
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE,
+    model TEXT NOT NULL, pooling TEXT NOT NULL, max_length INTEGER NOT NULL, dtype TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS entries (
-    id INTEGER PRIMARY KEY,
-    key BLOB NOT NULL UNIQUE,
-    space INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,
-    used INTEGER NOT NULL
+    id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, space INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, used INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, value BLOB NOT NULL);
 """
@@ -62,8 +53,7 @@ _LEAST_BYTES = 2**20
 _FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
 _FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
 
-_BLOCK = 4096  # embeddings that are read at a time
-_VARIABLES = 900  # older builds of SQLite take no more than 999 values in a statement
+_BLOCK = 900  # read at a time: older builds of SQLite take no more than 999 values in a statement
 _PORTION, _SECONDS = 512, 2.0  # texts, and time, after which fresh embeddings are stored
 
 _Result = TypeVar("_Result")
@@ -179,10 +169,7 @@ class EmbeddingCache:
     max_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
-        if self.max_bytes < _LEAST_BYTES:
-            raise ParameterError(
-                f"max_bytes={self.max_bytes}: give at least {_LEAST_BYTES} (1 MiB)."
-            )
+        check_integer("max_bytes", self.max_bytes, least=_LEAST_BYTES)
 
     @property
     def path(self) -> Path:
@@ -194,9 +181,6 @@ class EmbeddingCache:
         self, space: Space, texts: Sequence[str], out: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
         """Write the embeddings that are there into the rows of ``out``; return which rows."""
-        nothing = np.zeros(len(texts), dtype=bool)
-        if not self.path.exists():
-            return nothing
 
         def read(database: sqlite3.Connection) -> NDArray[np.bool_]:
             known = np.zeros(len(texts), dtype=bool)
@@ -205,7 +189,8 @@ class EmbeddingCache:
                 known[block] = _read_block(database, space.keys(texts[block]), out[block])
             return known
 
-        return self._run(read, nothing)
+        nothing = np.zeros(len(texts), dtype=bool)
+        return self._run(read, nothing) if self.path.exists() else nothing
 
     def store(self, space: Space, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Add embeddings, a row for each text."""
@@ -215,12 +200,12 @@ class EmbeddingCache:
 
     def info(self) -> CacheInfo:
         """Return what is in the cache."""
-        path = self.path
-        nothing: tuple[SpaceInfo, ...] = ()
-        spaces = self._run(_read_spaces, nothing) if path.exists() else nothing
-        size = path.stat().st_size if path.exists() else 0
+        spaces: tuple[SpaceInfo, ...] = ()
+        size = 0
+        if self.path.exists():
+            spaces, size = self._run(_read_spaces, spaces), self.path.stat().st_size
         entries = sum(space.entries for space in spaces)
-        return CacheInfo(path.parent, entries, size, self.max_bytes, spaces)
+        return CacheInfo(self.path.parent, entries, size, self.max_bytes, spaces)
 
     def clear(self, model: str | None = None) -> int:
         """Remove everything, or what one model has encoded; return how many embeddings.
@@ -231,28 +216,28 @@ class EmbeddingCache:
             A model as `info` names it.
         """
         known = sorted({space.model for space in self.info().spaces})
-        if model is not None and model not in known:
-            close = difflib.get_close_matches(model, known) or known
-            raise ParameterError(
-                f"model={model!r} is not in the cache; there is {', '.join(close) or 'nothing'}."
-            )
-        if not self.path.exists():
+        if not known:
             return 0
+        if model is not None:
+            check_choice("model", model, known)
         return self._run(lambda database: _remove(database, model), 0)
 
     def _run(self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result) -> _Result:
         """Do something with the database; trouble with it is reported but never fatal."""
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             before = _identity(self.path)
             try:
-                return self._attempt(work)
+                with _opened(self.path) as database:
+                    return work(database)
             except sqlite3.DatabaseError as error:
                 # The lower byte of the code is the kind, the others say more about it.
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     raise
                 if _identity(self.path) == before:  # else another process was here first
-                    self._set_aside(error)
-                return self._attempt(work)
+                    _set_aside(self.path, error)
+            with _opened(self.path) as database:
+                return work(database)
         except (sqlite3.Error, OSError) as error:
             if self.path not in _warned:
                 _warned.add(self.path)
@@ -262,24 +247,6 @@ class EmbeddingCache:
                     *(self.path, error),
                 )
             return otherwise
-
-    def _attempt(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _opened(self.path) as database:
-            return work(database)
-
-    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        """Move a damaged file out of the way, with the files that SQLite keeps beside it."""
-        aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
-        logger.warning(
-            "the cache of embeddings %s is damaged (%s): moved to %s, and a new one begun",
-            *(self.path, error, aside.name),
-        )
-        for ending in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                self.path.with_name(self.path.name + ending).replace(
-                    aside.with_name(aside.name + ending)
-                )
 
 
 def default_folder() -> Path:
@@ -294,14 +261,6 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setconv"
 
 
-def _identity(path: Path) -> int | None:
-    """Return what tells a file from another one that came into its place."""
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
-
-
 def open_cache(cache: bool | str | os.PathLike[str] | EmbeddingCache) -> EmbeddingCache | None:
     """Return the cache that a parameter names: True for the usual one, False for none."""
     if isinstance(cache, EmbeddingCache):
@@ -310,49 +269,79 @@ def open_cache(cache: bool | str | os.PathLike[str] | EmbeddingCache) -> Embeddi
         return EmbeddingCache(Path(cache))
     if isinstance(cache, bool):
         return EmbeddingCache() if cache else None
-    raise ParameterError(f"cache={cache!r}: give True, False, a folder or an EmbeddingCache.")
+    raise ParameterError(
+        f"cache={cache!r}: give True, False, a folder or an EmbeddingCache.", parameter="cache"
+    )
 
 
-class CacheWriter:
-    """Collects embeddings and stores them every few seconds, and at the end however it comes."""
+def fill(
+    out: NDArray[np.float32],
+    texts: Sequence[str],
+    space: Space,
+    cache: EmbeddingCache | None,
+    encode: Callable[[Sequence[str]], Iterable[tuple[NDArray[np.intp], NDArray[np.float32]]]],
+) -> int:
+    """Write the embedding of each text into its row of ``out``; return how many were encoded.
 
-    def __init__(self, cache: EmbeddingCache | None, space: Space) -> None:
-        self._cache, self._space = cache, space
-        self._texts: list[str] = []
-        self._vectors: list[NDArray[np.float32]] = []
-        self._stored = time.monotonic()
+    Parameters
+    ----------
+    out : array of shape (n_texts, width)
+    texts : sequence of str
+    space : Space
+    cache : EmbeddingCache or None
+    encode : callable
+        Takes the texts that the cache does not have, and yields embeddings with the numbers of
+        their texts. They are stored every few seconds, and at the end however it comes.
+    """
+    known = np.zeros(len(texts), dtype=bool) if cache is None else cache.lookup(space, texts, out)
+    missing = np.flatnonzero(~known)
+    if not missing.size:
+        return 0
+    fresh: list[int] = []
+    stored = time.monotonic()
 
-    def add(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Take embeddings, a row for each text."""
-        if self._cache is None:
-            return
-        self._texts += texts
-        self._vectors.append(vectors)
-        if len(self._texts) >= _PORTION or time.monotonic() - self._stored > _SECONDS:
-            self._flush()
+    def store() -> None:
+        if cache is not None and fresh:
+            cache.store(space, [texts[row] for row in fresh], out[fresh])
+        fresh.clear()
 
-    def _flush(self) -> None:
-        if self._cache is not None and self._texts:
-            self._cache.store(self._space, self._texts, np.concatenate(self._vectors))
-        self._texts, self._vectors = [], []
-        self._stored = time.monotonic()
+    try:
+        for numbers, vectors in encode([texts[row] for row in missing.tolist()]):
+            rows = missing[numbers]
+            out[rows] = vectors
+            fresh += rows.tolist()
+            if len(fresh) >= _PORTION or time.monotonic() - stored > _SECONDS:
+                store()
+                stored = time.monotonic()
+    finally:
+        store()
+    return len(missing)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._flush()
+def _identity(path: Path) -> int | None:
+    """Return what tells a file from another one that came into its place."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_ino
+    return None
+
+
+def _set_aside(path: Path, error: sqlite3.DatabaseError) -> None:
+    """Move a damaged file out of the way, with the files that SQLite keeps beside it."""
+    aside = f"{path.name}.damaged-{time.time_ns()}"
+    logger.warning(
+        "the cache of embeddings %s is damaged (%s): moved to %s, and a new one begun",
+        *(path, error, aside),
+    )
+    for ending in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + ending).replace(path.with_name(aside + ending))
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file, made if it is not there; transactions begin where they are written."""
-    with closing(sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None)) as database:
+    """Open the file, made if it is not there; a block of ``with database`` is one transaction."""
+    connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level="IMMEDIATE")
+    with closing(connection) as database:
         database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         with suppress(sqlite3.OperationalError):  # another process is doing the same just now
             database.execute("PRAGMA journal_mode = WAL")
@@ -361,59 +350,35 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Do all of the block or nothing of it."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
 def _read_block(
     database: sqlite3.Connection, keys: Sequence[bytes], out: NDArray[np.float32]
 ) -> NDArray[np.bool_]:
     """Fill the rows of ``out`` whose keys are there; note their use, and remove damaged ones."""
     place = {key: row for row, key in enumerate(keys)}
-    size = out.shape[1] * _STORED.itemsize
     now = int(time.time())
-    rows, values, stale, damaged = [], [], [], []
-    for number, key, value, checksum, used in _find(database, keys):
-        if len(value) != size or _checksum(key, value) != checksum:
+    known = np.zeros(len(keys), dtype=bool)
+    stale, damaged = [], []
+    found = database.execute(
+        "SELECT id, key, value, checksum, used FROM entries JOIN vectors USING (id) "
+        f"WHERE key IN ({','.join('?' * len(keys))})",
+        keys,
+    )
+    for number, key, value, checksum, used in found:
+        if len(value) != out.shape[1] * _STORED.itemsize or _checksum(key, value) != checksum:
             damaged.append((number,))
             continue
-        rows.append(place[key])
-        values.append(value)
+        known[place[key]] = True
+        out[place[key]] = np.frombuffer(value, dtype=_STORED)
         if used < now - _FRESH:
             stale.append((now, number))
     if damaged:
         logger.warning("%d damaged entries of the cache are encoded again", len(damaged))
     if damaged or stale:
-        with _transaction(database):
+        with database:
             database.executemany("DELETE FROM vectors WHERE id = ?", damaged)
             database.executemany("DELETE FROM entries WHERE id = ?", damaged)
             database.executemany("UPDATE entries SET used = ? WHERE id = ?", stale)
-    out[rows] = np.frombuffer(b"".join(values), dtype=_STORED).reshape(len(rows), out.shape[1])
-    known = np.zeros(len(keys), dtype=bool)
-    known[rows] = True
     return known
-
-
-def _find(
-    database: sqlite3.Connection, keys: Sequence[bytes]
-) -> Iterator[tuple[int, bytes, bytes, int, int]]:
-    """Yield id, key, value, checksum and date of use of the keys that are there."""
-    for start in range(0, len(keys), _VARIABLES):
-        some = keys[start : start + _VARIABLES]
-        marks = ",".join("?" * len(some))
-        yield from database.execute(
-            "SELECT id, key, value, checksum, used FROM entries JOIN vectors USING (id) "
-            f"WHERE key IN ({marks})",
-            some,
-        )
 
 
 def _checksum(key: bytes, value: bytes) -> int:
@@ -430,17 +395,18 @@ def _add(
     """Add keys with their values in one transaction; what was unused longest makes room."""
     now = int(time.time())
     digest = space.digest
-    with _transaction(database):
-        _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
+    with database:
         database.execute(
             "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
             "VALUES (?, ?, ?, ?, ?)",
             (digest, space.model, space.pooling, space.max_length, space.dtype),
         )
+        _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
         ((number,),) = database.execute("SELECT id FROM spaces WHERE digest = ?", (digest,))
         database.executemany(
             "INSERT INTO entries (key, space, bytes, checksum, used) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET checksum = excluded.checksum, used = excluded.used",
+            "ON CONFLICT (key) DO UPDATE SET "
+            "bytes = excluded.bytes, checksum = excluded.checksum, used = excluded.used",
             [(key, number, len(value), _checksum(key, value), now) for key, value in pairs],
         )
         database.executemany(
@@ -463,10 +429,11 @@ def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> N
 
 def _bytes_in_use(database: sqlite3.Connection) -> int:
     """Return the bytes of the file without the pages that will be used again."""
-    ((pages,),) = database.execute("PRAGMA page_count")
-    ((free,),) = database.execute("PRAGMA freelist_count")
-    ((size,),) = database.execute("PRAGMA page_size")
-    return int((pages - free) * size)
+    ((size,),) = database.execute(
+        "SELECT (page_count - freelist_count) * page_size "
+        "FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    )
+    return int(size)
 
 
 def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
@@ -484,12 +451,12 @@ def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
 
 def _remove(database: sqlite3.Connection, model: str | None) -> int:
     """Remove what a model has encoded, or everything; return how many entries that were."""
-    chosen = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
-    with _transaction(database):
-        inside = f"SELECT id FROM entries WHERE space IN ({chosen})"
-        database.execute(f"DELETE FROM vectors WHERE id IN ({inside})", (model,))
-        gone = database.execute(f"DELETE FROM entries WHERE space IN ({chosen})", (model,))
-        database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
+    spaces = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
+    entries = f"SELECT id FROM entries WHERE space IN ({spaces})"
+    with database:
+        database.execute(f"DELETE FROM vectors WHERE id IN ({entries})", (model,))
+        gone = database.execute(f"DELETE FROM entries WHERE id IN ({entries})", (model,))
+        database.execute(f"DELETE FROM spaces WHERE id IN ({spaces})", (model,))
     with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least
         database.execute("VACUUM")
     return gone.rowcount

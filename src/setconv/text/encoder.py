@@ -1,46 +1,60 @@
 """`TextEncoder`: texts in, embeddings of a Hugging Face encoder out.
 
-Texts are checked (`check_texts`, with which every encoder of texts begins), cut to what can be read
-of them (`shorten`), and looked up in the cache; those that are not there go through the network.
+Texts are cut to what can be read of them (`shorten`) and looked up in the cache. Those that are not
+there go through the network in batches of similar length (`plan_batches`), and `pool` makes one
+vector of the states of a text's tokens.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from tqdm import tqdm
 
-from setconv.errors import DataError, DataTypeError, ModelFileError, ParameterError
-from setconv.messages import check_choice, check_integer
-from setconv.text.cache import CacheWriter, EmbeddingCache, Space, open_cache
-from setconv.text.models import BUILT_IN, EncoderFiles, find_model, require_transformers
+from setconv.errors import ModelFileError, ParameterError
+from setconv.messages import check_choice, check_integer, is_shown
+from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
 from setconv.text.transformer import (
-    DTYPES,
-    POOLINGS,
-    Pooling,
-    choose_device,
-    choose_dtype,
+    BUILT_IN,
+    EncoderFiles,
+    choose_numbers,
+    find_model,
     load_network,
-    plan_batches,
-    pool,
 )
+from setconv.validation import check_texts
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 logger = logging.getLogger("setconv")
 
+Pooling = Literal["cls", "mean", "max"]
+_POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "max")
+_DTYPES = ("auto", "float32", "bfloat16")
 _PAPER_MODEL = "google-bert/bert-large-cased-whole-word-masking"
 # What of the parameters belongs to the encoder, not to the machine that it runs on.
 _SAVED = {"pooling": str, "normalize": bool, "max_length": int, "batch_size": int, "dtype": str}
 _SHORTEST = 3  # a token between the two special ones
+# A batch holds so many tokens for each text of ``batch_size``: long texts fill it with few rows,
+# short ones with many, and all batches take about the same time and memory.
+TOKENS_PER_TEXT = 32
 # So many texts are tokenised and sorted by length at a time: enough for batches with hardly any
 # padding, few enough that their tokens are nothing next to the embeddings.
 _WINDOW = 4096
+# Words of natural language take 3 to 6 characters a token. A text whose first 64 characters for
+# each token do not fill the tokens that are read is no prose; beyond that nothing is looked at, so
+# that a text of megabytes costs no more than one of a few pages.
+_CHARACTERS_PER_TOKEN = 64
 _warned: set[str] = set()
 
 
@@ -75,8 +89,8 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         are float32.
     cache : bool, str, Path or EmbeddingCache, default=True
         Where embeddings are kept: True is the usual folder, False is nowhere.
-    progress : bool, default=False
-        Whether a bar shows how far it is and how long it will take.
+    progress : bool or "auto", default=False
+        Whether a bar shows how far it is and how long it will take; "auto" is in a terminal.
 
     Examples
     --------
@@ -97,7 +111,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         device: str = "auto",
         dtype: str = "auto",
         cache: bool | str | Path | EmbeddingCache = True,
-        progress: bool = False,
+        progress: bool | str = False,
     ) -> None:
         self.model = model
         self.revision = revision
@@ -152,47 +166,34 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         self._check_parameters()
         files = self.find_files()
-        device = choose_device(self.device)
-        dtype = choose_dtype(self.dtype, device)
+        device, dtype = choose_numbers(self.device, self.dtype)
         space = Space(files.name, files.identity, self.pooling, int(self.max_length), dtype)
-        cache = open_cache(self.cache)
         given = [shorten(text, space.max_length) for text in check_texts(texts)]
-        distinct = list(dict.fromkeys(given))
-        vectors = np.empty((len(distinct), files.width), dtype=np.float32)
-        known = np.zeros(len(distinct), dtype=bool)
-        if cache is not None:
-            known = cache.lookup(space, distinct, vectors)
-        missing = np.flatnonzero(~known)
-        if missing.size:
-            unknown = [distinct[row] for row in missing.tolist()]
-            with CacheWriter(cache, space) as writer:
-                for rows, encoded in self._encode(unknown, files, space, device):
-                    vectors[missing[rows]] = encoded
-                    writer.add([unknown[row] for row in rows.tolist()], encoded)
+        place = {text: row for row, text in enumerate(dict.fromkeys(given))}
+        vectors = np.empty((len(place), files.width), dtype=np.float32)
+        encode = partial(self._encode, files, space, device)
+        n_encoded = fill(vectors, list(place), space, open_cache(self.cache), encode)
         if self.normalize:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
         logger.info(
             "%d texts, %d different: %d from the cache, %d encoded",
-            *(len(given), len(distinct), len(distinct) - missing.size, missing.size),
+            *(len(given), len(place), len(place) - n_encoded, n_encoded),
         )
-        if len(distinct) < len(given):
-            place = {text: row for row, text in enumerate(distinct)}
-            vectors = vectors[[place[text] for text in given]]
-        return vectors
+        return vectors[[place[text] for text in given]] if len(place) < len(given) else vectors
 
     def _encode(
-        self, texts: Sequence[str], files: EncoderFiles, space: Space, device: str
+        self, files: EncoderFiles, space: Space, device: torch.device, texts: Sequence[str]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
         """Yield embeddings batch by batch, each with the numbers of its texts."""
-        network = load_network(files.folder, files.identity, device, space.dtype)
-        if space.max_length > network.longest and files.identity not in _warned:
-            _warned.add(files.identity)
+        network = load_network(files, device, space.dtype)
+        if space.max_length > network.longest and space.identity not in _warned:
+            _warned.add(space.identity)
             logger.warning(
                 "max_length=%d, but %s reads at most %d tokens: texts are cut there",
-                *(space.max_length, files.name, network.longest),
+                *(space.max_length, space.model, network.longest),
             )
-        hidden = not self.progress
+        hidden = not is_shown(self.progress)
         bar = tqdm(total=len(texts), unit="text", desc="encoding", smoothing=0, disable=hidden)
         with bar:
             for start in range(0, len(texts), _WINDOW):
@@ -204,8 +205,12 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
-        require_transformers()
         return find_model(self.model, self.revision)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The model's files by their names, for a saved model that has copies of them."""
+        return self.find_files().files
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the encoder as data for JSON, and arrays, of which it has none.
@@ -215,7 +220,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         files = self.find_files()
         config = {
-            "kind": "TextEncoder",
             "model": files.name,
             "revision": files.revision,
             "fingerprint": files.fingerprint,
@@ -229,37 +233,17 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         cls,
         config: dict[str, Any],
         arrays: dict[str, NDArray[Any]],  # noqa: ARG003
-        folder: str | Path | None = None,
     ) -> Self:
-        """Make an encoder from what `describe` gave.
-
-        Parameters
-        ----------
-        config, arrays : dict, dict
-        folder : str or Path, optional
-            Where the model's files were copied to; without it the model is found by its name.
-
-        Raises
-        ------
-        ModelFileError
-            If the model found is not the one that was described.
-        """
-        try:
-            parameters = {name: config["parameters"][name] for name in _SAVED}
-            encoder = cls(config["model"], revision=config["revision"], **parameters)
-        except (KeyError, TypeError) as error:
-            raise ModelFileError(
-                f"The description of a TextEncoder lacks {error}: save the model again."
-            ) from error
-        if folder is not None:
-            encoder.set_params(model=str(Path(folder).absolute()), revision=None)
+        """Make an encoder from what `describe` gave; another model in its place is refused."""
+        encoder = cls(config["model"], revision=config["revision"], **config["parameters"])
         # The commit of a model of the hub cannot change, and it may still have to be downloaded.
         if encoder.revision is None:
             files = encoder.find_files()
-            if files.fingerprint != config.get("fingerprint"):
+            if files.fingerprint != config["fingerprint"]:
                 raise ModelFileError(
                     f"The encoder in {files.folder} is not the one that the model was fitted with: "
-                    "its files have changed. Put the old ones back, or fit again."
+                    "its files have changed.",
+                    hint="Put the old ones back, or fit again.",
                 )
         return encoder
 
@@ -267,17 +251,31 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         model: Any = self.model
         if not isinstance(model, (str, os.PathLike)) or not str(model):
             raise ParameterError(
-                f"model={model!r}: give the name of an encoder or the folder that holds it."
+                f"model={model!r}: give the name of an encoder or the folder that holds it.",
+                parameter="model",
             )
-        for name, allowed in (("pooling", POOLINGS), ("dtype", DTYPES)):
-            check_choice(name, getattr(self, name), allowed)
-        for name, least in (("max_length", _SHORTEST), ("batch_size", 1)):
-            check_integer(name, getattr(self, name), least=least)
+        check_choice("pooling", self.pooling, _POOLINGS)
+        check_choice("dtype", self.dtype, _DTYPES)
+        check_integer("max_length", self.max_length, least=_SHORTEST)
+        check_integer("batch_size", self.batch_size, least=1)
         open_cache(self.cache)
 
     @property
     def _n_features_out(self) -> int:
         return self.find_files().width
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle a cache as its settings, so that the state is plain data."""
+        state: dict[str, Any] = super().__getstate__()
+        if isinstance(self.cache, EmbeddingCache):
+            state = {**state, "cache": asdict(self.cache)}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up what `__getstate__` gave."""
+        if isinstance(state["cache"], dict):
+            state = {**state, "cache": EmbeddingCache(**state["cache"])}
+        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -290,107 +288,53 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return tags
 
 
-def check_texts(texts: Any) -> list[str]:
-    """Return the texts as a list of strings that have something in them.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
-    """
-    _refuse_other_kinds(texts)
-    rows = _as_list(texts)
-    if not rows:
-        raise DataError("There are no texts: give at least one.")
-    _refuse_what_is_no_text(rows)
-    empty = [number for number, text in enumerate(rows) if not text.strip()]
-    if empty:
-        raise DataError(
-            f"{len(empty)} of {len(rows)} texts are empty or only white space ({_rows(empty)}): "
-            "remove these rows."
-        )
-    return [_with_whole_characters(text) for text in rows]
-
-
-def _refuse_other_kinds(texts: Any) -> None:
-    if isinstance(texts, (str, bytes)):
-        raise DataTypeError(
-            f"Got a single {type(texts).__name__} where texts are expected: give a list of "
-            "strings, [text] for one."
-        )
-    if hasattr(texts, "columns") or hasattr(texts, "column_names"):
-        raise DataTypeError(
-            f"Got a table ({type(texts).__name__}) where texts are expected: give one column of "
-            'it, such as table["text"].'
-        )
-    dimensions = getattr(texts, "ndim", 1)
-    if dimensions != 1:
-        raise DataTypeError(
-            f"Got an array of {dimensions} dimensions where texts are expected: give one "
-            "dimension, such as one column of it."
-        )
-    if isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
-        raise DataTypeError(
-            f"Got a {type(texts).__name__} where texts are expected: give a list of strings."
-        )
-
-
-def _as_list(texts: Any) -> list[Any]:
-    """Return plain Python values; numpy, pandas, polars and pyarrow each have a word for it."""
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(texts, method):
-            values: list[Any] = getattr(texts, method)()
-            return values
-    return list(texts)
-
-
-def _refuse_what_is_no_text(rows: Sequence[Any]) -> None:
-    wrong = [number for number, value in enumerate(rows) if not isinstance(value, str)]
-    missing = [number for number in wrong if _is_missing(rows[number])]
-    if missing:
-        raise DataError(
-            f"{len(missing)} of {len(rows)} texts are missing ({_rows(missing)}): remove these "
-            "rows."
-        )
-    if wrong:
-        value = rows[wrong[0]]
-        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:37]}..."
-        remedy = "convert them with str(), or choose the column that holds the texts"
-        if isinstance(value, bytes):
-            remedy = "decode it first, for instance as UTF-8"
-        raise DataTypeError(
-            f"{len(wrong)} of {len(rows)} texts are no strings ({_rows(wrong)}); the first is "
-            f"{shown} of type {type(value).__name__}: {remedy}."
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":  # pandas.NA, which has no truth value
-        return True
-    return isinstance(value, float) and value != value
-
-
-def _rows(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:5]))
-    return f"row{'s' * (len(numbers) > 1)} {listed}{', ...' * (len(numbers) > 5)}"
-
-
-def _with_whole_characters(text: str) -> str:
-    """Return the text; halves of characters (lone surrogates), which UTF-8 lacks, are replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-# Words of natural language take 3 to 6 characters a token. A text whose first 64 characters for
-# each token do not fill the tokens that are read is no prose; beyond that nothing is looked at, so
-# that a text of megabytes costs no more than one of a few pages.
-_CHARACTERS_PER_TOKEN = 64
-
-
 def shorten(text: str, max_length: int) -> str:
     """Return the part of a text in which the first ``max_length`` tokens are."""
     limit = max_length * _CHARACTERS_PER_TOKEN
     return text if len(text) <= limit else " ".join(text.split())[:limit]
+
+
+def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.intp]]:
+    """Deal texts of similar length into batches of similar size.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        The number of tokens of each text.
+    batch_size : int
+        Texts of 32 tokens in a batch.
+
+    Returns
+    -------
+    list of array of int
+        The texts of each batch by their numbers. The batches come in a shuffled order, so that the
+        first ones are like the rest and the time that remains can be told from them.
+    """
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    batches = []
+    while len(order):
+        size = max(1, batch_size * TOKENS_PER_TEXT // lengths[order[0]])
+        batches.append(order[:size])
+        order = order[size:]
+    shuffled = np.random.default_rng(0).permutation(len(batches))
+    return [batches[number] for number in shuffled]
+
+
+def pool(hidden: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
+    """Return one vector a text, float32.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (n_texts, n_tokens, width)
+    mask : Tensor of shape (n_texts, n_tokens)
+        1 for tokens, 0 for padding.
+    pooling : {"cls", "mean", "max"}
+        The first token's state, or the mean or the maximum over all tokens, special ones included.
+    """
+    states = hidden.float()
+    if pooling == "cls":
+        return states[:, 0]
+    present = mask.unsqueeze(-1)
+    if pooling == "mean":
+        return (states * present).sum(dim=1) / present.sum(dim=1)
+    return states.masked_fill(present == 0, float("-inf")).amax(dim=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
 
-from setconv.errors import ModelFileError, NotFittedError, ParameterError
+from setconv.errors import NotFittedError, ParameterError
 from setconv.messages import check_integer, is_integer
-from setconv.text.encoder import check_texts
+from setconv.validation import check_texts
 
 _FEWEST, _TEXTS_PER_COLUMN = 16, 4  # columns that few texts may have, texts for one beyond them
 # Punctuation and emoji are words of their own: they carry meaning, and no text is left empty.
 _WORD = r"(?u)\b\w+\b|[^\w\s]"
+# What is counted, by the parameter that says how long the runs are.
+_COUNTED = {"words": {"token_pattern": _WORD}, "characters": {"analyzer": "char_wb"}}
 
 
 class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -53,6 +55,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     >>> TfidfEncoder(n_components=2).fit_transform(texts).shape
     (3, 2)
     """
+
+    files: ClassVar[dict[str, Path]] = {}  # a saved model has no files to copy
 
     def __init__(
         self,
@@ -90,8 +94,7 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._check_parameters()
         given = check_texts(texts)
         vectorizers = self._new_vectorizers()
-        parts = [one.fit_transform(given) for one in vectorizers.values()]
-        counted = sparse.hstack(parts, format="csr")
+        counted = _stack([one.fit_transform(given) for one in vectorizers.values()])
         enough = max(_FEWEST, counted.shape[0] // _TEXTS_PER_COLUMN)
         width = min(self.n_components, enough, *counted.shape)
         _, _, components = randomized_svd(counted, width, n_iter=5, random_state=self.random_state)
@@ -112,80 +115,40 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         self._check_fitted()
         given = check_texts(texts)
-        parts = [one.transform(given) for one in self.vectorizers_.values()]
-        return self._project(sparse.hstack(parts, format="csr"))
+        return self._project(_stack([one.transform(given) for one in self.vectorizers_.values()]))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as data for JSON, and arrays."""
         self._check_fitted()
-        seed = self.random_state
-        config = {
-            "kind": type(self).__name__,
-            "parameters": {
-                "n_components": self.n_components,
-                "words": list(self.words),
-                "characters": None if self.characters is None else list(self.characters),
-                "max_terms": self.max_terms,
-                "random_state": seed if isinstance(seed, int) else None,
-            },
-            "terms": {
-                kind: one.get_feature_names_out().tolist()
-                for kind, one in self.vectorizers_.items()
-            },
-        }
-        weights = {f"{kind}_weights": one.idf_ for kind, one in self.vectorizers_.items()}
+        fitted = self.vectorizers_.items()
+        terms = {kind: one.get_feature_names_out().tolist() for kind, one in fitted}
+        weights = {f"{kind}_weights": one.idf_ for kind, one in fitted}
+        config = {"parameters": self.get_params(), "terms": terms}
         return config, {"components": self.components_, **weights}
 
     @classmethod
-    def restore(
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        folder: str | Path | None = None,  # noqa: ARG003
-    ) -> Self:
-        """Make a fitted encoder from what `describe` gave.
-
-        Parameters
-        ----------
-        config, arrays : dict, dict
-        folder : ignored
-
-        Raises
-        ------
-        ModelFileError
-            If the parts do not fit together.
-        """
-        try:
-            parameters: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in config["parameters"].items()
-            }
-            encoder = cls(**parameters)
-            encoder.vectorizers_ = encoder._new_vectorizers()
-            for kind, one in encoder.vectorizers_.items():
-                one.set_params(vocabulary=config["terms"][kind])
-                one.idf_ = np.asarray(arrays[f"{kind}_weights"], dtype=np.float32)
-            encoder.components_ = np.asarray(arrays["components"], dtype=np.float32)
-            n_terms = sum(len(terms) for terms in config["terms"].values())
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(
-                f"The description of a TfidfEncoder is damaged: {error}"
-            ) from error
+    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Make a fitted encoder from what `describe` gave; parts that do not fit are refused."""
+        parameters = config["parameters"]
+        ranges = {name: tuple(parameters[name]) for name in _COUNTED if parameters[name]}
+        encoder = cls(**{**parameters, **ranges})
+        encoder.vectorizers_ = encoder._new_vectorizers()
+        for kind, one in encoder.vectorizers_.items():
+            one.set_params(vocabulary=config["terms"][kind])
+            one.idf_ = np.asarray(arrays[f"{kind}_weights"], dtype=np.float32)
+        encoder.components_ = np.asarray(arrays["components"], dtype=np.float32)
+        n_terms = sum(map(len, config["terms"].values()))
         if encoder.components_.ndim != 2 or encoder.components_.shape[1] != n_terms:
-            raise ModelFileError(
-                f"The description of a TfidfEncoder is damaged: {n_terms} terms, but components "
-                f"of shape {encoder.components_.shape}."
-            )
+            raise ValueError(f"{n_terms} terms, but components of {encoder.components_.shape}")
         return encoder
 
     def _new_vectorizers(self) -> dict[str, TfidfVectorizer]:
         common = {"max_features": self.max_terms, "sublinear_tf": True, "dtype": np.float32}
-        made = {"words": TfidfVectorizer(token_pattern=_WORD, ngram_range=self.words, **common)}
-        if self.characters is not None:
-            made["characters"] = TfidfVectorizer(
-                analyzer="char_wb", ngram_range=self.characters, **common
-            )
-        return made
+        return {
+            kind: TfidfVectorizer(ngram_range=getattr(self, kind), **settings, **common)
+            for kind, settings in _COUNTED.items()
+            if getattr(self, kind) is not None
+        }
 
     def _project(self, counted: Any) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = np.asarray(counted @ self.components_.T, dtype=np.float32)
@@ -198,13 +161,12 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_terms"):
             check_integer(name, getattr(self, name), least=1)
-        for name in ("words", "characters"):
+        for name in _COUNTED:
             value = getattr(self, name)
-            if value is None and name == "characters":
-                continue
-            if not _is_range(value):
+            if not _is_range(value) and (value is not None or name == "words"):
                 raise ParameterError(
-                    f"{name}={value!r}: give the shortest and the longest run, such as (1, 2)."
+                    f"{name}={value!r}: give the shortest and the longest run, such as (1, 2).",
+                    parameter=name,
                 )
 
     @property
@@ -222,3 +184,7 @@ def _is_range(value: Any) -> bool:
     if not isinstance(value, tuple) or len(value) != 2 or not all(map(is_integer, value)):
         return False
     return bool(1 <= value[0] <= value[1])
+
+
+def _stack(parts: list[Any]) -> Any:
+    return sparse.hstack(parts, format="csr")

