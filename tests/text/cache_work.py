@@ -1,6 +1,7 @@
 """What other processes do to a cache in the tests: ``python cache_work.py <job> <folder> ...``."""
 
 import sys
+from itertools import count
 
 import numpy as np
 
@@ -20,6 +21,11 @@ def vectors_of(texts):
     return seeds[:, None] + np.arange(WIDTH, dtype=np.float32) / WIDTH
 
 
+def store(cache, first, last):
+    texts = texts_of(first, last)
+    cache.store(SPACE, texts, vectors_of(texts))
+
+
 def wrong_rows(cache, texts):
     """How many texts are there, and how many of those with numbers of another text."""
     found = np.empty((len(texts), WIDTH), dtype=np.float32)
@@ -31,8 +37,7 @@ def share(folder, first, last):
     """Write texts in small portions, and read what others write in between."""
     cache = EmbeddingCache(folder)
     for start in range(first, last, 20):
-        some = texts_of(start, start + 20)
-        cache.store(SPACE, some, vectors_of(some))
+        store(cache, start, start + 20)
         _, wrong = wrong_rows(cache, texts_of(0, 600))
         assert not wrong
 
@@ -40,11 +45,8 @@ def share(folder, first, last):
 def endless(folder):
     """Write until killed."""
     cache = EmbeddingCache(folder)
-    start = 0
-    while True:
-        some = texts_of(start, start + 50)
-        cache.store(SPACE, some, vectors_of(some))
-        start += 50
+    for start in count(step=50):
+        store(cache, start, start + 50)
 
 
 def encode(folder, model):

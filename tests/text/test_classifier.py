@@ -3,12 +3,9 @@
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tiny_bert import save_tiny_bert
@@ -16,7 +13,6 @@ from tiny_bert import save_tiny_bert
 import setconv
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
-from setconv.text.cache import EmbeddingCache
 from setconv.pipelines import SetConvTextClassifier
 from setconv.text.encoder import TextEncoder
 
@@ -50,11 +46,6 @@ def test_it_is_the_classifier_on_the_rows_of_its_encoder(model):
     assert model.oof_report_ is inner.oof_report_
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=str)
-def test_texts_come_as_lists_arrays_and_columns(model, kind):
-    assert (model.predict(kind(TEXTS)) == model.predict(TEXTS)).all()
-
-
 def test_the_decision_moves_without_training(model):
     moved = SetConvTextClassifier("tfidf", FAST).fit(TEXTS, LABELS)
     assert moved.set_objective("recall>=0.95").objective_ == "recall>=0.95"
@@ -86,16 +77,6 @@ def test_the_encoder_is_named_or_copied_into_the_folder(tmp_path):
         setconv.load(tmp_path / "named")
 
 
-def test_grid_search_encodes_no_text_twice(tmp_path, encode):
-    encoder = TextEncoder(bert(tmp_path), cache=tmp_path / "cache")
-    search = GridSearchCV(
-        SetConvTextClassifier(encoder, FAST), {"classifier__max_steps": [5, 10]}, cv=2
-    )
-    search.fit(TEXTS, LABELS)
-    assert encode(encoder, TEXTS).n_encoded == 0
-    assert EmbeddingCache(tmp_path / "cache").info().entries == len(TEXTS)
-
-
 def dense(texts):
     return HashingVectorizer(n_features=64).transform(texts).toarray()
 
@@ -108,7 +89,7 @@ def dense(texts):
 def test_any_function_or_transformer_of_texts_will_do_but_is_not_saved(encoder, tmp_path):
     model = SetConvTextClassifier(encoder, FAST).fit(TEXTS, LABELS)
     assert model.score(TEXTS, LABELS) > 0.8
-    with pytest.raises(ModelFileError, match="cannot be saved without pickle"):
+    with pytest.raises(ModelFileError):
         model.save(tmp_path / "model")
     model.classifier_.save(tmp_path / "model")
 
@@ -116,17 +97,19 @@ def test_any_function_or_transformer_of_texts_will_do_but_is_not_saved(encoder, 
 def test_bad_input_is_named():
     with pytest.raises(NotFittedError):
         SetConvTextClassifier("tfidf").predict(["a"])
-    with pytest.raises(ParameterError, match="encoder=7"):
+    with pytest.raises(ParameterError) as caught:
         SetConvTextClassifier(7, FAST).fit(TEXTS, LABELS)
+    assert caught.value.parameter == "encoder"
     with pytest.raises(DataError):
         SetConvTextClassifier("tfidf", FAST).fit([*TEXTS[:-1], ""], LABELS)
 
 
-def test_a_damaged_description_of_the_encoder_is_a_model_file_error(model, tmp_path):
+@pytest.mark.parametrize("part", ["kind", "terms", "parameters"])
+def test_a_damaged_description_of_the_encoder_is_a_model_file_error(model, tmp_path, part):
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())
-    config["encoder"]["kind"] = "Unknown"
+    config["encoder"][part] = {"words": ["one"]}
     path.write_text(json.dumps(config))
-    with pytest.raises(ModelFileError, match="encoder"):
+    with pytest.raises(ModelFileError):
         setconv.load(tmp_path / "model")

@@ -5,9 +5,13 @@ import logging
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -16,7 +20,7 @@ from sklearn.utils import get_tags
 
 from setconv.errors import DataError, ModelFileError, ParameterError
 from setconv.text.cache import EmbeddingCache
-from setconv.text.encoder import TextEncoder
+from setconv.text.encoder import TOKENS_PER_TEXT, TextEncoder, plan_batches, shorten
 from setconv.text.transformer import Network
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
@@ -54,20 +58,16 @@ def test_normalized_embeddings_have_length_one_and_the_same_direction(make, enco
     np.testing.assert_allclose(normalized.vectors, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 7, 64])
-def test_an_embedding_depends_neither_on_order_nor_on_company(make, batch_size):
+@pytest.mark.parametrize(("batch_size", "window"), [(1, 4096), (7, 4096), (64, 8)])
+def test_an_embedding_depends_neither_on_order_nor_on_company(
+    make, batch_size, window, monkeypatch
+):
     texts = make_texts(60)
     alone = np.concatenate([make(cache=False).transform([text]) for text in texts])
     shuffled = np.random.default_rng(1).permutation(len(texts))
+    monkeypatch.setattr("setconv.text.encoder._WINDOW", window)
     together = make(cache=False, batch_size=batch_size).transform([texts[row] for row in shuffled])
     np.testing.assert_allclose(together, alone[shuffled], atol=1e-5)
-
-
-def test_more_texts_than_are_sorted_at_once_stay_in_order(make, monkeypatch):
-    texts = make_texts(50)
-    expected = make(cache=False).transform(texts)
-    monkeypatch.setattr("setconv.text.encoder._WINDOW", 8)
-    np.testing.assert_allclose(make(cache=False).transform(texts), expected, atol=1e-5)
 
 
 def test_identical_texts_are_encoded_once(make, encode):
@@ -90,11 +90,11 @@ def test_a_max_length_beyond_what_the_model_reads_is_cut_with_one_warning(
     make, caplog, monkeypatch
 ):
     monkeypatch.setattr("setconv.text.encoder._warned", set())
-    long = "the dog runs under a tree " * 20
-    full = make(max_length=1000, cache=False).transform([long])
-    np.testing.assert_array_equal(make(max_length=1000, cache=False).transform([long]), full)
-    assert caplog.text.count(f"reads at most {POSITIONS} tokens") == 1
-    np.testing.assert_allclose(full, make(max_length=POSITIONS, cache=False).transform([long]))
+    long = ["the dog runs under a tree " * 20]
+    full, again = (make(max_length=1000, cache=False).transform(long) for _ in range(2))
+    assert len(caplog.records) == 1
+    np.testing.assert_array_equal(full, again)
+    np.testing.assert_allclose(full, make(max_length=POSITIONS, cache=False).transform(long))
 
 
 def test_threads_may_share_an_encoder(make):
@@ -130,31 +130,15 @@ def test_progress_tells_how_far_it_is_and_how_long_it_takes(make, capfd):
     shown = capfd.readouterr().err
     assert "3/3" in shown
     assert "text/s" in shown
-    make(cache=False).transform(TEXTS)
+    make(progress="auto", cache=False).transform(TEXTS)
     assert capfd.readouterr().err == ""
-
-
-def test_what_a_run_has_done_is_logged(make, caplog):
-    with caplog.at_level(logging.INFO, logger="setconv"):
-        make().transform(["the dog", "the dog", "a cat"])
-        make().transform(["the dog", "home"])
-    assert "3 texts, 2 different: 0 from the cache, 2 encoded" in caplog.text
-    assert "2 texts, 2 different: 1 from the cache, 1 encoded" in caplog.text
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text",
-    [
-        "dog " * 500_000,
-        "x" * 2_000_000,
-        "\n" * 2_000_000 + "dog",
-        "\x00",
-        "a \ud83d b",
-        "🐕‍🦺",
-        "كلب",
-    ],
-    ids=["2 MB", "one word", "leading lines", "null", "half a character", "emoji", "Arabic"],
+    ["x" * 2_000_000, "\n" * 2_000_000 + "dog", "\x00", "a \ud83d b", "🐕‍🦺", "كلب"],
+    ids=["one word", "leading lines", "null", "half a character", "emoji", "Arabic"],
 )
 def test_strange_texts_are_encoded(make, text):
     found = make(cache=False).transform([text, "the dog"])
@@ -162,11 +146,36 @@ def test_strange_texts_are_encoded(make, text):
     np.testing.assert_allclose(found[1:], make(cache=False).transform(["the dog"]), atol=1e-5)
 
 
-def test_a_very_long_text_is_its_beginning(make):
+def test_only_a_text_that_is_far_too_long_is_cut_and_is_its_beginning(make):
+    prose = "word " * 300
+    assert shorten(prose, 256) is prose
+    assert shorten(" " * 10**6 + "a  b", 8) == "a b"
     beginning = "the dog runs under a tree "
-    long = [beginning * 80_000]
     expected = make(cache=False).transform([beginning * 60])
-    np.testing.assert_allclose(make(cache=False).transform(long), expected, atol=1e-5)
+    found = make(cache=False).transform([beginning * 80_000])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+# --------------------------------------------------------------------------------------- batches
+
+LENGTHS = st.lists(st.integers(1, 300), min_size=1, max_size=200)
+
+
+@given(LENGTHS, st.integers(1, 64))
+def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(lengths, batch_size):
+    batches = plan_batches(lengths, batch_size)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    found = [[lengths[row] for row in batch] for batch in batches]
+    for one in found:
+        assert len(one) == 1 or len(one) * max(one) <= batch_size * TOKENS_PER_TEXT
+    assert list(chain(*sorted(found, reverse=True))) == sorted(lengths, reverse=True)
+
+
+def test_the_first_batches_are_like_the_rest_so_that_the_remaining_time_can_be_told():
+    lengths = np.random.default_rng(0).integers(1, 257, 4096)
+    longest = [lengths[batch].max() for batch in plan_batches(lengths.tolist(), 64)]
+    early, late = longest[: len(longest) // 4], longest[len(longest) // 4 :]
+    assert abs(np.mean(early) - np.mean(late)) < 30
 
 
 # --------------------------------------------------------------------------- scikit-learn's rules
@@ -180,23 +189,20 @@ def test_it_needs_no_fit_and_a_fit_learns_nothing(make):
     np.testing.assert_array_equal(encoder.transform(TEXTS), unfitted)
     assert vars(encoder) == before
     assert get_tags(encoder).requires_fit is False
-    assert get_tags(encoder).input_tags.string
 
 
-def test_clones_and_pickles_have_the_same_parameters(make, tmp_path):
+def test_clones_and_pickles_have_the_same_parameters_and_a_plain_state(make, tmp_path):
     encoder = make(pooling="max", cache=EmbeddingCache(tmp_path, max_bytes=2**24), normalize=True)
-    assert clone(encoder).get_params() == encoder.get_params()
     restored = pickle.loads(pickle.dumps(encoder))
-    assert restored.get_params() == encoder.get_params()
+    assert restored.get_params() == clone(encoder).get_params() == encoder.get_params()
+    assert encoder.__getstate__()["cache"] == {"folder": tmp_path, "max_bytes": 2**24}
     np.testing.assert_array_equal(restored.transform(TEXTS), encoder.transform(TEXTS))
 
 
 def test_columns_have_names_and_output_can_be_a_frame(make):
-    pd = pytest.importorskip("pandas")
     names = [f"textencoder{column}" for column in range(WIDTH)]
-    assert make().get_feature_names_out().tolist() == names
     frame = make().set_output(transform="pandas").fit_transform(pd.Series(TEXTS, index=[3, 4, 5]))
-    assert frame.columns.tolist() == names
+    assert frame.columns.tolist() == make().get_feature_names_out().tolist() == names
     assert frame.index.tolist() == [3, 4, 5]
 
 
@@ -210,32 +216,32 @@ def test_a_grid_search_encodes_each_text_once(make, caplog):
     encoded = [record.args[3] for record in caplog.records if "encoded" in record.msg]
     assert len(encoded) > 10
     assert sum(encoded) == len(texts)
-    assert set(grid.predict(texts)) <= {0, 1}
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("name", "value"),
     [
-        ({"pooling": "first"}, "pooling='first'.*'cls', 'mean', 'max'"),
-        ({"dtype": "float8"}, "dtype='float8'.*'bfloat16'"),
-        ({"max_length": 2}, "max_length=2.*at least 3"),
-        ({"max_length": 9.5}, "max_length=9.5.*integer"),
-        ({"batch_size": 0}, "batch_size=0.*at least 1"),
-        ({"batch_size": True}, "batch_size=True"),
-        ({"cache": 7}, "cache=7.*EmbeddingCache"),
-        ({"device": "toaster"}, "device='toaster' cannot be used"),
-        ({"model": None}, "model=None.*name of an encoder"),
+        ("pooling", "first"),
+        ("dtype", "float8"),
+        ("max_length", 2),
+        ("max_length", 9.5),
+        ("batch_size", 0),
+        ("cache", 7),
+        ("device", "toaster"),
+        ("model", None),
+        ("progress", "often"),
     ],
 )
-def test_a_wrong_parameter_is_named(make, parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        make().set_params(**parameters).transform(TEXTS)
+def test_a_wrong_parameter_is_named(make, name, value):
+    with pytest.raises(ParameterError) as caught:
+        make().set_params(**{name: value}).transform(TEXTS)
+    assert caught.value.parameter == name
 
 
 def test_fit_refuses_what_transform_would_refuse(make):
-    with pytest.raises(DataError, match="empty"):
+    with pytest.raises(DataError):
         make().fit(["the dog", " "])
-    with pytest.raises(ParameterError, match="pooling"):
+    with pytest.raises(ParameterError):
         make(pooling="first").fit(TEXTS)
 
 
@@ -243,7 +249,6 @@ def test_the_papers_encoder_is_the_cls_state_of_a_large_bert():
     encoder = TextEncoder.paper(device="cpu")
     assert encoder.model == "google-bert/bert-large-cased-whole-word-masking"
     assert (encoder.pooling, encoder.normalize, encoder.device) == ("cls", False, "cpu")
-    assert TextEncoder.paper(pooling="mean").pooling == "mean"
 
 
 # ------------------------------------------------------------------------------------- as data
@@ -252,30 +257,21 @@ def test_the_papers_encoder_is_the_cls_state_of_a_large_bert():
 def test_an_encoder_goes_through_json_and_back(make, tiny):
     encoder = make(pooling="cls", normalize=True, max_length=np.int64(9), cache=False)
     config, arrays = encoder.describe()
-    assert arrays == {}
-    assert config["width"] == WIDTH
     restored = TextEncoder.restore(json.loads(json.dumps(config)), arrays)
-    assert restored.get_params() == encoder.get_params() | {
-        "model": str(tiny),
-        "cache": True,
-        "device": "auto",
-    }
+    elsewhere = {"model": str(tiny), "cache": True, "device": "auto"}
+    assert restored.get_params() == encoder.get_params() | elsewhere
     np.testing.assert_array_equal(restored.transform(TEXTS), encoder.transform(TEXTS))
 
 
 def test_a_copy_of_the_files_is_the_same_encoder_to_the_cache(make, tmp_path, encode):
-    encoder = make()
-    encoder.transform(TEXTS)
-    for name, path in encoder.find_files().files.items():
+    make().transform(TEXTS)
+    for name, path in make().files.items():
         shutil.copy(path, tmp_path / name)
-    copied = TextEncoder.restore(*encoder.describe(), folder=tmp_path)
-    assert copied.model == str(tmp_path)
-    assert encode(copied, TEXTS).n_encoded == 0
+    assert encode(TextEncoder(tmp_path), TEXTS).n_encoded == 0
 
 
 def test_another_model_in_the_place_of_the_described_one_is_refused(make, tmp_path):
-    other = save_tiny_bert(tmp_path, seed=1)
-    with pytest.raises(ModelFileError, match="not the one that the model was fitted with"):
-        TextEncoder.restore(*make().describe(), folder=other)
-    with pytest.raises(ModelFileError, match="lacks 'parameters'"):
-        TextEncoder.restore({"kind": "TextEncoder"}, {})
+    config, arrays = make().describe()
+    other = str(save_tiny_bert(tmp_path, seed=1))
+    with pytest.raises(ModelFileError):
+        TextEncoder.restore({**config, "model": other}, arrays)

