@@ -298,12 +298,7 @@ def check_labels(y: Any, n_rows: int) -> Array:
 def _refuse_missing(labels: Array) -> None:
     if labels.dtype.kind not in "Of":
         return
-    # pandas.NA has no truth value.
-    missing = [
-        row
-        for row, label in enumerate(labels)
-        if label is None or type(label).__name__ == "NAType" or label != label
-    ]
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         raise LabelError(
             f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all).",
@@ -311,6 +306,12 @@ def _refuse_missing(labels: Array) -> None:
             row=missing[0],
             hint="Do remove those rows or label them.",
         )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":  # pandas.NA, which has no truth value
+        return True
+    return bool(value != value)
 
 
 def _with_one_type(labels: Array) -> Array:
