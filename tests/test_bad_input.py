@@ -15,7 +15,7 @@ from setconv.errors import (
     ParameterError,
     SetConvError,
 )
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
 from setconv.validation import check_rows
 
 NAMES = list("abcdefgh")

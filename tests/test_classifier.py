@@ -25,7 +25,7 @@ from setconv.errors import NotFittedError
 from setconv.metrics.report import Report
 from setconv.model import BLOCK
 from setconv.nn.network import SetConvNetwork
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
 
 SMALL = {"n_members": 3, "encoder": (16,), "out_features": 8, "n_episodes": 2, "max_steps": 6}
 # The mechanics of one network: no other members, the rows standardised, the paper's rule.

@@ -13,7 +13,7 @@ from setconv.classifier import SetConvClassifier
 from setconv.nn.layer import SetConv
 from setconv.nn.network import SetConvNetwork
 from setconv.params import FitParameters
-from setconv.training.callbacks import TrainingState
+from setconv.training import TrainingState
 
 MODULES = sorted(
     module.name

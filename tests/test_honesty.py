@@ -27,7 +27,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DataError, LabelError, ParameterError
 from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

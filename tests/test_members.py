@@ -18,8 +18,7 @@ from setconv.metrics.report import report
 from setconv.model import BLOCK
 from setconv.nn.network import SetConvNetwork
 from setconv.pipelines import load
-from setconv.training.batches import MemoryFeed
-from setconv.training.loop import EpisodeLoss, Trainer
+from setconv.training.loop import EpisodeLoss, Feed, Trainer
 from setconv.training.optimizer import TrainingSettings
 
 OBJECTIVES = ["balanced", "f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5"]
@@ -364,8 +363,8 @@ def test_members_trained_together_are_those_trained_alone(classes, sharing, weig
         dealt = iter(its_draws)
         stub = SimpleNamespace(draw=lambda: next(dealt))
         halves = np.full((len(its_anchors), 2), 0.5)
-        loss = EpisodeLoss.build(layout, halves, torch.device("cpu"))
-        feed = MemoryFeed(rows, one.n_members)
+        loss = EpisodeLoss(layout, halves, torch.device("cpu"))
+        feed = Feed(rows[0].numpy(), lambda _: rows.numpy(), torch.device("cpu"), one.n_members)
         trainer = Trainer(
             one, feed, its_anchors, stub, loss, settings, seed=0, row_weights=row_weights
         )

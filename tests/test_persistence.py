@@ -26,7 +26,7 @@ from setconv.classifier import SetConvClassifier
 from setconv.errors import ModelFileError, ParameterError, SetConvError
 from setconv.persistence import write_card
 from setconv.pipelines import load
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
 
 NEWER = persistence.FORMAT_VERSION + 1
 FILES = ["README.md", "config.json", "model.safetensors"]

@@ -20,7 +20,7 @@ from setconv.linear import Discriminants, SparseLines
 from setconv.model import BLOCK
 from setconv.pipelines import load
 from setconv.preprocessing import Densify, SparseProjection
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
 
 WIDE = 600
 pytestmark = pytest.mark.filterwarnings("ignore:With scaling=None")

@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
-import setconv.training.batches
 import setconv.validation
 from setconv.classifier import SetConvClassifier
+from setconv.data import StoredRows
 from setconv.errors import DataError, LabelError, ParameterError
 from setconv.io import opening
 from setconv.io.disk import DiskRows
 from setconv.pipelines import load
-from setconv.training.callbacks import Callback
+from setconv.training import Callback
+from setconv.training.loop import Feed
 
 N_ROWS, N_COLUMNS = 230, 12
 DESCRIPTORS = Path("/proc/self/fd")
@@ -80,12 +81,13 @@ def feeds_from_disk(monkeypatch):
     """Count the feeds that read rows from disk."""
     made = []
 
-    class Counted(setconv.training.batches.LazyFeed):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
+    class Counted(Feed):
+        def __init__(self, features, *arguments):
+            super().__init__(features, *arguments)
+            if isinstance(features, StoredRows):
+                made.append(self)
 
-    monkeypatch.setattr(setconv.training.batches, "LazyFeed", Counted)
+    monkeypatch.setattr("setconv.fitting.Feed", Counted)
     return made
 
 

@@ -29,12 +29,12 @@ from setconv.io.opening import write_predictions
 from setconv.metrics.report import Report
 from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
-from setconv.params import check_parameters, seed_from
+from setconv.params import Monitor, check_parameters, seed_from
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
 from setconv.sampling import Keys, Ties, row_keys, tie_copies
-from setconv.training.callbacks import Callback, Progress, gather_callbacks
-from setconv.training.early_stopping import Monitor, split_validation
+from setconv.training.early_stopping import split_validation
+from setconv.training.loop import Callback, Progress, gather_callbacks
 from setconv.training.optimizer import Optimizer, Schedule
 from setconv.validation import (
     check_class_weight,

@@ -40,11 +40,9 @@ from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.params import CONSTRAINTS, Parameters, settle
 from setconv.preprocessing import fit_scaler, prepare_rows
 from setconv.sampling import assign_folds, draw_by_class, leave_out, row_keys, share_out
-from setconv.training.batches import open_feed
-from setconv.training.callbacks import Callback, TrainingState
-from setconv.training.checkpoint import CheckpointPlan
+from setconv.training.checkpoint import CheckpointPlan, TrainingState
 from setconv.training.early_stopping import monitored_figure
-from setconv.training.loop import EpisodeLoss, Trainer
+from setconv.training.loop import Callback, EpisodeLoss, Feed, Trainer
 from setconv.training.optimizer import TrainingSettings
 
 logger = logging.getLogger("setconv")
@@ -135,11 +133,11 @@ def fit_model(
         random_state=episode_seed,
     )
     sides = np.tile(side_weights(class_weights), (n_members, 1))
-    loss = EpisodeLoss.build(episodes.layout, sides, device)
+    loss = EpisodeLoss(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
 
     # Training, episode by episode; the linear part beside the network is fitted at once.
-    feed = open_feed(prepared.features, scaler, device, n_members)
+    feed = Feed(prepared.features, scaler, device, n_members)
     linear: LinearPart | None = None
     if parameters.linear_share > 0:
         known = (train.codes, train.weights, left_out, n_classes)

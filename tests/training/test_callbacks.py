@@ -8,7 +8,7 @@ import pytest
 
 from setconv.classifier import SetConvClassifier
 from setconv.errors import DivergedError
-from setconv.training.callbacks import Callback, ProgressBar, TrainingState, gather_callbacks
+from setconv.training import Callback, ProgressBar, TrainingState
 
 
 def small(**parameters):
@@ -19,9 +19,8 @@ def small(**parameters):
 class Diary(Callback):
     """Writes down what is called, under a name, in a list that several may share."""
 
-    def __init__(self, name="diary", events=None):
-        self.name = name
-        self.events = [] if events is None else events
+    def __init__(self, name, events):
+        self.name, self.events = name, events
 
     def on_fit_begin(self, state):
         self.events.append((self.name, "begin", state.step))
@@ -36,21 +35,23 @@ class Diary(Callback):
         self.events.append((self.name, "end", state.step))
 
 
-class StopAt(Callback):
-    def __init__(self, step):
-        self.step = step
+class DoAt(Callback):
+    """Calls a function of the state at the end of a step."""
 
-    def on_step_end(self, state):
-        state.stop = state.step >= self.step
-
-
-class RaiseAt(Callback):
-    def __init__(self, step, error):
-        self.step, self.error = step, error
+    def __init__(self, step, do):
+        self.step, self.do = step, do
 
     def on_step_end(self, state):
         if state.step == self.step:
-            raise self.error
+            self.do(state)
+
+
+def fail(_):
+    raise RuntimeError
+
+
+def stop(state):
+    state.stop = True
 
 
 class Terminal(io.StringIO):
@@ -59,38 +60,25 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("members", [1, 3])
-def test_a_run_begins_then_records_and_steps_then_ends(members, binary):
-    diary = Diary()
-    small(n_members=members, callbacks=[diary], max_steps=3).fit(*binary)
-    assert diary.events == [
-        ("diary", "begin", 0),
-        ("diary", "record", 1),
-        ("diary", "step", 1),
-        ("diary", "record", 2),
-        ("diary", "step", 2),
-        ("diary", "record", 3),
-        ("diary", "step", 3),
-        ("diary", "end", 3),
-    ]
-
-
-def test_callbacks_are_called_in_the_order_of_the_list(binary):
+def test_a_run_begins_then_records_and_steps_then_ends_in_the_order_of_the_list(members, binary):
     events = []
-    small(callbacks=[Diary("first", events), Diary("second", events)], max_steps=2).fit(*binary)
-    assert [name for name, _, _ in events] == ["first", "second"] * (len(events) // 2)
+    watched = small(
+        n_members=members, callbacks=[Diary("a", events), Diary("b", events)], max_steps=2
+    ).fit(*binary)
+    expected = [("begin", 0), ("record", 1), ("step", 1), ("record", 2), ("step", 2), ("end", 2)]
+    assert events == [(name, *event) for event in expected for name in ("a", "b")]
+    alone = small(n_members=members, max_steps=2).fit(*binary)
+    assert np.array_equal(watched.representatives_, alone.representatives_)
 
 
 def test_a_long_run_is_recorded_a_hundred_times(binary):
-    diary = Diary()
-    clf = small(callbacks=[diary], max_steps=200, n_episodes=1, support_size=4).fit(*binary)
-    recorded = [step for _, event, step in diary.events if event == "record"]
-    assert recorded == [*range(2, 201, 2)]
-    assert [record["step"] for record in clf.history_] == recorded
+    clf = small(max_steps=200, n_episodes=1, support_size=4).fit(*binary)
+    assert [record["step"] for record in clf.history_] == [*range(2, 201, 2)]
 
 
 @pytest.mark.parametrize("members", [1, 3])
 def test_a_callback_stops_the_run_after_the_step_in_which_it_says_so(members, binary):
-    clf = small(n_members=members, callbacks=[StopAt(4)]).fit(*binary)
+    clf = small(n_members=members, callbacks=[DoAt(4, stop)]).fit(*binary)
     assert clf.n_steps_ == 4
     assert clf.predict(binary[0]).shape == (len(binary[0]),)
 
@@ -103,14 +91,6 @@ def test_a_callback_that_stops_in_the_beginning_leaves_a_model_without_training(
     stopped, untrained = small(callbacks=[Never()]).fit(*binary), small(max_steps=0).fit(*binary)
     assert stopped.n_steps_ == 0
     assert np.array_equal(stopped.predict_proba(binary[0]), untrained.predict_proba(binary[0]))
-
-
-@pytest.mark.parametrize("members", [1, 3])
-def test_callbacks_do_not_change_the_result(members, binary):
-    watched = small(n_members=members, callbacks=[Diary()]).fit(*binary)
-    alone = small(n_members=members).fit(*binary)
-    assert np.array_equal(watched.representatives_, alone.representatives_)
-    assert watched.threshold_ == alone.threshold_
 
 
 def test_the_state_shows_step_loss_history_and_best_look(binary):
@@ -129,95 +109,55 @@ def test_the_state_shows_step_loss_history_and_best_look(binary):
     assert seen[-1][3] is not None
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_the_end_is_called_also_when_training_ends_with_an_error(binary, error):
-    diary = Diary()
+@pytest.mark.parametrize(
+    ("error", "parameters"),
+    [
+        (RuntimeError, {"callbacks": [DoAt(2, fail)]}),
+        (DivergedError, {"lr": 1e35, "scaling": None, "schedule": "constant"}),
+    ],
+)
+def test_the_end_is_called_also_when_training_ends_with_an_error(binary, error, parameters):
+    events = []
+    callbacks = [Diary("diary", events), *parameters.pop("callbacks", [])]
     with pytest.raises(error):
-        small(callbacks=[diary, RaiseAt(2, error)]).fit(*binary)
-    assert diary.events[-1] == ("diary", "end", 2)
-
-
-@pytest.mark.parametrize("members", [1, 3])
-def test_the_end_is_called_when_training_diverges(members, binary):
-    diary = Diary()
-    wild = {"lr": 1e35, "scaling": None, "schedule": "constant"}
-    with pytest.raises(DivergedError, match="lower lr"):
-        small(n_members=members, callbacks=[diary], **wild).fit(*binary)
-    assert diary.events[-1][1] == "end"
-
-
-def test_the_base_class_does_nothing():
-    state = TrainingState(max_steps=5)
-    callback = Callback()
-    for event in ("on_fit_begin", "on_step_end", "on_record", "on_fit_end"):
-        assert getattr(callback, event)(state) is None
-    assert state == TrainingState(max_steps=5)
-
-
-def test_a_new_state_has_done_nothing():
-    state = TrainingState(max_steps=5)
-    assert (state.step, state.history, state.best_step, state.stop) == (0, [], None, False)
-    assert np.isnan(state.loss)
-    assert state.best_score == -np.inf
+        small(callbacks=callbacks, **parameters).fit(*binary)
+    assert events[-1][1] == "end"
 
 
 # --------------------------------------------------------------------------------- progress bar
 
 
-def test_progress_true_shows_a_bar_with_the_loss_on_standard_error(binary, capsys):
-    small(progress=True).fit(*binary)
+def test_a_bar_on_standard_error_shows_the_loss_and_the_figure_on_validation_rows(binary, capsys):
+    small(progress=True, early_stopping=True).fit(*binary)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "SetConv: 100%" in err
-    assert "6/6" in err
-    assert "loss=" in err
-
-
-def test_the_bar_shows_the_figure_on_the_validation_rows(binary, capsys):
-    small(progress=True, early_stopping=True).fit(*binary)
-    assert "validation=" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("progress", [False, "auto"])
-def test_no_bar_is_shown_without_being_asked_for(binary, capsys, progress):
-    small(progress=progress).fit(*binary)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_auto_shows_a_bar_on_a_terminal(binary, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    small(progress="auto").fit(*binary)
-    assert "SetConv: 100%" in terminal.getvalue()
+    for shown in ("SetConv: 100%", "6/6", "loss=", "validation="):
+        assert shown in err
 
 
 @pytest.mark.parametrize(
-    ("progress", "terminal", "wanted"),
-    [
-        ("auto", True, True),
-        ("auto", False, False),
-        (True, False, True),
-        (False, True, False),
-    ],
+    ("progress", "terminal", "shown"),
+    [("auto", True, True), ("auto", False, False), (True, False, True), (False, True, False)],
 )
-def test_a_bar_is_wanted_where_it_can_be_read_or_was_asked_for(
-    monkeypatch, progress, terminal, wanted
+def test_a_bar_is_shown_on_a_terminal_or_where_it_was_asked_for(
+    binary, monkeypatch, progress, terminal, shown
 ):
-    monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
-    assert bool(gather_callbacks([], progress)) is wanted
+    err = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    small(progress=progress).fit(*binary)
+    assert ("SetConv: 100%" in err.getvalue()) is shown
 
 
 def test_the_bar_is_closed_when_training_fails(binary, capsys):
     with pytest.raises(RuntimeError):
-        small(progress=True, callbacks=[RaiseAt(2, RuntimeError)]).fit(*binary)
+        small(progress=True, callbacks=[DoAt(2, fail)]).fit(*binary)
     assert capsys.readouterr().err.endswith("\n")
 
 
 def test_a_bar_that_goes_on_from_a_checkpoint_starts_there(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    state = TrainingState(max_steps=10, step=7)
-    bar = ProgressBar()
+    bar, state = ProgressBar(), TrainingState(max_steps=10, step=7)
     bar.on_fit_begin(state)
     bar.on_fit_end(state)
     assert "7/10" in terminal.getvalue()

@@ -31,7 +31,7 @@ def make_loss(counts, sharing="shared", class_weights=None, **options):
         codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
     )
     weights = np.ones(len(counts)) if class_weights is None else np.array(class_weights)
-    return episodes, EpisodeLoss.build(episodes.layout, side_weights(weights), CPU)
+    return episodes, EpisodeLoss(episodes.layout, side_weights(weights), CPU)
 
 
 def head_loss(margin, on_side_one, weights=(0.5, 0.5), offset=0.0):
@@ -60,12 +60,6 @@ def test_the_two_sides_of_every_head_weigh_the_same_worked_by_hand():
     assert loss(margin, None).item() == pytest.approx(first + second + math.log(2), rel=1e-6)
 
 
-def test_two_classes_are_the_plain_mean_of_the_two_sides_worked_by_hand():
-    _, loss = make_loss([20, 10], n_queries=1)
-    margin = torch.tensor([[[-LOG3, 0.0]]])  # class 0: right at 3 to 1; class 1: even odds
-    assert loss(margin, None).item() == pytest.approx((math.log(4 / 3) + math.log(2)) / 2)
-
-
 def test_a_side_with_fewer_queries_weighs_as_much_as_the_other():
     _, loss = make_loss([20, 1])  # two queries of class 0, the only row of class 1
     margin = torch.tensor([[[0.0, 0.0, LOG3]]])
@@ -80,12 +74,6 @@ def test_class_weights_weigh_the_sides_and_move_the_margin_by_their_logarithm():
     # Without a margin the offset stands alone: class 0 costs log 4, class 1 log 4/3.
     expected = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
     assert loss(torch.zeros(1, 1, 2), None).item() == pytest.approx(expected, rel=1e-6)
-
-
-def test_equal_class_weights_have_no_offset():
-    for n_classes in (2, 4):
-        _, loss = make_loss([9] * n_classes, class_weights=[2.5] * n_classes)
-        assert torch.equal(loss.offset, torch.zeros_like(loss.offset))
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=3), seeds)
@@ -160,14 +148,13 @@ def test_support_rows_of_unequal_weight_are_averaged_by_it(seed):
 def test_heads_may_have_row_weights_of_their_own():
     _, loss = make_loss([20, 10, 6])
     margin, weights = noise(0, 3, 4, 6), noise(1, 3, 4, 6).abs() + 0.1
-    together = loss(margin, weights)
+    classes = torch.tensor([0, 0, 1, 1, 2, 2]).expand(4, 6)
     apart = 0.0
     for head in range(3):
-        only = torch.zeros(3, 2)
-        only[head] = 0.5
-        alone = EpisodeLoss(loss.average, loss.target, loss.sides, only, loss.offset)
-        apart += alone(margin, weights[head])
-    torch.testing.assert_close(together, apart)
+        losses = functional.softplus(torch.where(classes == head, -1, 1) * margin[head])
+        for side in (classes == head, classes != head):
+            apart += (weights[head] * losses)[side].sum() / weights[head][side].sum() / 2
+    torch.testing.assert_close(loss(margin, weights), apart)
 
 
 # -------------------------------------------------------------------------------- separate heads
@@ -207,7 +194,7 @@ def test_separate_heads_equal_the_heads_computed_one_by_one(class_weights):
     for head in range(3):
         own = slice(head, head + 1)
         support = loss.average[head, 0].sum(dim=0) > 0
-        query = loss.sides[head, 0].sum(dim=0) > 0
+        query = torch.from_numpy(episodes.layout.query_sides[head]).sum(dim=0) > 0
         padded += int((~support).sum() + (~query).sum())
         single = SetConvNetwork(5, encoder=(8,), out_features=4, share_encoder=False)
         single.load_state_dict({k: value[own] for k, value in network.state_dict().items()})
@@ -217,7 +204,7 @@ def test_separate_heads_equal_the_heads_computed_one_by_one(class_weights):
             episodes.layout.query_sides[own][..., query.numpy()],
         )
         weights = side_weights(np.array(class_weights or [1.0] * 3))[own]
-        alone = EpisodeLoss.build(layout, weights, CPU)
+        alone = EpisodeLoss(layout, weights, CPU)
         apart += total_loss(
             alone, single, rows, anchors[own], drawn[head][:, torch.cat([support, query])]
         )
@@ -228,7 +215,8 @@ def test_separate_heads_equal_the_heads_computed_one_by_one(class_weights):
 def test_the_rows_that_pad_an_episode_have_no_influence():
     episodes, loss, network, rows, anchors = separate_case(4)
     drawn = torch.from_numpy(episodes.draw())
-    used = torch.cat([loss.average.sum(dim=2), loss.sides.sum(dim=2)], dim=-1).expand(drawn.shape)
+    sides = torch.from_numpy(episodes.layout.query_sides).unsqueeze(1)
+    used = torch.cat([loss.average.sum(dim=2), sides.sum(dim=2)], dim=-1).expand(drawn.shape)
     other = torch.where(used > 0, drawn, 17)
     assert not torch.equal(other, drawn)
     results = []

@@ -1,25 +1,22 @@
-"""The optimiser takes the steps that torch's own would take."""
+"""Steps and learning rates are those that torch's own would take, on as many threads as is due."""
 
 import subprocess
 import sys
 
 import pytest
 import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR
 
 from setconv.nn.network import SetConvNetwork
-from setconv.training.optimizer import Adam, TrainingSettings
+from setconv.training.loop import threads_for
+from setconv.training.optimizer import Adam, TrainingSettings, lr_factor
 
 RATES = {"encoder": 1e-3, "setconv": 2e-3, "output": 1e-2}
 
 
 def make_network():
-    return SetConvNetwork(
-        6,
-        encoder=(5,),
-        out_features=4,
-        output=3,
-        generator=torch.Generator().manual_seed(0),
-    )
+    generator = torch.Generator().manual_seed(0)
+    return SetConvNetwork(6, encoder=(5,), out_features=4, output=3, generator=generator)
 
 
 def gradients(network, step):
@@ -28,30 +25,31 @@ def gradients(network, step):
         parameter.grad = torch.randn(parameter.shape, generator=generator)
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw"])
-def test_every_step_is_that_of_torch(kind):
-    settings = TrainingSettings(max_steps=5, optimizer=kind, lr=RATES, weight_decay=0.1)
+@pytest.mark.parametrize(
+    ("kind", "torchs"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
+)
+def test_every_step_is_that_of_torch(kind, torchs):
+    settings = TrainingSettings(
+        max_steps=5, optimizer=kind, lr=RATES, weight_decay=0.1, schedule="cosine"
+    )
     ours, theirs = make_network(), make_network()
     optimizer = Adam(ours, settings)
     named = dict(theirs.named_parameters())
-    groups = [
-        {
-            "params": [p for name, p in named.items() if name.startswith(part)],
-            "lr": RATES[part],
-        }
-        for part in RATES
-    ]
-    rest = [p for name, p in named.items() if not name.startswith(tuple(RATES))]
-    groups[1]["params"] += rest
-    torchs = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind]
+    parts = {part: [p for name, p in named.items() if name.startswith(part)] for part in RATES}
+    parts["setconv"].append(named["log_temperature"])
+    groups = [{"params": parts[part], "lr": RATES[part]} for part in RATES]
     reference = torchs(groups, weight_decay=0.1, foreach=False)
+    schedule = CosineAnnealingLR(reference, T_max=5)
     for step in range(5):
         gradients(ours, step)
         gradients(theirs, step)
-        optimizer.step()
+        assert optimizer.lr_at(step) == pytest.approx(max(schedule.get_last_lr()))
+        optimizer.step(step)
         reference.step()
+        schedule.step()
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other)
+        assert mine.grad is None
 
 
 def test_it_goes_on_from_its_state_to_the_bit():
@@ -60,24 +58,14 @@ def test_it_goes_on_from_its_state_to_the_bit():
     first, second = Adam(whole, settings), Adam(halves, settings)
     for step in range(4):
         gradients(whole, step)
-        first.step()
+        first.step(step)
         gradients(halves, step)
-        second.step()
+        second.step(step)
         kept = {name: tensor.clone() for name, tensor in second.state().items()}
         second = Adam(halves, settings)
         second.load_state(kept)
     for mine, other in zip(whole.parameters(), halves.parameters(), strict=True):
         assert torch.equal(mine, other)
-
-
-def test_parameters_without_a_gradient_stay():
-    network = make_network()
-    optimizer = Adam(network, TrainingSettings(max_steps=1))
-    gradients(network, 0)
-    optimizer.forget_gradients()
-    before = [one.detach().clone() for one in network.parameters()]
-    optimizer.step()
-    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
 
 
 def test_a_fit_does_not_import_the_compiler_of_torch():
@@ -90,3 +78,54 @@ SetConvClassifier(max_steps=2, n_members=2, random_state=0).fit(X, np.arange(40)
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# --------------------------------------------------------------------------------- learning rate
+
+
+SCHEDULES = {
+    "one_cycle": lambda sgd, steps: OneCycleLR(
+        sgd, max_lr=1.0, total_steps=steps, cycle_momentum=False
+    ),
+    "cosine": lambda sgd, steps: CosineAnnealingLR(sgd, T_max=steps),
+}
+
+
+@pytest.mark.parametrize("steps", [7, 10, 33, 1500])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_learning_rate_of_each_step_is_that_of_torch(schedule, steps):
+    sgd = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    theirs = SCHEDULES[schedule](sgd, steps)
+    for step in range(steps):
+        expected = sgd.param_groups[0]["lr"]
+        assert lr_factor(schedule, step, steps) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        sgd.step()
+        if step < steps - 1:
+            theirs.step()
+
+
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_short_runs_have_positive_rates_up_to_the_peak(steps):
+    for schedule in (*SCHEDULES, "constant"):
+        assert all(0 < lr_factor(schedule, step, steps) <= 1 for step in range(steps))
+    assert {lr_factor("constant", step, steps) for step in range(steps)} == {1.0}
+
+
+# --------------------------------------------------------------------------------------- threads
+
+
+@pytest.fixture
+def _two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_two_threads")
+@pytest.mark.parametrize(("operations", "threads"), [(1e6, 1), (1e10, 2)])
+def test_small_steps_are_taken_by_one_thread_and_the_number_is_put_back(operations, threads):
+    with pytest.raises(KeyboardInterrupt) as raised, threads_for(operations):
+        raise KeyboardInterrupt(torch.get_num_threads())
+    assert raised.value.args == (threads,)
+    assert torch.get_num_threads() == 2

@@ -1,8 +1,7 @@
 """Rows that lie on disk, read from there when they are needed.
 
 `DiskRows` reads any rows of a file of plain numbers, `RowSubset` is a choice of them, and `Scratch`
-writes such a file. The file of a numpy memmap is one already. A `Prefetcher` reads ahead while the
-caller computes. Nothing here needs pyarrow.
+writes such a file. The file of a numpy memmap is one already. Nothing here needs pyarrow.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -38,11 +35,8 @@ _LOCK = threading.Lock()
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOOK = 4096  # bytes at each end by which a memmap's file is known again
 _PRIVATE = "c"  # the mode of a memmap whose changes stay in memory and never reach the file
-_AHEAD = 2  # items that are prepared or waiting while the caller works
 
 _Memmap = np.memmap[Any, Any]
-_Drawn = TypeVar("_Drawn")
-_Prepared = TypeVar("_Prepared")
 
 
 @dataclass(frozen=True)
@@ -439,64 +433,3 @@ def refuse_not_finite(
         f"Column {column if names is None else repr(names[column])} has {kind} in row "
         f"{first_row + row} (counted from 0). Remove or impute such values first."
     )
-
-
-class Prefetcher(Generic[_Drawn, _Prepared]):
-    """Iterate over ``prepare(one) for one in drawn``, a little ahead, in one background thread.
-
-    The order is that of ``drawn``, which is advanced only in the caller's thread, so that draws
-    stay deterministic. An error in ``prepare`` or in ``drawn`` reaches the caller when it gets to
-    that item. Use it as a context manager: leaving it early stops the thread.
-
-    Parameters
-    ----------
-    drawn : iterable
-        What to prepare, such as arrays of row numbers.
-    prepare : callable
-        Runs in the background thread.
-    """
-
-    def __init__(self, drawn: Iterable[_Drawn], prepare: Callable[[_Drawn], _Prepared]) -> None:
-        self._drawn = iter(drawn)
-        self._prepare = prepare
-        self._waiting: deque[Future[_Prepared]] = deque()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="setconv-prefetch")
-        self._exhausted = False
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> _Prepared:
-        self._draw()
-        if not self._waiting:
-            self.close()
-            raise StopIteration
-        result = self._waiting.popleft().result()
-        self._draw()
-        return result
-
-    def close(self) -> None:
-        """Drop what is waiting, and end the thread after the item that it works on."""
-        self._exhausted = True
-        self._waiting.clear()
-        self._worker.shutdown(cancel_futures=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _draw(self) -> None:
-        while not self._exhausted and len(self._waiting) < _AHEAD:
-            try:
-                one = next(self._drawn)
-            except StopIteration:
-                self._exhausted = True
-            except Exception as error:  # it is told when its turn comes
-                self._exhausted = True
-                failed: Future[_Prepared] = Future()
-                failed.set_exception(error)
-                self._waiting.append(failed)
-            else:
-                self._waiting.append(self._worker.submit(self._prepare, one))

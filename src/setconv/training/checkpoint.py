@@ -1,14 +1,14 @@
-"""A training run on disk: everything that is needed to go on to the identical result."""
+"""Where a training run stands, and a file with all that it needs to go on to the same result."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import logging
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -16,11 +16,43 @@ from torch import Tensor
 
 from setconv.errors import CheckpointError
 from setconv.io.files import write_atomically
-from setconv.training.callbacks import TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
-_FORMAT = 1
+_FORMAT = "setconv-checkpoint-1"
 logger = logging.getLogger("setconv")
+
+
+@dataclass
+class TrainingState:
+    """Where a training run stands; what callbacks see.
+
+    Attributes
+    ----------
+    max_steps : int
+    step : int
+        Steps done.
+    loss : float
+        Mean training loss since the last record in ``history``; nan before the first.
+    history : list of dict
+        One record every hundredth of the run and at every look at the validation rows: "step",
+        "loss", "lr", and with validation rows "validation" (the monitored figure, higher is
+        better).
+    best_step : int or None
+        Step of the best look at the validation rows so far.
+    best_score : float
+    looks_since_best : int
+    stop : bool
+        Set it to True to end the run after this step.
+    """
+
+    max_steps: int
+    step: int = 0
+    loss: float = float("nan")
+    history: list[dict[str, float]] = field(default_factory=list)
+    best_step: int | None = None
+    best_score: float = float("-inf")
+    looks_since_best: int = 0
+    stop: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +73,7 @@ class CheckpointPlan:
     fingerprint: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Checkpoint:
     """The state of a run after a whole number of steps.
 
@@ -53,43 +85,32 @@ class Checkpoint:
     fingerprint : str
         What the run depends on: data, seed and parameters.
     state : TrainingState
-    tensors : dict of str to Tensor
-        "network/...", "optimizer/...", "best/...".
+    sections : mapping of str to mapping of str to Tensor
+        "network", "optimizer", "best" and "loss".
     """
 
     fingerprint: str
     state: TrainingState
-    tensors: dict[str, Tensor]
-
-    def section(self, name: str) -> dict[str, Tensor]:
-        """Return the tensors under ``name/``, without that prefix."""
-        prefix = f"{name}/"
-        return {
-            key.removeprefix(prefix): tensor
-            for key, tensor in self.tensors.items()
-            if key.startswith(prefix)
-        }
+    sections: Mapping[str, Mapping[str, Tensor]]
 
     def write(self, folder: Path) -> None:
         """Write the checkpoint; an earlier one is replaced in one move."""
-        state = dataclasses.asdict(self.state)
-        # -inf is not JSON; no look has been taken yet.
-        state["best_score"] = None if self.state.best_step is None else self.state.best_score
-        state.pop("loss")
-        metadata = {
-            "format": f"setconv-checkpoint-{_FORMAT}",
-            "fingerprint": self.fingerprint,
-            "state": json.dumps(state),
+        state = json.dumps(asdict(self.state))
+        tensors = {
+            f"{section}/{name}": tensor.detach().cpu().contiguous()
+            for section, named in self.sections.items()
+            for name, tensor in named.items()
         }
-        cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
-        metadata["checksum"] = _checksum(cpu, metadata["state"])
+        metadata = {"format": _FORMAT, "fingerprint": self.fingerprint, "state": state}
+        metadata["checksum"] = _checksum(tensors, state)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / FILE_NAME, save(cpu, metadata))
+            write_atomically(folder / FILE_NAME, save(tensors, metadata))
         except OSError as error:
             raise CheckpointError(
-                f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}): give a "
-                "folder with space that you may write to."
+                f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}).",
+                parameter="checkpoint_dir",
+                hint="Give a folder with space that you may write to.",
             ) from error
 
 
@@ -111,34 +132,35 @@ def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
     path = Path(folder) / FILE_NAME
     if not path.is_file():
         raise CheckpointError(
-            f"There is no checkpoint in {folder} (looked for {FILE_NAME}): give the folder that "
-            "was checkpoint_dir, or fit without resume_from."
+            f"There is no checkpoint in {folder} (looked for {FILE_NAME}).",
+            parameter="resume_from",
+            hint="Give the folder that was checkpoint_dir, or fit without resume_from.",
         )
     try:
         with safe_open(path, framework="pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
             # The file is no dictionary: it cannot be iterated without keys().
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        kind = metadata["format"]
-        if kind == f"setconv-checkpoint-{_FORMAT}":
-            if metadata["checksum"] != _checksum(tensors, metadata["state"]):
-                raise ValueError("its checksum is wrong")
-            stored: dict[str, Any] = json.loads(metadata["state"])
-            if stored["best_score"] is None:
-                stored["best_score"] = float("-inf")
-            found = Checkpoint(metadata["fingerprint"], TrainingState(**stored), tensors)
+        if metadata["format"] != _FORMAT:
+            raise ValueError(f"its format is {metadata['format']}, which is not read here")
+        if metadata["checksum"] != _checksum(tensors, metadata["state"]):
+            raise ValueError("its checksum is wrong")
+        state = TrainingState(**json.loads(metadata["state"]))
+        found = metadata["fingerprint"]
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
             f"{path} is damaged or not a checkpoint of setconv ({error}): remove it and fit anew."
         ) from error
-    if kind != f"setconv-checkpoint-{_FORMAT}":
-        raise CheckpointError(f"{path} has format {kind}, which this version does not read.")
-    if found.fingerprint != fingerprint:
+    if found != fingerprint:
         raise CheckpointError(
             f"{path} belongs to a fit with other data, parameters or random_state: resume with "
             "the same, or fit without resume_from."
         )
-    return found
+    sections: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for key, tensor in tensors.items():
+        section, _, name = key.partition("/")
+        sections[section][name] = tensor
+    return Checkpoint(found, state, sections)
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from setconv.episodes import head_sides
-from setconv.errors import DataError, ParameterError
+from setconv.errors import DataError
 from setconv.metrics.report import minimum_of_five, report
 from setconv.sampling import assign_folds, draw_by_class
 
-Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
-MONITORS: tuple[Monitor, ...] = (
-    "loss",
-    "auc",
-    "average_precision",
-    "g_mean",
-    "macro_f1",
-    "minimum_of_five",
-)
 Indices = NDArray[np.int64]
 
 
@@ -38,10 +27,6 @@ def split_validation(
     -------
     train, validation : sorted int64 arrays
     """
-    if not 0 < fraction < 1:
-        raise ParameterError(
-            f"validation_fraction={fraction!r}: give a share of the rows between 0 and 1."
-        )
     if units is not None:
         return _split_units(codes, fraction, units, seed)
     sizes = [min(max(1, round(fraction * n)), n - 1) for n in np.bincount(codes).tolist()]
@@ -74,7 +59,7 @@ def _split_units(
     return np.flatnonzero(folds != best), np.flatnonzero(folds == best)
 
 
-def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indices) -> float:
+def monitored_figure(monitor: str, scores: NDArray[np.float64], codes: Indices) -> float:
     """Return the figure that picks the best weights; higher is better.
 
     ``"loss"`` is minus the training loss's counterpart: cross-entropy, both sides of a head and
@@ -82,23 +67,23 @@ def monitored_figure(monitor: Monitor, scores: NDArray[np.float64], codes: Indic
     has no validation rows.
     """
     n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
-    if monitor == "loss":
-        return -_balanced_loss(scores, head_sides(codes, n_classes))
-    found = report(
-        codes,
-        np.asarray(scores[:, 0] > 0, dtype=int) if n_classes == 2 else np.argmax(scores, axis=1),
-        scores[:, 0] if n_classes == 2 else scores,
-        classes=np.arange(n_classes),
-    )
-    figures = {
-        "auc": found.macro_auc,
-        "average_precision": found[found.positive].average_precision,
-        "g_mean": found.g_mean,
-        "macro_f1": found.macro_f1,
-        "minimum_of_five": minimum_of_five(found),
-    }
-    figure = figures[monitor]
-    return monitored_figure("loss", scores, codes) if np.isnan(figure) else float(figure)
+    figure = np.nan
+    if monitor != "loss":
+        found = report(
+            codes,
+            (scores[:, 0] > 0).astype(int) if n_classes == 2 else np.argmax(scores, axis=1),
+            scores[:, 0] if n_classes == 2 else scores,
+            classes=np.arange(n_classes),
+        )
+        figure = {
+            "auc": found.macro_auc,
+            "average_precision": found[found.positive].average_precision,
+            "g_mean": found.g_mean,
+            "macro_f1": found.macro_f1,
+            "minimum_of_five": minimum_of_five(found),
+        }[monitor]
+    loss = _balanced_loss(scores, head_sides(codes, n_classes))
+    return -loss if np.isnan(figure) else float(figure)
 
 
 def _balanced_loss(scores: NDArray[np.float64], sides: NDArray[np.int8]) -> float:

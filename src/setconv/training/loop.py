@@ -1,7 +1,8 @@
-"""The training loop as small named verbs: draw, score, step, record, look, checkpoint.
+"""Episodic training: what may watch it, where its rows come from, the loop, and the loss.
 
-`Trainer` takes the steps, `EpisodeLoss` is what they lower, and `threads_for` keeps small ones on
-one thread.
+The loop is small named verbs: draw, score, step, record, look, checkpoint. `Trainer` takes the
+steps, a feed gives the rows, `EpisodeLoss` is what they lower, and `threads_for` keeps small steps
+on one thread.
 """
 
 from __future__ import annotations
@@ -9,32 +10,174 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import gen_batches
 from torch import Tensor
 from torch.nn import functional
+from tqdm.auto import tqdm
 
+from setconv.data import Matrix
 from setconv.episodes import EpisodeBatches, Layout
 from setconv.errors import CheckpointError, DivergedError
+from setconv.messages import is_shown
 from setconv.nn.network import SetConvNetwork
-from setconv.training.batches import Drawn, Feed
-from setconv.training.callbacks import Callback, TrainingState
-from setconv.training.checkpoint import Checkpoint, CheckpointPlan, read_checkpoint, set_aside
-from setconv.training.optimizer import Adam, TrainingSettings, lr_factor
+from setconv.preprocessing import Scaler
+from setconv.training.checkpoint import (
+    Checkpoint,
+    CheckpointPlan,
+    TrainingState,
+    read_checkpoint,
+    set_aside,
+)
+from setconv.training.optimizer import Adam, TrainingSettings
 
 logger = logging.getLogger("setconv")
+Drawn: TypeAlias = NDArray[np.int64]
+Batch: TypeAlias = tuple[Drawn, Tensor]
+Progress = Literal["auto"] | bool
 LOOKS = 20  # at the validation rows in a whole run
 CHECKPOINT_EVERY = 100  # steps
 _RECORDS = 100  # records of the loss in a whole run
+_CHUNK = 8192
+_AHEAD = 2  # batches that are read or waiting while a step is computed
 
 
+class Callback:
+    """Base class of callbacks: override what you need.
+
+    Examples
+    --------
+    >>> class StopAt(Callback):
+    ...     def on_step_end(self, state):
+    ...         state.stop = state.step >= 10
+    """
+
+    def on_fit_begin(self, state: TrainingState) -> None:
+        """Run before the first step, or the first after resuming."""
+
+    def on_step_end(self, state: TrainingState) -> None:
+        """Run after each step."""
+
+    def on_record(self, state: TrainingState) -> None:
+        """Run after a record was added to ``state.history``."""
+
+    def on_fit_end(self, state: TrainingState) -> None:
+        """Run after the last step, also when training ends with an error."""
+
+
+class ProgressBar(Callback):
+    """A bar on standard error with the loss and the time left."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def on_fit_begin(self, state: TrainingState) -> None:
+        """Open the bar."""
+        self._bar = tqdm(total=state.max_steps, initial=state.step, unit="step", desc="SetConv")
+
+    def on_step_end(self, state: TrainingState) -> None:  # noqa: ARG002 (the interface)
+        """Move the bar."""
+        self._bar.update(1)
+
+    def on_record(self, state: TrainingState) -> None:
+        """Show the loss."""
+        last = state.history[-1]
+        shown = {name: last[name] for name in ("loss", "validation") if name in last}
+        self._bar.set_postfix(shown, refresh=False)
+
+    def on_fit_end(self, state: TrainingState) -> None:  # noqa: ARG002 (the interface)
+        """Close the bar."""
+        self._bar.close()
+
+
+def gather_callbacks(callbacks: Sequence[Callback], progress: Progress) -> list[Callback]:
+    """Return the user's callbacks, and a progress bar if wanted; "auto" is on a terminal."""
+    return [*callbacks, ProgressBar()] if is_shown(progress) else list(callbacks)
+
+
+class Feed:
+    """Rows as the members see them: arrays are scaled at once, others when they are drawn.
+
+    Those on disk are read, and sparse ones made dense, while the step before them is computed.
+
+    Parameters
+    ----------
+    features : Matrix
+    scaler : Scaler
+        Member ``m`` takes view ``m`` modulo their number.
+    device : torch.device
+    n_members : int
+    """
+
+    def __init__(
+        self, features: Matrix, scaler: Scaler, device: torch.device, n_members: int
+    ) -> None:
+        self._features, self._scaler = features, scaler
+        self.device, self._n_members = device, n_members
+        self._in_memory: Tensor | None = None
+        if isinstance(features, np.ndarray):
+            self._in_memory = self._scaled(slice(None)).to(device)
+
+    def batches(self, draws: Iterator[Drawn]) -> Generator[Batch]:
+        """Yield each draw of row numbers ([groups,] episodes, rows) with its rows.
+
+        The rows are (..., n_inputs); each member's are in its own view. Close the iterator to end.
+        """
+        if self._in_memory is not None:
+            for drawn in draws:
+                yield drawn, pick_rows(self._in_memory, drawn, self._n_members)
+            return
+        # Draws are made in the caller's thread, in their order: they stay deterministic.
+        with ThreadPoolExecutor(1, thread_name_prefix="setconv-prefetch") as worker:
+            waiting = deque(worker.submit(self._read, one) for one in islice(draws, _AHEAD))
+            while waiting:
+                drawn, rows = waiting.popleft().result()
+                waiting.extend(worker.submit(self._read, one) for one in islice(draws, 1))
+                yield drawn, rows.to(self.device)
+
+    def chunks(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield all rows in order, in all views: (n_views, rows, n_inputs)."""
+        for part in gen_batches(self._features.shape[0], _CHUNK):
+            memory = self._in_memory
+            yield part, self._scaled(part).to(self.device) if memory is None else memory[:, part]
+
+    def _read(self, drawn: Drawn) -> Batch:
+        places = np.arange(drawn.size).reshape(drawn.shape)
+        return drawn, pick_rows(self._scaled(drawn.ravel()), places, self._n_members)
+
+    def _scaled(self, which: slice | Drawn) -> Tensor:
+        rows = self._features[which]
+        return torch.from_numpy(self._scaler(rows.toarray() if issparse(rows) else rows))
+
+
+def pick_rows(scaled: Tensor, places: Drawn, n_members: int) -> Tensor:
+    """Return rows of (n_views, n_rows, n_inputs) by their places, each member's in its view.
+
+    Members, or separate heads of all of them, are the first axis of the places if there are three.
+    """
+    n_views, n_rows, n_inputs = scaled.shape
+    if n_views > 1:
+        heads = len(places) // n_members
+        view = np.arange(len(places)) // heads % n_views
+        places = places + n_rows * view.reshape(-1, 1, 1)
+    where = torch.from_numpy(places.reshape(-1)).to(scaled.device)
+    # One copy a row: several times as fast as indexing by several numbers.
+    return scaled.view(-1, n_inputs).index_select(0, where).view(*places.shape, -1)
+
+
+@dataclass
 class Trainer:
     """Episodic training of a network (section 3.1 of the paper).
 
@@ -59,40 +202,26 @@ class Trainer:
     checkpoints : CheckpointPlan
     """
 
-    def __init__(
-        self,
-        network: SetConvNetwork,
-        feed: Feed,
-        anchors: Tensor,
-        episodes: EpisodeBatches,
-        loss: EpisodeLoss,
-        settings: TrainingSettings,
-        *,
-        seed: int,
-        row_weights: Tensor | None = None,
-        evaluate: Callable[[int], float] | None = None,
-        restore_best: bool = False,
-        callbacks: Sequence[Callback] = (),
-        checkpoints: CheckpointPlan | None = None,
-    ) -> None:
-        self.network = network
-        self.feed = feed
-        self.anchors = anchors
-        self.episodes = episodes
-        self.loss = loss
-        self.settings = settings
-        self.seed = seed
-        self.row_weights = row_weights
-        self.evaluate = evaluate
-        self.restore_best = restore_best and evaluate is not None
-        self.callbacks = callbacks
-        self.checkpoints = checkpoints or CheckpointPlan()
-        self.state = TrainingState(settings.max_steps)
-        self.optimizer = Adam(network, settings)
-        self._dropout = torch.Generator(device=feed.device)
-        self._best_weights: dict[str, Tensor] = {}
-        self._loss_sum = torch.zeros((), device=feed.device)
-        self._loss_count = 0
+    network: SetConvNetwork
+    feed: Feed
+    anchors: Tensor
+    episodes: EpisodeBatches
+    loss: EpisodeLoss
+    settings: TrainingSettings
+    seed: int
+    row_weights: Tensor | None = None
+    evaluate: Callable[[int], float] | None = None
+    restore_best: bool = False
+    callbacks: Sequence[Callback] = ()
+    checkpoints: CheckpointPlan = field(default_factory=CheckpointPlan)
+    _best_weights: dict[str, Tensor] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Start at step 0."""
+        self.state = TrainingState(self.settings.max_steps)
+        self.optimizer = Adam(self.network, self.settings)
+        self._dropout = torch.Generator(device=self.feed.device)
+        self._loss_sum = torch.zeros((), device=self.feed.device)  # since the last record
 
     def run(self) -> TrainingState:
         """Train to the end, or until something says stop."""
@@ -103,11 +232,10 @@ class Trainer:
             set_aside(self.checkpoints.folder)
             self._write_checkpoint(self.checkpoints.folder)
         self._notify("on_fit_begin")
+        steps = range(self.state.step, self.settings.max_steps)
+        draws = (self.episodes.draw() for _ in steps)
         try:
-            with (
-                threads_for(self._operations()),
-                closing(self.feed.batches(self._draws())) as batches,
-            ):
+            with threads_for(self._operations()), closing(self.feed.batches(draws)) as batches:
                 while self.state.step < self.settings.max_steps and not self.state.stop:
                     self._take_step(*next(batches))
         except KeyboardInterrupt:
@@ -133,14 +261,11 @@ class Trainer:
     def _take_step(self, drawn: Drawn, rows: Tensor) -> None:
         """Draw, score, step; then record, look at the validation rows and checkpoint when due."""
         state, settings = self.state, self.settings
-        self._set_learning_rate()
         loss = self._score_episodes(drawn, rows)
-        self.optimizer.forget_gradients()
         loss.backward()
-        self.optimizer.step()
+        self.optimizer.step(state.step)
         state.step += 1
         self._loss_sum += loss.detach()
-        self._loss_count += 1
         last = state.step == settings.max_steps
         due = last or state.step % math.ceil(settings.max_steps / LOOKS) == 0
         look = self.evaluate is not None and due
@@ -152,11 +277,6 @@ class Trainer:
             last or state.stop or state.step % CHECKPOINT_EVERY == 0
         ):
             self._write_checkpoint(self.checkpoints.folder)
-
-    def _draws(self) -> Iterator[Drawn]:
-        """Draw the row numbers of the steps that are left, ([heads,] episodes, rows) each."""
-        for _ in range(self.state.step, self.settings.max_steps):
-            yield self.episodes.draw()
 
     def _score_episodes(self, drawn: Drawn, rows: Tensor) -> Tensor:
         """Return the loss of the drawn episodes."""
@@ -176,25 +296,19 @@ class Trainer:
         margin = self.network(rows, self.anchors, average, generator, progress)
         return self.loss(margin, query_weights)
 
-    def _set_learning_rate(self) -> None:
-        settings = self.settings
-        factor = lr_factor(settings.schedule, self.state.step, settings.max_steps)
-        for group in self.optimizer.groups:
-            group.lr = settings.lr_of(group.name) * factor
-
     def _record(self, *, look: bool) -> None:
         """Add the loss, and a look at the validation rows when due, to the history."""
         state = self.state
-        if self._loss_count:
-            state.loss = float(self._loss_sum) / self._loss_count / self.network.n_members
+        recorded = state.history[-1]["step"] if state.history else 0
+        mean = float(self._loss_sum) / (state.step - recorded)
+        state.loss = mean / self.network.n_members
         if not math.isfinite(state.loss):
             raise DivergedError(
                 f"The training loss is {state.loss} at step {state.step}: lower lr "
                 f'(now {self.settings.lr}), or scale the inputs (scaling="standard").'
             )
         self._loss_sum.zero_()
-        self._loss_count = 0
-        lr = max(group.lr for group in self.optimizer.groups)
+        lr = self.optimizer.lr_at(state.step - 1)
         state.history.append({"step": state.step, "loss": state.loss, "lr": lr})
         if look and self.evaluate is not None:
             self._look(self.evaluate(state.step))
@@ -226,28 +340,21 @@ class Trainer:
             "network": self.network.state_dict(),
             "optimizer": self.optimizer.state(),
             "best": self._best_weights,
-            "loss": {"sum": self._loss_sum, "count": torch.tensor(self._loss_count)},
+            "loss": {"sum": self._loss_sum},
         }
-        tensors = {
-            f"{section}/{name}": tensor
-            for section, named in sections.items()
-            for name, tensor in named.items()
-        }
-        Checkpoint(self.checkpoints.fingerprint, self.state, tensors).write(folder)
+        Checkpoint(self.checkpoints.fingerprint, self.state, sections).write(folder)
 
     def _resume(self, folder: str | Path) -> None:
         saved = read_checkpoint(folder, self.checkpoints.fingerprint)
         try:
-            self.network.load_state_dict(saved.section("network"))
-            self.optimizer.load_state(saved.section("optimizer"))
-            loss = saved.section("loss")
-            self._loss_sum.copy_(loss["sum"])
-            self._loss_count = int(loss["count"])
-        except (RuntimeError, KeyError, ValueError) as error:
+            self.network.load_state_dict(saved.sections["network"])
+            self.optimizer.load_state(saved.sections["optimizer"])
+            self._loss_sum.copy_(saved.sections["loss"]["sum"])
+        except (RuntimeError, KeyError) as error:
             raise CheckpointError(
                 f"The checkpoint in {folder} lacks a part ({error}): remove it and fit anew."
             ) from error
-        self._best_weights = saved.section("best")
+        self._best_weights = dict(saved.sections["best"])
         self.state = saved.state
         self.state.stop = self._out_of_patience()  # what a callback decided is not carried over
         self.episodes.skip(saved.state.step)
@@ -259,9 +366,15 @@ def _step_seed(seed: int, step: int) -> int:
     return int(state >> np.uint64(1))
 
 
-@dataclass(frozen=True)
 class EpisodeLoss:
     """Cross-entropy of equations 5-6 over the queries, all heads summed.
+
+    Parameters
+    ----------
+    layout : Layout
+    side_weight : array of shape (heads, 2)
+        Weight of the two sides, summing to one.
+    device : torch.device
 
     Attributes
     ----------
@@ -269,34 +382,22 @@ class EpisodeLoss:
         Averages the support rows of each side of each head.
     target : Tensor of shape (heads, 1, queries)
         +1 or -1.
-    sides : Tensor of shape (heads, 1, 2, queries)
-        Averages the queries of each side.
-    side_weight : Tensor of shape (heads, 2)
-        Weight of the two sides, summing to one.
     offset : Tensor of shape (heads, 1, 1)
         Log-ratio of the side weights: what unequal class weights add to the margin, here and in
         predictions, so that a weight moves the decision by exactly its logarithm.
     """
 
-    average: Tensor
-    target: Tensor
-    sides: Tensor
-    side_weight: Tensor
-    offset: Tensor
-
-    @classmethod
-    def build(
-        cls, layout: Layout, side_weight: NDArray[np.float64], device: torch.device
-    ) -> EpisodeLoss:
-        """Put the layout of the episodes and the weights of the sides on a device."""
-        weight = torch.as_tensor(side_weight, dtype=torch.float32, device=device)
-        return cls(
-            average=torch.from_numpy(layout.average).to(device).unsqueeze(1),
-            target=torch.from_numpy(layout.target).to(device).unsqueeze(1),
-            sides=torch.from_numpy(layout.query_sides).to(device).unsqueeze(1),
-            side_weight=weight,
-            offset=(weight[:, 1] / weight[:, 0]).log().view(-1, 1, 1),
+    def __init__(
+        self, layout: Layout, side_weight: NDArray[np.float64], device: torch.device
+    ) -> None:
+        self.average, self.target, self._sides = (
+            torch.from_numpy(one).to(device).unsqueeze(1) for one in layout
         )
+        weight = torch.as_tensor(side_weight, dtype=torch.float32, device=device)
+        self.offset = (weight[:, 1] / weight[:, 0]).log().view(-1, 1, 1)
+        self._side_weight = weight
+        # What each query counts, (heads, 1, queries), where rows have no weights of their own.
+        self._query_weights = (weight.view(-1, 1, 2, 1) * self._sides).sum(dim=-2)
 
     def support_average(self, row_weights: Tensor | None) -> Tensor:
         """Return the support averages; row weights ([heads,] episodes, support) join in."""
@@ -318,14 +419,9 @@ class EpisodeLoss:
         losses = functional.softplus(-self.target * (margin + self.offset))
         if row_weights is None:
             return (self._query_weights * losses).sum() / margin.shape[1]
-        weighted = self.sides * row_weights.unsqueeze(-2)
+        weighted = self._sides * row_weights.unsqueeze(-2)
         by_side = (weighted * losses.unsqueeze(-2)).sum(dim=(1, 3)) / weighted.sum(dim=(1, 3))
-        return (self.side_weight * by_side).sum()
-
-    @cached_property
-    def _query_weights(self) -> Tensor:
-        """What each query counts, (heads, 1, queries), where rows have no weights of their own."""
-        return (self.side_weight.view(-1, 1, 2, 1) * self.sides).sum(dim=-2)
+        return (self._side_weight * by_side).sum()
 
 
 # Multiplications and additions of one episode. Threads that share a step wait for each other after

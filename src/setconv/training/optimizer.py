@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -10,18 +11,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from setconv.errors import ParameterError
 from setconv.nn.network import SetConvNetwork
 
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["one_cycle", "cosine", "constant"]
-SCHEDULES: tuple[Schedule, ...] = ("one_cycle", "cosine", "constant")
-_GROUPS = ("encoder", "setconv", "output")  # of parameters: each may have its own learning rate
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The numbers of the training loop.
+    """The numbers of the training loop; `setconv.params` checks them.
 
     Attributes
     ----------
@@ -44,33 +42,10 @@ class TrainingSettings:
     schedule: Schedule = "one_cycle"
     patience: int | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse numbers that cannot work."""
-        if self.optimizer not in ("adamw", "adam"):
-            raise ParameterError(f'optimizer={self.optimizer!r}: choose "adamw" or "adam".')
-        if self.schedule not in SCHEDULES:
-            names = ", ".join(map(repr, SCHEDULES))
-            raise ParameterError(f"schedule={self.schedule!r}: choose one of {names}.")
-        if self.max_steps < 0:
-            raise ParameterError(f"max_steps={self.max_steps!r}: give 0 or more.")
-        if self.patience is not None and self.patience < 1:
-            raise ParameterError(f"patience={self.patience!r}: give at least 1, or None.")
-        if not self.weight_decay >= 0:
-            raise ParameterError(f"weight_decay={self.weight_decay!r}: give 0 or more.")
-        for group in _GROUPS:
-            if not self.lr_of(group) > 0:
-                raise ParameterError(f"lr={self.lr!r}: learning rates must be positive.")
-
-    def lr_of(self, group: str) -> float:
-        """Return the peak learning rate of a parameter group."""
-        if not isinstance(self.lr, Mapping):
-            return self.lr
-        missing = set(_GROUPS) ^ set(self.lr)
-        if missing:
-            raise ParameterError(
-                f"lr={dict(self.lr)!r}: give one number, or exactly the keys {', '.join(_GROUPS)}."
-            )
-        return self.lr[group]
+    def lr_at(self, group: str, step: int) -> float:
+        """Return the learning rate of a group of parameters at a step, from 0."""
+        peak = self.lr[group] if isinstance(self.lr, Mapping) else self.lr
+        return peak * lr_factor(self.schedule, step, self.max_steps)
 
 
 # Smith's one cycle with the constants of torch.optim.lr_scheduler.OneCycleLR.
@@ -121,48 +96,31 @@ class Adam:
 
     def __init__(self, network: SetConvNetwork, settings: TrainingSettings) -> None:
         self.settings = settings
-        parts: dict[str, list[Tensor]] = {name: [] for name in _GROUPS}
+        parts: dict[str, list[Tensor]] = defaultdict(list)
         for name, parameter in network.named_parameters():
             part = name.split(".")[0]
-            parts[part if part in parts else "setconv"].append(parameter)
-        self.groups = [
-            _ParameterGroup(
-                name,
-                parameters,
-                settings.lr_of(name),
-                [torch.zeros_like(one) for one in parameters],
-                [torch.zeros_like(one) for one in parameters],
-                [torch.zeros((), device=one.device) for one in parameters],
-            )
-            for name, parameters in parts.items()
-            if parameters
-        ]
+            parts[part if part in ("encoder", "output") else "setconv"].append(parameter)
+        self._groups = [_ParameterGroup(name, parameters) for name, parameters in parts.items()]
 
-    def forget_gradients(self) -> None:
-        """Let the next backward pass begin anew."""
-        for group in self.groups:
-            for parameter in group.parameters:
-                parameter.grad = None
+    def lr_at(self, step: int) -> float:
+        """Return the largest learning rate of a step, from 0."""
+        return max(self.settings.lr_at(group.name, step) for group in self._groups)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Take a step along the gradients."""
+    def step(self, step: int) -> None:
+        """Take a step, whose number is counted from 0, along the gradients, and forget these."""
         adamw = self.settings.optimizer == "adamw"
         take = torch._fused_adamw_ if adamw else torch._fused_adam_
-        for group in self.groups:
-            moved = [i for i, one in enumerate(group.parameters) if one.grad is not None]
-            if not moved:
-                continue
-            steps = [group.steps[i] for i in moved]
-            torch._foreach_add_(steps, 1)
+        for group in self._groups:
+            torch._foreach_add_(group.steps, 1)
             take(
-                [group.parameters[i] for i in moved],
-                [g for i in moved if (g := group.parameters[i].grad) is not None],
-                [group.means[i] for i in moved],
-                [group.squares[i] for i in moved],
+                group.parameters,
+                [g for one in group.parameters if (g := one.grad) is not None],
+                group.means,
+                group.squares,
                 [],
-                steps,
-                lr=group.lr,
+                group.steps,
+                lr=self.settings.lr_at(group.name, step),
                 beta1=_BETAS[0],
                 beta2=_BETAS[1],
                 weight_decay=self.settings.weight_decay,
@@ -170,44 +128,40 @@ class Adam:
                 amsgrad=False,
                 maximize=False,
             )
+            for parameter in group.parameters:
+                parameter.grad = None
 
     def state(self) -> dict[str, Tensor]:
         """Return what has to be kept to go on, by name."""
-        kept = {}
-        for index, (group, place) in enumerate(self._places()):
-            kept[f"{index}/exp_avg"] = group.means[place]
-            kept[f"{index}/exp_avg_sq"] = group.squares[place]
-            kept[f"{index}/step"] = group.steps[place]
-        return kept
+        return {
+            f"{group.name}/{kind}/{number}": tensor
+            for group in self._groups
+            for kind in ("means", "squares", "steps")
+            for number, tensor in enumerate(getattr(group, kind))
+        }
 
-    def load_state(self, kept: dict[str, Tensor]) -> None:
+    def load_state(self, kept: Mapping[str, Tensor]) -> None:
         """Go on from what `state` returned; raises KeyError where a part is missing."""
-        for index, (group, place) in enumerate(self._places()):
-            group.means[place].copy_(kept[f"{index}/exp_avg"])
-            group.squares[place].copy_(kept[f"{index}/exp_avg_sq"])
-            group.steps[place].copy_(kept[f"{index}/step"])
-
-    def _places(self) -> list[tuple[_ParameterGroup, int]]:
-        return [(group, place) for group in self.groups for place in range(len(group.parameters))]
+        for name, tensor in self.state().items():
+            tensor.copy_(kept[name])
 
 
-@dataclass
 class _ParameterGroup:
     """Parameters of one part of the network, with what Adam remembers of them.
 
-    Attributes
+    Parameters
     ----------
     name : {"encoder", "setconv", "output"}
     parameters : list of Tensor
-    lr : float
-        Learning rate of the next step.
+
+    Attributes
+    ----------
     means, squares, steps : list of Tensor
         Running means of the gradients and of their squares, and steps taken, one a parameter.
     """
 
-    name: str
-    parameters: list[Tensor]
-    lr: float
-    means: list[Tensor]
-    squares: list[Tensor]
-    steps: list[Tensor]
+    def __init__(self, name: str, parameters: list[Tensor]) -> None:
+        self.name, self.parameters = name, parameters
+        self.means = [torch.zeros_like(one) for one in parameters]
+        self.squares = [torch.zeros_like(one) for one in parameters]
+        self.steps = [torch.zeros((), device=one.device) for one in parameters]
