@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import gen_batches
 
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
+from setconv.messages import check_integer, listed
 
 __all__ = [
     "FeatureContributions",
@@ -27,6 +29,7 @@ __all__ = [
     "word_contributions",
 ]
 
+Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]
@@ -44,18 +47,14 @@ class Model(Protocol):
     classes_: Any
     representatives_: Any
 
-    def predict(self, X: Any) -> Any:
-        """Return the class of each row."""
-
     def predictions(self, X: Any) -> Any:
-        """Return what it says of rows; ``scores`` is (n_rows,) of the second class, or of each."""
+        """Return the ``labels`` of rows and their ``scores``, of the second class or of each."""
 
     def transform(self, X: Any) -> Any:
         """Return the learned embedding of each row."""
 
 
-@dataclass(frozen=True)
-class Nearest:
+class Nearest(NamedTuple):
     """The nearest rows of each query, the nearest first.
 
     Attributes
@@ -90,31 +89,44 @@ def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
     -------
     Nearest
     """
-    if k < 1:
-        raise ParameterError(f"k={k!r}: ask for at least one row.")
-    n_rows = count_rows(train_X)
-    if n_rows == 0:
-        raise DataError("train_X has no rows: pass the rows to search, at least one.")
-    k = min(int(k), n_rows)
-    found = [
-        _search(model, unit_vectors(model, take_rows(X, part)), train_X, k)
-        for part in _blocks(count_rows(X), _QUERIES)
-    ]
-    if not found:
-        return Nearest(np.empty((0, k), np.int64), np.empty((0, k)))
-    return Nearest(
-        np.concatenate([one.indices for one in found]),
-        np.concatenate([one.similarities for one in found]),
-    )
+    check_integer("k", k, least=1)
+    if count_rows(train_X) == 0:
+        raise DataError("train_X has no rows.", parameter="train_X", hint="Pass rows to search.")
+    n_rows, k = count_rows(X), min(int(k), count_rows(train_X))
+    indices, similarities = np.empty((n_rows, k), np.int64), np.empty((n_rows, k))
+    for part in gen_batches(n_rows, _QUERIES) if n_rows else ():
+        queries = unit_vectors(model, take_rows(X, part))
+        indices[part], similarities[part] = search(model, queries, train_X, k)
+    return Nearest(indices, similarities)
 
 
-def _search(model: Model, queries: Vectors, train_X: Any, k: int) -> Nearest:
-    """Keep the k best of each query while the rows to search go by."""
+def search(
+    model: Model,
+    queries: NDArray[np.floating],
+    train_X: Any,
+    k: int,
+    barred: NDArray[np.bool_] | None = None,
+) -> Nearest:
+    """Keep the k best of each query while the rows to search go by.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    queries : array of shape (n_queries, n_embedding)
+        As `unit_vectors` gives them.
+    train_X : rows
+    k : int
+    barred : bool array of shape (n_queries, n_rows), optional
+        Rows that are not to be found; where no other is left their similarity is minus infinity.
+    """
     indices = np.empty((len(queries), 0), np.int64)
     similarities = np.empty((len(queries), 0))
     for part, vectors in unit_blocks(model, train_X):
         here = queries.astype(np.float64) @ vectors.T.astype(np.float64)
-        indices = np.hstack([indices, np.broadcast_to(part, here.shape)])
+        if barred is not None:
+            here[barred[:, part]] = -np.inf
+        numbers = np.arange(part.start, part.stop)
+        indices = np.hstack([indices, np.broadcast_to(numbers, here.shape)])
         similarities = np.hstack([similarities, here])
         # The sort is stable: of equals the first row comes first.
         best = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
@@ -123,66 +135,25 @@ def _search(model: Model, queries: Vectors, train_X: Any, k: int) -> Nearest:
     return Nearest(indices, similarities)
 
 
-def unit_blocks(model: Model, X: Any) -> Iterator[tuple[NDArray[np.int64], Vectors]]:
-    """Yield row numbers and their `unit_vectors`, a block at a time."""
-    for part in _blocks(count_rows(X), _BLOCK):
+def unit_blocks(model: Model, X: Any) -> Iterator[tuple[slice, Vectors]]:
+    """Yield the places of rows and their `unit_vectors`, a block at a time."""
+    for part in gen_batches(count_rows(X), _BLOCK):
         yield part, unit_vectors(model, take_rows(X, part))
 
 
 def unit_vectors(model: Model, X: Any) -> Vectors:
     """Return rows so that a dot product is the mean cosine over members and heads."""
-    width = _part_width(model)
-    return _unit_parts(np.asarray(model.transform(X), dtype=np.float32), width)
-
-
-def representative_points(model: Model) -> Vectors:
-    """Return one point a class in the space of `unit_vectors`, (n_classes, n_embedding).
-
-    In its own head a class is on its own side, in all others on that of the rest; of two classes,
-    which have one head, each is on its side.
-    """
-    sides = _sides(model)
-    n_heads, n_classes = sides.shape[1], len(model.classes_)
-    if n_heads == 1:
-        chosen = sides[:, 0].transpose(1, 0, 2)
-    else:
-        own = np.eye(n_classes, dtype=np.int64)
-        chosen = np.stack([sides[:, np.arange(n_heads), side] for side in own])
-    return _unit_parts(chosen.reshape(n_classes, -1), sides.shape[-1])
-
-
-def representative_directions(model: Model) -> Vectors:
-    """Return one vector a class, to be multiplied with `unit_vectors`.
-
-    The product is the mean cosine, over members, of a row and the representative of the class, in
-    the head of that class alone: what prediction compares.
-    """
-    sides = _sides(model)
-    n_members, n_heads, _, width = sides.shape
-    points = representative_points(model).reshape(-1, n_members, n_heads, width)
-    if n_heads > 1:
-        points = points * np.eye(n_heads, dtype=np.float32)[:, None, :, None] * n_heads
-    return points.reshape(len(points), -1)
-
-
-def _sides(model: Model) -> Vectors:
-    """Return the representatives with all their axes: (members, heads, 2, width)."""
-    width, n_classes = _part_width(model), len(model.classes_)
-    heads = 1 if n_classes == 2 else n_classes
-    return np.asarray(model.representatives_, dtype=np.float32).reshape(-1, heads, 2, width)
-
-
-def _part_width(model: Model) -> int:
-    """Return the number of columns of `transform` that belong to one head of one member."""
     if not hasattr(model, "representatives_") or not hasattr(model, "transform"):
         raise ParameterError(
             f"model: a {type(model).__name__} without transform and representatives_ has no "
-            "learned space; pass a fitted SetConvClassifier or SetConvTextClassifier."
+            "learned space; pass a fitted SetConvClassifier or SetConvTextClassifier.",
+            parameter="model",
         )
-    return int(np.shape(model.representatives_)[-1])
+    width = np.shape(model.representatives_)[-1]
+    return unit_parts(np.asarray(model.transform(X), dtype=np.float32), width)
 
 
-def _unit_parts(vectors: Vectors, width: int) -> Vectors:
+def unit_parts(vectors: Vectors, width: int) -> Vectors:
     """Bring the part of each head of each member to the same length, and all together to 1."""
     parts = vectors.reshape(len(vectors), vectors.shape[1] // width, width)
     length = np.linalg.norm(parts, axis=-1, keepdims=True)
@@ -220,7 +191,6 @@ def feature_contributions(
     background: ArrayLike,
     class_: Any = None,
     feature_names: Sequence[Any] | None = None,
-    scores: ArrayLike | None = None,
 ) -> FeatureContributions:
     """Measure by occlusion what each feature adds to the score of a class.
 
@@ -239,39 +209,52 @@ def feature_contributions(
     feature_names : sequence of str, optional
         By default the columns of ``x_rows``, else ``feature_names_in_`` of the model, else
         "feature 0" and so on.
-    scores : array-like of shape (n_rows,), optional
-        The scores of the class, if they are known: then only the changed rows are scored.
 
     Returns
     -------
     FeatureContributions
     """
-    rows = to_matrix(x_rows)
+    rows = np.asarray(x_rows, dtype=np.float64)
     usual = np.asarray(background, dtype=np.float64)
     if rows.ndim != 2:
-        raise DataError(f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features).")
+        raise DataError(
+            f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features).",
+            parameter="x_rows",
+        )
     if usual.shape != rows.shape[1:]:
         raise DataError(
             f"background has shape {usual.shape} but there are {rows.shape[1]} features: pass one "
-            "value for each, for example np.median(X_train, axis=0)."
+            "value for each, for example np.median(X_train, axis=0).",
+            parameter="background",
         )
     names = name_features(model, x_rows, rows.shape[1], feature_names)
     if not len(rows):
         return FeatureContributions((), names, np.empty(0), np.empty(rows.shape))
-    asked = _asked_classes(model, x_rows, len(rows), class_)
+    asked, scores = _ask(model, x_rows, class_)
+    values = occlude_features(model, x_rows, usual, asked, scores)
+    return FeatureContributions(tuple(model.classes_[asked].tolist()), names, scores, values)
+
+
+def occlude_features(
+    model: Model, x_rows: Any, usual: Floats, asked: Codes, scores: Floats | None = None
+) -> Floats:
+    """Return what each feature adds to the score of the class asked about, (n_rows, n_features).
+
+    ``asked`` has a class number for each row, and ``scores`` its scores, where they are known.
+    """
+    rows = np.asarray(x_rows, dtype=np.float64)
     if scores is None:
-        scores = _class_scores(model, x_rows)[np.arange(len(rows)), asked]
-    whole = np.asarray(scores, dtype=np.float64)
+        scores = _scores_of(model, x_rows, asked)
     values = np.empty(rows.shape)
-    for columns in _blocks(rows.shape[1], max(1, _CELLS // rows.size)):
+    for part in gen_batches(rows.shape[1], max(1, _CELLS // rows.size)):
         # The rows once for each of the columns, that column at its usual value.
+        columns = np.arange(part.start, part.stop)
         occluded = np.repeat(rows[None], len(columns), axis=0)
         occluded[np.arange(len(columns)), :, columns] = usual[columns, None]
-        changed = _class_scores(model, _like(x_rows, occluded.reshape(-1, rows.shape[1])))
-        changed = changed.reshape(len(columns), len(rows), -1)
-        values[:, columns] = whole[:, None] - changed[:, np.arange(len(rows)), asked].T
-    classes = plain_classes(model)
-    return FeatureContributions(tuple(classes[one] for one in asked), names, whole, values)
+        copies = _like(x_rows, occluded.reshape(-1, rows.shape[1]))
+        changed = _scores_of(model, copies, np.tile(asked, len(columns)))
+        values[:, part] = scores[:, None] - changed.reshape(len(columns), -1).T
+    return values
 
 
 def name_features(
@@ -285,7 +268,8 @@ def name_features(
     if len(names) != n_features:
         raise DataError(
             f"feature_names has {len(names)} names but there are {n_features} features: pass "
-            "one for each column."
+            "one for each column.",
+            parameter="feature_names",
         )
     return tuple(map(str, names))
 
@@ -349,43 +333,43 @@ def word_contributions(
     -------
     WordContributions
     """
-    return contributions_of_texts(model, [text], class_, max_pieces=max_pieces)[0]
+    if not isinstance(text, str):
+        raise DataTypeError(
+            f"text is a {type(text).__name__}: pass a string, or use feature_contributions for "
+            "rows of features.",
+            parameter="text",
+        )
+    check_integer("max_pieces", max_pieces, least=1)
+    return occlude_words(model, [text], *_ask(model, [text], class_), max_pieces=max_pieces)[0]
 
 
-def contributions_of_texts(
+def occlude_words(
     model: Model,
     texts: Sequence[str],
-    class_: Any = None,
-    *,
-    max_pieces: int = 200,
+    asked: Codes,
     scores: Floats | None = None,
+    *,
+    max_pieces: int,
 ) -> list[WordContributions]:
     """Return `word_contributions` of several texts, scored together.
 
-    ``scores`` are those of the class for the whole texts, where they are known.
+    ``asked`` has a class number for each text, and ``scores`` its scores, where they are known.
     """
-    if max_pieces < 1:
-        raise ParameterError(f"max_pieces={max_pieces!r}: give at least 1.")
-    for text in texts:
-        if not isinstance(text, str):
-            raise DataTypeError(
-                f"text is a {type(text).__name__}: pass a string, or use feature_contributions "
-                "for rows of features."
-            )
-    if not texts:
-        return []
-    texts = list(texts)
-    pieces = [_pieces(text, max_pieces) for text in texts]
-    asked = _asked_classes(model, texts, len(texts), class_)
     if scores is None:
-        scores = _class_scores(model, texts)[np.arange(len(texts)), asked]
-    owner = np.repeat(np.arange(len(texts)), [len(spans) for spans, _ in pieces])
-    without = _scores_without(model, texts, [spans for spans, _ in pieces])
-    values = scores[owner] - without[np.arange(len(owner)), asked[owner]]
-    classes = plain_classes(model)
+        scores = _scores_of(model, texts, asked)
+    pieces = [_pieces(text, max_pieces) for text in texts]
+    cuts = [(n, start, end) for n, (spans, _) in enumerate(pieces) for start, end in spans]
+    owner = np.array([number for number, _, _ in cuts], dtype=np.int64)
+    values = np.empty(len(cuts))
+    batch = max(1, _CHARACTERS // max(1, *map(len, texts)))
+    for part in gen_batches(len(cuts), batch) if cuts else ():
+        rests = [texts[number][:start] + texts[number][end:] for number, start, end in cuts[part]]
+        # Models may refuse a text of which nothing is left.
+        rests = [rest if rest.strip() else "." for rest in rests]
+        values[part] = scores[owner[part]] - _scores_of(model, rests, asked[owner[part]])
     return [
         WordContributions(
-            class_=classes[asked[number]],
+            class_=model.classes_[asked[number]].item(),
             score=float(scores[number]),
             words=tuple(text[start:end] for start, end in spans),
             spans=tuple(spans),
@@ -404,28 +388,29 @@ def _pieces(text: str, max_pieces: int) -> tuple[list[Span], int]:
     return [(words[i][0], words[min(i + size, len(words)) - 1][1]) for i in firsts], size
 
 
-def _scores_without(model: Model, texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> Floats:
-    """Score each text without each of its spans, (n_spans, n_classes)."""
-    scores = [np.empty((0, len(model.classes_)))]
-    waiting: list[str] = []
-    length = 0
-    for text, of_text in zip(texts, spans, strict=True):
-        for start, end in of_text:
-            rest = text[:start] + text[end:]
-            # Models may refuse a text of which nothing is left.
-            waiting.append(rest if rest.strip() else ".")
-            length += len(rest)
-            if length > _CHARACTERS:
-                scores.append(_class_scores(model, waiting))
-                waiting, length = [], 0
-    if waiting:
-        scores.append(_class_scores(model, waiting))
-    return np.concatenate(scores)
+def _ask(model: Model, X: Any, class_: Any) -> tuple[Codes, Floats]:
+    """Return the class number that is asked about, by default the predicted one, and its score.
+
+    Both are of each row.
+    """
+    classes = model.classes_.tolist()
+    if class_ is not None and class_ not in classes:
+        raise LabelError(
+            f"class_={class_!r} is not one of the model's classes {listed(classes)}: name one of "
+            "them (the type counts: '1' is not 1), or leave class_ out for the predicted one.",
+            parameter="class_",
+        )
+    found = model.predictions(X)
+    if class_ is None:
+        asked = np.searchsorted(model.classes_, found.labels)
+    else:
+        asked = np.full(len(found.scores), classes.index(class_))
+    return asked, by_class(found.scores)[np.arange(len(asked)), asked]
 
 
-def _class_scores(model: Model, X: Any) -> Floats:
-    """Return the score of each class against the rest, (n_rows, n_classes)."""
-    return by_class(np.asarray(model.predictions(X).scores, dtype=np.float64))
+def _scores_of(model: Model, X: Any, asked: Codes) -> Floats:
+    """Return for each row the score of one class, by its number, against the rest."""
+    return by_class(model.predictions(X).scores)[np.arange(len(asked)), asked]
 
 
 def by_class(scores: Floats) -> Floats:
@@ -436,55 +421,13 @@ def by_class(scores: Floats) -> Floats:
     return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
-def _asked_classes(model: Model, X: Any, n_rows: int, class_: Any) -> NDArray[np.int64]:
-    """Return for each row the column of the class that is asked about, by default the predicted."""
-    classes = plain_classes(model)
-    if class_ is None:
-        number = {label: column for column, label in enumerate(classes)}
-        predicted = np.asarray(model.predict(X)).tolist()
-        return np.array([number[label] for label in predicted], dtype=np.int64)
-    label = class_.item() if isinstance(class_, np.generic) else class_
-    if label not in classes:
-        raise LabelError(
-            f"class_={label!r} is not one of the model's classes {classes[:8]!r}: name one of "
-            "them (the type counts: '1' is not 1), or leave class_ out for the predicted one."
-        )
-    return np.full(n_rows, classes.index(label))
-
-
-def plain_classes(model: Model) -> list[Any]:
-    """Return the labels as plain Python values."""
-    return list(np.asarray(model.classes_).tolist())
-
-
 def count_rows(X: Any) -> int:
     """Return the number of rows."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_rows(X: Any, indices: NDArray[np.integer]) -> Any:
+def take_rows(X: Any, rows: slice | Codes) -> Any:
     """Return some rows, of the same kind as ``X``."""
-    if hasattr(X, "iloc"):
-        return X.iloc[indices]
     if isinstance(X, (list, tuple)):
-        return [X[index] for index in indices.tolist()]
-    return X[indices]
-
-
-def _blocks(n_rows: int, size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield row numbers, at most ``size`` at a time."""
-    for start in range(0, n_rows, size):
-        yield np.arange(start, min(start + size, n_rows))
-
-
-def to_matrix(X: Any) -> Floats:
-    """Return rows of numbers as a plain array."""
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    return np.asarray(values, dtype=np.float64)
-
-
-def are_texts(X: Any) -> bool:
-    """Whether the rows are texts: a list or column of strings."""
-    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
-        return False
-    return isinstance(next(iter(X)), str)
+        return X[rows] if isinstance(rows, slice) else [X[row] for row in rows.tolist()]
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -9,9 +9,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "explain"))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from judging import make_cases
 from reading import HOSTILE
 from text_models import TextModel, write_texts
 
+from setconv.classifier import SetConvClassifier
+from setconv.pipelines import SetConvTextClassifier
 from setconv.report.page import make_report
 
 
@@ -66,3 +69,23 @@ def hostile_page():
         explain=lambda rows: f"{HOSTILE} {len(rows)}",
         n_bootstrap=20,
     )
+
+
+@pytest.fixture(scope="session")
+def copied():
+    """Texts of which some are copies, but for case and space, with their model."""
+    texts, labels = write_texts(120)
+    texts = [f"{text} no{row}" for row, text in enumerate(texts)]
+    for row in range(0, 24, 2):
+        texts[row + 60] = f"  {texts[row].upper()} "
+        labels[row + 60] = labels[row]
+    labels[[0, 2, 60, 62]] = ["calm", "fire", "calm", "fire"]
+    small = {"n_members": 3, "max_steps": 30, "random_state": 0, "progress": False}
+    model = SetConvTextClassifier("tfidf", SetConvClassifier(**small)).fit(texts, labels)
+    return model, texts, labels
+
+
+@pytest.fixture(scope="session")
+def cases():
+    """Models, rows and pages of many kinds, by name."""
+    return make_cases()

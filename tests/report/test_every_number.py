@@ -1,194 +1,20 @@
 """Every number on the page, computed again from the predictions alone, with other code."""
 
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
-from importlib.resources import files
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from judging import CASES, NAMES, cells, shown
 from reading import Page, number
 from scipy.spatial.distance import cosine
-from sklearn.datasets import make_classification
-from sklearn.metrics import (
-    average_precision_score,
-    brier_score_loss,
-    f1_score,
-    precision_score,
-    recall_score,
-    roc_auc_score,
-)
+from sklearn.metrics import brier_score_loss
 from statsmodels.stats.proportion import proportion_confint
 
 from setconv.classifier import SetConvClassifier
+from setconv.metrics import HEADINGS
 from setconv.report.page import make_report
-from setconv.report.words import count, of_100, per_cent
-
-NAMES = ["Spec", "Sens", "Precision", "F1", "G-mean", "AUC", "Average precision"]
-SHARES = NAMES[:3]
-
-
-def shown(value):
-    return "n/a" if np.isnan(value) else f"{value:.3f}".replace("-", "\u2212")
-
-
-# ------------------------------------------------------------------------------------ the cases
-
-
-def make_rows(n, classes, seed):
-    """Rows of a frequent class 0 and rare others that no model tells apart without mistakes."""
-    rare = 0.15 * (classes - 1)
-    X, y = make_classification(
-        n,
-        n_features=8,
-        n_informative=6,
-        n_redundant=0,
-        n_classes=classes,
-        n_clusters_per_class=1,
-        weights=[1 - rare, *[0.15] * (classes - 1)],
-        class_sep=1.5,
-        random_state=seed,
-    )
-    return X + np.random.default_rng(seed).normal(size=X.shape) * 0.8, y
-
-
-def quick(**parameters):
-    small = {"n_members": 3, "encoder": (16,), "out_features": 8, "max_steps": 30}
-    small |= {"n_episodes": 4, "random_state": 0, "progress": False}
-    return SetConvClassifier(**small | parameters)
-
-
-@pytest.fixture(scope="module")
-def cases():
-    """Model, rows, labels, predictions, and how the page is asked for."""
-    X, y = make_rows(360, 2, seed=3)
-    y = np.where(y == 1, "rare", "usual")
-    fit, other = slice(0, 160), slice(160, None)
-    X3, y3 = make_rows(420, 3, seed=5)
-    weights = np.random.default_rng(2).gamma(1, size=160) + 0.05
-    model = quick().fit(X[fit], y[fit])
-    three = quick(max_steps=40).fit(X3[:200], y3[:200])
-    weighted = quick().fit(X[fit], y[fit], weights)
-    prior = quick(objective="f1").fit(X[fit], y[fit]).set_prior(0.03)
-    prior3 = quick().fit(X3[:200], y3[:200]).set_prior({0: 0.9, 1: 0.06, 2: 0.04})
-    single, alone = y3[:200].copy(), y[fit].copy()
-    single[single == 2] = 0
-    single[7] = 2
-    alone[:] = "usual"
-    alone[[3, 8, 30]] = "rare"
-    groups = np.where(alone == "rare", -1, np.arange(160))
-    with pytest.warns(UserWarning, match="cannot be judged"):
-        missing = quick().fit(X3[:200], single)
-    with pytest.warns(UserWarning, match="cannot be judged"):
-        bare = quick().fit(X[fit], alone, groups=groups)
-    with pytest.warns(UserWarning, match="cannot be judged"):
-        crowd = quick().fit(X[fit], y[fit], groups=np.where(y[fit] == "usual", -1, np.arange(160)))
-    usual = np.flatnonzero(y == "usual")[-90:]
-    found = {
-        "two": (model, X[other], y[other], False),
-        "no positives": (model, X[usual], y[usual], False),
-        "perfect": (model, X[other], model.predict(X[other]), False),
-        "three": (three, X3[200:], y3[200:], False),
-        "out of fold": (model, X[fit], y[fit], True),
-        "three out of fold": (three, X3[:200], y3[:200], True),
-        "weights": (weighted, X[fit], y[fit], True),
-        "prior": (prior, X[other], y[other], False),
-        "prior out of fold": (prior, X[fit], y[fit], True),
-        "prior, no positives": (prior, X[usual], y[usual], False),
-        "three, prior": (prior3, X3[200:], y3[200:], False),
-        "a class unjudged": (missing, X3[:200], single, True),
-        "the rare class unjudged": (bare, X[fit], alone, True),
-        "the usual class unjudged": (crowd, X[fit], y[fit], True),
-    }
-    return {name: Case(*given) for name, given in found.items()}
-
-
-CASES = [
-    "two", "no positives", "perfect", "three", "out of fold", "three out of fold", "weights",
-    "prior", "prior out of fold", "prior, no positives", "three, prior", "a class unjudged",
-    "the rare class unjudged", "the usual class unjudged",
-]  # fmt: skip
-
-
-class Case:
-    """A page, and what the predictions say."""
-
-    def __init__(self, model, X, y, out_of_fold):
-        self.model, self.X, self.out_of_fold = model, X, out_of_fold
-        self.said = model.predict_out_of_fold() if out_of_fold else model.predictions(X)
-        self.y, self.labels = np.asarray(y)[self.said.rows], self.said.labels
-        self.html = make_report(model, X, y, out_of_fold=out_of_fold, n_bootstrap=60).html
-        self.page = Page(self.html)
-        self.classes = model.classes_.tolist()
-        self.rare = sorted(self.classes, key=lambda c: (self.known(c), -self.classes.index(c)))
-        self.main = self.rare[0]
-        self.prior = None
-        if model.prior_ is not None:
-            self.prior = dict(zip(self.classes, model.prior_, strict=True))
-        if self.said.weights is not None:
-            self.w = self.said.weights
-        elif self.prior:
-            self.w = np.array([self.prior[c] / np.mean(self.y == c) for c in self.y.tolist()])
-        else:
-            self.w = np.ones(len(self.y))
-        self.weighted = len(set(self.w.tolist())) > 1
-        self.unjudged = [c for c in self.classes if out_of_fold and not (self.y == c).any()]
-
-    def known(self, c):
-        return self.model.class_counts_[self.classes.index(c)]
-
-    def share(self, flags):
-        return self.w[flags].sum() / self.w.sum()
-
-    def column(self, values, c):
-        """Scores or decision values of a class."""
-        place = self.classes.index(c)
-        if values.ndim == 1:
-            return values if place else -values
-        return values[:, place]
-
-    def margin(self, c):
-        values = self.said.decision_values
-        own = self.column(values, c)
-        if values.ndim == 1:
-            return own
-        return own - np.delete(values, self.classes.index(c), axis=1).max(axis=1)
-
-    def figures(self, c):
-        """The seven figures, and Wilson's interval of the first three."""
-        is_c, alarm, w = self.y == c, self.labels == c, self.w
-        lost = len(self.classes) - len(self.unjudged) == 1
-        nan = dict.fromkeys(NAMES, np.nan)
-        if c in self.unjudged:
-            return nan
-        found = dict(nan)
-        if is_c.any():
-            found["Sens"] = recall_score(is_c, alarm, sample_weight=w)
-        if lost:
-            return found
-        if (~is_c).any():
-            found["Spec"] = recall_score(~is_c, ~alarm, sample_weight=w)
-        if is_c.any() or alarm.any():
-            found["Precision"] = precision_score(is_c, alarm, sample_weight=w, zero_division=0)
-        if is_c.any():
-            found["F1"] = f1_score(is_c, alarm, sample_weight=w)
-        found["G-mean"] = np.sqrt(found["Spec"] * found["Sens"])
-        if is_c.any() and (~is_c).any():
-            scores = self.column(self.said.scores, c)
-            found["AUC"] = roc_auc_score(is_c, scores, sample_weight=w)
-            found["Average precision"] = average_precision_score(is_c, scores, sample_weight=w)
-        return found
-
-    def interval(self, c, name):
-        base = {"Spec": self.y != c, "Sens": self.y == c, "Precision": self.labels == c}[name]
-        if not base.any():
-            return 0.0, 1.0
-        n = self.w[base].sum() ** 2 / (self.w[base] ** 2).sum()
-        bounds = proportion_confint(self.figures(c)[name] * n, n, method="wilson")
-        return tuple(round(bound, 12) for bound in bounds)
+from setconv.report.words import of_100, per_cent
 
 
 @pytest.fixture(params=CASES)
@@ -198,14 +24,14 @@ def case(cases, request):
 
 def test_the_cases_are_what_they_say(cases):
     assert set(cases) == set(CASES)
-    assert cases["weights"].weighted
-    assert cases["prior out of fold"].weighted
-    assert cases["a class unjudged"].unjudged == [2]
-    assert cases["the rare class unjudged"].unjudged == ["rare"]
-    assert len(cases["the rare class unjudged"].y) == 157
-    assert cases["the usual class unjudged"].unjudged == ["usual"]
-    for name in ("two", "three", "out of fold", "weights", "prior", "a class unjudged"):
-        assert (cases[name].y != cases[name].labels).sum() > 0
+    assert [name for name in CASES if cases[name].weighted] == [
+        "weights", "prior", "prior out of fold", "three, prior"
+    ]  # fmt: skip
+    assert {name: cases[name].unjudged for name in CASES[-3:]} == {
+        "a class unjudged": [2],
+        "the rare class unjudged": ["rare"],
+        "the usual class unjudged": ["usual"],
+    }
 
 
 # ------------------------------------------------------------------------------------- the page
@@ -214,35 +40,30 @@ def test_the_cases_are_what_they_say(cases):
 def test_summary_and_tiles(case):
     main, right = case.main, case.figures(case.main)
     text = case.page.section("summary")
-    wanted = [
-        ("Sens", "of 100 that are"),
-        ("Precision", "of 100 alarms"),
-        ("Spec", "of 100 others"),
-    ]
-    for tile, (name, words) in zip(case.page.of_class("tile"), wanted, strict=True):
-        assert tile.startswith(f"{of_100(right[name])}{words}")
-        if np.isnan(right[name]):
-            assert "95 %" not in tile
-        else:
+    wanted = {
+        "sensitivity": f"of 100 that are “{main}” are found",
+        "precision": "of 100 alarms are right",
+        "specificity": "of 100 others are left alone",
+    }
+    for tile, (name, words) in zip(case.page.of_class("tile"), wanted.items(), strict=True):
+        interval = ""
+        if not np.isnan(right[name]):
             low, high = case.interval(main, name)
-            assert tile.endswith(f"95 %: {of_100(low)} to {of_100(high)}")
-            assert low < high
-    if np.isnan(right["Sens"]):
+            interval = f"95 %: {of_100(low)} to {of_100(high)}"
+        assert tile == f"{of_100(right[name])}{words}{interval}"
+    if np.isnan(right["sensitivity"]):
         assert f"None of the rows judged here is “{main}”" in text
         return
-    low, high = case.interval(main, "Sens")
+    low, high = case.interval(main, "sensitivity")
     assert (
-        f"Of 100 rows that are “{main}”, the model finds {of_100(right['Sens'])} (95 % interval: "
-        f"{of_100(low)} to {of_100(high)})."
+        f"Of 100 rows that are “{main}”, the model finds {of_100(right['sensitivity'])} (95 % "
+        f"interval: {of_100(low)} to {of_100(high)})."
     ) in text
-    if np.isnan(right["Precision"]):
-        assert "alarms, n/a" not in text
-        return
-    share = case.share(case.labels == main)
-    assert (
-        f"Of 100 alarms, {of_100(right['Precision'])} are right; 1,000 rows give about "
-        f"{1000 * share:.0f} alarms."
-    ) in text
+    said = (
+        f"Of 100 alarms, {of_100(right['precision'])} are right; 1,000 rows give about "
+        f"{1000 * case.share(case.labels == main):.0f} alarms."
+    )
+    assert (said in text) == (not np.isnan(right["precision"]))
 
 
 def test_data_and_cautions(case):
@@ -275,38 +96,24 @@ def test_data_and_cautions(case):
 
 
 def test_figures_of_the_main_class(case):
-    rows = {r[0]: r for r in case.page.section_rows("figures") if len(r) == 5 and r[0] != "Figure"}
+    rows = [row for row in case.page.section_rows("figures") if len(row) == 5][1:]
     right, name = case.figures(case.main), f"“{case.main}”"
-    assert {n: rows[n][1] for n in NAMES} == {n: shown(right[n]) for n in NAMES}
-    for n in NAMES:
-        if np.isnan(right[n]):
-            assert rows[n][2] == ""
-            continue
-        low, high = rows[n][2].split(" to ")
-        assert low != high
-        assert float(low) <= right[n] + 5e-4
-        assert float(high) >= right[n] - 5e-4
-        if n in SHARES:
-            assert [low, high] == [shown(bound) for bound in case.interval(case.main, n)]
-    of = {n: of_100(right[n]) for n in NAMES}
-    assert rows["Spec"][4].endswith(
-        f"of 100 rows that are not {name}, {of['Spec']} are left alone."
-    )
-    assert rows["Sens"][4].endswith(f"of 100 rows that are {name}, {of['Sens']} are found.")
+    assert [row[0] for row in rows] == [HEADINGS[name] for name in NAMES]
+    case.check_cells(case.main, [row[1:3] for row in rows])
+    meaning = dict(zip(NAMES, (row[4] for row in rows), strict=True))
+    of = {name: of_100(value) for name, value in right.items()}
+    wanted = {
+        "specificity": f"of 100 rows that are not {name}, {of['specificity']} are left alone.",
+        "sensitivity": f"of 100 rows that are {name}, {of['sensitivity']} are found.",
+        "auc": f"scores higher in {of['auc']}. Guessing gives 50.",
+        "average_precision": f"Guessing gives {case.share(case.y == case.main):.3f}.",
+    }
     if (case.labels == case.main).any():
-        assert rows["Precision"][4] == f"Of 100 alarms, {of['Precision']} are right."
-    assert rows["AUC"][4].endswith(f"scores higher in {of['AUC']}. Guessing gives 50.")
-    guess = case.share(case.y == case.main)
-    assert rows["Average precision"][4].endswith(f"Guessing gives {guess:.3f}.")
-
-
-def test_figures_agree_with_the_models_own_report(case):
-    if not case.out_of_fold:
-        return
-    names = ["specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision"]
-    rows = {r[0]: r for r in case.page.section_rows("figures") if len(r) == 5}
-    own = case.model.oof_report_[case.main]
-    assert [rows[n][1] for n in NAMES] == [shown(getattr(own, name)) for name in names]
+        wanted["precision"] = f"Of 100 alarms, {of['precision']} are right."
+    assert all(meaning[one].endswith(words) for one, words in wanted.items())
+    if case.out_of_fold:  # as the model's own report has them
+        own = case.model.oof_report_[case.main]
+        assert [row[1] for row in rows] == [shown(getattr(own, one)) for one in NAMES]
 
 
 def test_figures_of_all_classes(case):
@@ -316,19 +123,9 @@ def test_figures_of_all_classes(case):
         return
     assert {row[0] for row in rows} == {str(c) for c in case.classes}
     assert rows[0][0] == str(case.main)
-    for row in rows:
-        c = int(row[0])
-        right = case.figures(c)
-        assert int(row[1]) == (case.y == c).sum()
-        for n, cell in zip(NAMES, row[2:], strict=True):
-            if np.isnan(right[n]):
-                assert cell == "n/a"
-                continue
-            value, low, _, high = cell.split()
-            assert value == shown(right[n])
-            assert low != high
-            if n in SHARES:
-                assert [low, high] == [shown(bound) for bound in case.interval(c, n)]
+    for name, n_rows, *figures in rows:
+        assert int(n_rows) == (case.y == int(name)).sum()
+        case.check_cells(int(name), [cell.partition(" ")[::2] for cell in figures])
 
 
 def test_decisions(case):
@@ -342,33 +139,6 @@ def test_decisions(case):
             assert cell == f"{both.sum()}{share}"
 
 
-def rates(tp, fp, fn, tn, *, alarms, positives, negatives):
-    spec = tn / (tn + fp) if negatives else np.nan
-    sens = tp / (tp + fn) if positives else np.nan
-    precision = tp / (tp + fp) if alarms else 0.0 if positives else np.nan
-    f1 = 2 * tp / (2 * tp + fp + fn) if positives else np.nan
-    return {
-        "spec": shown(spec),
-        "sens": shown(sens),
-        "precision": shown(precision),
-        "f1": shown(f1),
-        "g_mean": shown(np.sqrt(spec * sens)),
-        "alarms": f"{1000 * (tp + fp) / (tp + fp + fn + tn):.1f}",
-    }
-
-
-def cells(case, c, alarm):
-    """What the explorer shows for alarms: rows in the table, and rates by weight."""
-    is_c = case.y == c
-    parts = [is_c & alarm, ~is_c & alarm, is_c & ~alarm, ~is_c & ~alarm]
-    sides = {"positives": is_c.any(), "negatives": (~is_c).any(), "alarms": alarm.any()}
-    counts = [str(part.sum()) for part in parts]
-    return {
-        **dict(zip(("tp", "fp", "fn", "tn"), counts, strict=True)),
-        **rates(*(case.w[part].sum() for part in parts), **sides),
-    }
-
-
 def test_explorer(case):
     explorers = case.page.explorer()
     judged = [c for c in case.rare if c not in case.unjudged]
@@ -378,35 +148,26 @@ def test_explorer(case):
     wanted = judged if len(case.classes) > 2 else [case.main]
     assert [one["name"] for one in explorers] == [str(c) for c in wanted]
     for c, one in zip(wanted, explorers, strict=True):
-        is_c, margin = case.y == c, case.margin(c)
+        is_c, margin, own = case.y == c, case.margin(c), case.labels == c
         assert one["cuts"] == sorted(set(margin.tolist()), reverse=True)
-        assert (one["positives"], one["negatives"]) == (is_c.sum(), (~is_c).sum())
-        for place, cut in enumerate([np.inf, *one["cuts"]]):
-            alarm = margin >= cut
-            assert one["tp"][place] == (is_c & alarm).sum()
-            assert one["fp"][place] == (~is_c & alarm).sum()
+        alarms = np.stack([margin >= cut for cut in (np.inf, *one["cuts"])])
+        for side, name, total in ((is_c, "tp", "positives"), (~is_c, "fp", "negatives")):
+            assert one[name] == (alarms & side).sum(axis=1).tolist()
+            assert one[total] == side.sum()
+            assert one[name][one["own"]] == (own & side).sum()
             if case.weighted:
-                of, mean = one["weighted"], case.w.mean()
-                assert of["tp"][place] == pytest.approx(case.w[is_c & alarm].sum() / mean, abs=1e-5)
-                assert of["fp"][place] == pytest.approx(
-                    case.w[~is_c & alarm].sum() / mean, abs=1e-5
-                )
-        if case.weighted:
-            assert of["positives"] == pytest.approx(case.w[is_c].sum() / mean, abs=1e-5)
-            assert of["negatives"] == pytest.approx(case.w[~is_c].sum() / mean, abs=1e-5)
-        else:
-            assert one["weighted"] is None
-        own = case.labels == c
-        assert one["tp"][one["own"]] == (own & is_c).sum()
-        assert one["fp"][one["own"]] == (own & ~is_c).sum()
+                right = (alarms * side) @ case.w / case.w.mean()
+                np.testing.assert_allclose(one["weighted"][name], right, atol=1e-5)
+                assert one["weighted"][total] == pytest.approx(right[-1], abs=1e-5)
+        assert (one["weighted"] is not None) == case.weighted
         if len(case.classes) > 2 or case.out_of_fold:
             assert one["probability"] is None
         else:
             chance = case.said.probabilities[:, case.classes.index(c)]
-            for cut, said in zip(one["cuts"], one["probability"], strict=True):
-                assert said == pytest.approx(chance[margin == cut][0], abs=1e-6)
+            right = [chance[margin == cut][0] for cut in one["cuts"]]
+            np.testing.assert_allclose(one["probability"], right, atol=1e-6)
     first = wanted[0]
-    start = cells(case, first, case.labels == first)
+    start = cells(case.y, case.w, first, case.labels == first)
     assert {name: case.page.ids[f"x-{name}"] for name in start} == start
     assert case.page.ids["x-cut"] == "by 0.000"
     said = case.page.ids.get("x-probability", "")
@@ -420,18 +181,17 @@ def test_explorer(case):
 
 def test_captions_of_the_curves(case):
     text, right = case.page.section("curves"), case.figures(case.main)
-    if np.isnan(right["AUC"]):
+    if np.isnan(right["auc"]):
         assert "n/a: the curves need rows" in text
         return
-    of = {n: of_100(right[n]) for n in NAMES}
-    share = case.share(case.y == case.main)
+    of = {name: of_100(value) for name, value in right.items()}
     assert (
-        f"the dot, the model finds {of['Sens']} of 100 rows that are “{case.main}” and raises a "
-        f"false alarm for {of_100(1 - right['Spec'])} of 100 others. The area under the curve is "
-        f"{right['AUC']:.3f};"
+        f"the dot, the model finds {of['sensitivity']} of 100 rows that are “{case.main}” and "
+        f"raises a false alarm for {of_100(1 - right['specificity'])} of 100 others. The area "
+        f"under the curve is {right['auc']:.3f};"
     ) in text
-    assert f"At the dot {of['Precision']} of 100 alarms are right. Guessing" in text
-    assert f"would be right in {of_100(share)} of 100" in text
+    assert f"At the dot {of['precision']} of 100 alarms are right. Guessing" in text
+    assert f"would be right in {of_100(case.share(case.y == case.main))} of 100" in text
     on_the_curve = len(case.classes) == 2 and not case.out_of_fold
     assert ("At its own threshold, the dot" in text) == on_the_curve
     assert ("the dot may lie beside the curve" in text) != on_the_curve
@@ -517,46 +277,34 @@ def similarity(model, rows):
 
 def test_the_rows_most_like_the_mistakes(case):
     mistakes, near = case.page.of_class("verdicts"), case.page.of_class("near")
-    assert len(mistakes) == len(near)
-    given = dict(zip(case.said.rows.tolist(), case.y.tolist(), strict=True))
+    rows = case.said.rows.tolist()
+    given = dict(zip(rows, case.y.tolist(), strict=True))
     for mistake, other in zip(mistakes, near, strict=True):
         row = int(mistake.rsplit(" ", 1)[1])
         found = re.search(r"other (?:training )?row: row (\d+) \((\w+), similarity (.*)\)", other)
-        place = case.said.rows.tolist().index(row)
-        who = case.model
-        if case.out_of_fold:
-            who = who._only(case.said.left_out[:, place])
-        like = similarity(who, case.X)[row]
+        like = similarity(case.who(rows.index(row)), case.X)[row]
         like[row] = -2
         assert int(found[1]) == like.argmax() != row
         assert found[3] == f"{like.max():.2f}"
         assert found[2] == str(given.get(int(found[1]), found[2]))
 
 
-def test_what_features_add_in_a_mistake(cases):
-    for name in ("two", "out of fold", "three out of fold"):
-        case = cases[name]
-        place = case.said.rows.tolist().index(int(case.page.of_class("verdicts")[0].split()[-1]))
-        row = case.X[case.said.rows[place]]
-        who = case.model
-        if case.out_of_fold:
-            who = who._only(case.said.left_out[:, place])
-
-        def score(x, who=who, case=case, place=place):
-            return case.column(who.predictions(x[None]).scores, case.labels[place])[0]
-
-        assert score(row) == pytest.approx(case.column(case.said.scores, case.labels[place])[place])
-        adds = {}
-        for feature, usual in enumerate(np.median(case.X, axis=0)):
-            changed = row.copy()
-            changed[feature] = usual
-            adds[f"feature {feature}"] = score(row) - score(changed)
-        strongest = sorted(adds, key=lambda name: -abs(adds[name]))[:4]
-        table = case.page.section_rows("mistakes")[1:5]
-        assert [" ".join(line[0].split()[:2]) for line in table] == strongest
-        assert [number(line[1]) for line in table] == [
-            pytest.approx(adds[name], abs=6e-4) for name in strongest
-        ]
+@pytest.mark.parametrize("name", ["two", "out of fold", "three out of fold"])
+def test_what_features_add_in_a_mistake(cases, name):
+    case = cases[name]
+    place = case.said.rows.tolist().index(int(case.page.of_class("verdicts")[0].split()[-1]))
+    row, label = case.X[case.said.rows[place]], case.labels[place]
+    changed = np.where(np.eye(8, dtype=bool), np.median(case.X, axis=0), row)
+    own, *without = case.column(
+        case.who(place).predictions(np.vstack([row, changed])).scores, label
+    )
+    assert own == pytest.approx(case.column(case.said.scores, label)[place])
+    adds = {f"feature {feature}": own - score for feature, score in enumerate(without)}
+    strongest = sorted(adds, key=lambda name: -abs(adds[name]))[:4]
+    table = case.page.section_rows("mistakes")[1:5]
+    assert [" ".join(line[0].split()[:2]) for line in table] == strongest
+    right = [adds[name] for name in strongest]
+    assert [number(line[1]) for line in table] == pytest.approx(right, abs=6e-4)
 
 
 def test_the_rows_closest_to_a_representative(case):
@@ -596,93 +344,13 @@ def test_the_rows_closest_to_a_representative(case):
         assert shown_rows == right
 
 
-def test_training(case):
-    first, last = case.model.history_[0], case.model.history_[-1]
-    text = case.page.section("training")
-    assert f"from {first['loss']:.3f} to {last['loss']:.3f} in {last['step']} steps" in text
-
-
-def test_header_and_map(case):
+def test_header_map_and_training(case):
     lead = case.page.of_class("lead")[0]
     assert lead.startswith(f"{len(case.y)} rows, {len(case.classes)} classes.")
     assert "Each point is a row, placed" in case.page.section("map")
-    assert "Rows are numbered from 0, as X has them." in case.page.text
-
-
-def test_a_large_page_says_how_many_rows_its_map_has(cases):
-    model = cases["two"].model
-    X = np.random.default_rng(0).normal(size=(1700, 8))
-    page = Page(make_report(model, X, model.predict(X), n_bootstrap=2).html)
-    assert "of a sample of 1,500, placed" in page.section("map")
-    assert f"come from {count(1700)} labelled rows" in page.section("data")
-
-
-# ------------------------------------------------------------------------------------ the slider
-
-HARNESS = """
-const fs = require("fs");
-const { data, positions } = JSON.parse(fs.readFileSync(0, "utf8"));
-const elements = {};
-const element = (id) => (elements[id] ??= {
-  id, textContent: id === "explorer-data" ? JSON.stringify(data) : "", max: "1001", value: 0,
-  style: { setProperty() {} }, on: {},
-  addEventListener(what, does) { this.on[what] = does; }, setAttribute() {},
-});
-global.document = {
-  getElementById: (id) => (id === "explorer-class" && data.length < 2 ? null : element(id)),
-  querySelector: () => ({}),
-};
-eval(fs.readFileSync(process.argv[2], "utf8"));
-const found = [];
-data.forEach((one, number) => {
-  const move = (what, to) => { element("explorer-slider").value = to; element(what).on.input(); };
-  if (data.length > 1) {
-    element("explorer-class").value = number;
-    element("explorer-class").on.change();
-  }
-  const look = (at) => found.push([number, at, Object.fromEntries(
-    Object.entries(elements).filter(([id]) => id.startsWith("x-"))
-      .map(([id, e]) => [id.slice(2), e.textContent]))]);
-  look("own");
-  for (const to of positions) { move("explorer-slider", to); look(to); }
-});
-console.log(JSON.stringify(found));
-"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-@pytest.mark.parametrize(
-    "name", ["two", "three", "weights", "prior", "three, prior", "no positives"]
-)
-def test_the_slider_shows_what_the_margins_say(cases, name, tmp_path):
-    case = cases[name]
-    explorers = case.page.explorer()
-    (tmp_path / "harness.js").write_text(HARNESS)
-    (tmp_path / "page.js").write_text(files("setconv.report").joinpath("page.js").read_text())
-    done = subprocess.run(
-        ["node", tmp_path / "harness.js", tmp_path / "page.js"],
-        input=json.dumps({"data": explorers, "positions": [0, 333, 501, 998, 1000, 1001]}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for place, at, texts in json.loads(done.stdout):
-        c = case.classes[[str(c) for c in case.classes].index(explorers[place]["name"])]
-        margin = case.margin(c)
-        if at == "own":
-            alarm, cut = case.labels == c, "by 0.000"
-        elif at == 1001:
-            alarm, cut = np.zeros(len(margin), bool), None
-        else:
-            wanted = margin.min() + np.ptp(margin) * at / 1000
-            alarm = margin >= (margin.max() if at == 1000 else wanted)
-            lowest = margin[alarm].min()
-            cut = f"by {'+' if lowest > 0 else ''}{shown(lowest)}"
-        right = cells(case, c, alarm)
-        assert {one: texts[one] for one in right} == right
-        if np.array_equal(alarm, case.labels == c):
-            cut = "by 0.000"
-        assert texts["cut"] == (cut or "above all rows")
+    first, last = case.model.history_[0], case.model.history_[-1]
+    text = case.page.section("training")
+    assert f"from {first['loss']:.3f} to {last['loss']:.3f} in {last['step']} steps" in text
 
 
 # ---------------------------------------------------------------------------------------- honesty
@@ -759,8 +427,7 @@ def test_exact_ties_are_where_the_model_decided(cases):
     said = replace(case.said, decision_values=values, labels=labels)
     html = make_report(case.model, case.X, case.y, predictions=said, n_bootstrap=2).html
     (explorer,) = Page(html).explorer()
-    stub = SimpleNamespace(y=case.y, w=case.w)
-    right = cells(stub, case.main, labels == case.main)
+    right = cells(case.y, case.w, case.main, labels == case.main)
     page = Page(html)
     assert {name: page.ids[f"x-{name}"] for name in right} == right
     own = explorer["own"]

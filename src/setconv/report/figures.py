@@ -1,7 +1,7 @@
 """The figures of the page: drawn by matplotlib, written as SVG that follows the page's colours.
 
-`draw` makes the SVG of a drawing; `shares`, `reliability`, `learned_map` and `training` are the
-drawings. `class_styles` says how a class looks in all of them.
+`draw` makes the SVG of what `paint_roc` and the other painters put on a pair of axes.
+`class_styles` says how a class looks in all of them, and `curve_lines` what gets a curve.
 """
 
 from __future__ import annotations
@@ -9,21 +9,27 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from setconv.report.measure import Bin, Curve, Evaluation
-from setconv.report.rows import LearnedMap
-
-Drawing = Callable[[Axes], None]
+from setconv.report.measure import (
+    Answers,
+    Bin,
+    Curve,
+    Evaluation,
+    Figure,
+    Measured,
+    precision_recall,
+    roc,
+)
+from setconv.report.space import LearnedMap
 
 SERIES = tuple(f"s{number}" for number in range(6))
 
@@ -63,31 +69,37 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 _REST_MARKER = "."
 
 
-def draw(name: str, alt: str, drawing: Drawing, size: tuple[float, float] = (400, 290)) -> Markup:
-    """Draw on one pair of axes and return the SVG.
+class Plot(NamedTuple):
+    """An SVG without its root: the view box, and what is drawn in it."""
+
+    view: str
+    body: Markup
+
+
+def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *given: Any) -> Plot:
+    """Have ``paint(axes, *given)`` draw on one pair of axes.
 
     Parameters
     ----------
     name : str
         Unique in the page.
-    alt : str
-        What the figure shows, for those who cannot see it.
-    drawing : callable
     size : (float, float)
         In pixels, before it is scaled.
+    paint : callable
+    given : what it draws
     """
     with rc_context(_STYLE):
-        figure = Figure(figsize=(size[0] / _DPI, size[1] / _DPI), dpi=_DPI, layout="constrained")
+        figure = Canvas(figsize=(size[0] / _DPI, size[1] / _DPI), dpi=_DPI, layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         axes.set_axisbelow(True)
-        drawing(axes)
+        paint(axes, *given)
         content = io.StringIO()
         figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
-    return Markup(_inline(content.getvalue(), name, alt))
+    return _inline(content.getvalue(), name)
 
 
-def _inline(svg: str, name: str, alt: str) -> str:
+def _inline(svg: str, name: str) -> Plot:
     """Make a file's SVG one for the middle of a page."""
     body = svg[svg.index("<svg") :]
     view = re.search(r'viewBox="([^"]+)"', body)
@@ -104,133 +116,151 @@ def _inline(svg: str, name: str, alt: str) -> str:
     body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
     for colour, stand_in in _COLOURS.items():
         body = body.replace(stand_in, f"var(--{colour})")
-    body = re.sub(r"\s*\n\s*", "\n", body).strip()
-    root = f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{escape(alt)}">'
-    return f"{root}\n{body}\n</svg>"
+    return Plot(view[1], Markup(re.sub(r"\s*\n\s*", "\n", body).strip()))
 
 
-@dataclass(frozen=True)
-class Style:
-    """How a class or a method is drawn: the colour's name, and a line or marker by number."""
+class Style(NamedTuple):
+    """A class or a method: its name, that of its colour, and its line or marker by number."""
 
+    name: str
     colour: str
     number: int
 
 
 def class_styles(evaluation: Evaluation) -> list[Style]:
     """Return a colour for each of the rarest classes, and one for all the rest."""
-    styles = [Style("rest", len(SERIES))] * len(evaluation.labels)
+    styles = [Style(name, "rest", len(SERIES)) for name in evaluation.names]
     for number, c in enumerate(evaluation.minority[: len(SERIES)]):
-        styles[c] = Style(SERIES[number], number)
+        styles[c] = Style(evaluation.names[c], SERIES[number], number)
     return styles
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve, how it is drawn, and its operating point."""
+class Line(NamedTuple):
+    """What gets a curve: how it is drawn, its curves, and the figures at its operating point."""
 
-    curve: Curve
     style: Style
-    point: tuple[float, float]
+    roc: Curve
+    precision_recall: Curve
+    at: dict[str, Figure]
 
 
-def shares(lines: Sequence[Line], labels: tuple[str, str], guess: Curve) -> Drawing:
-    """Draw curves in the unit square, with the line of guessing."""
+def curve_lines(
+    evaluation: Evaluation, methods: Sequence[Answers], measured: Sequence[Measured]
+) -> list[Line]:
+    """Return the curves: of two classes those of all methods, else of the model's rare classes.
 
-    def drawing(axes: Axes) -> None:
-        _unit_square(axes, *labels)
-        axes.plot(guess.x, guess.y, color=_COLOURS["muted"], lw=1, ls=(0, (2, 3)))
-        for line in reversed(lines):
-            width, dashes = 2 if line is lines[0] else 1.4, _DASHES[line.style.number]
-            colour = _COLOURS[line.style.colour]
-            axes.plot(*line.curve, color=colour, lw=width, ls=dashes, clip_on=False)
-        for line in reversed(lines):
-            _mark(axes, line.point, line.style.colour, "o", 8, mew=1.5, zorder=5)
-
-    return drawing
-
-
-def reliability(bins: Sequence[Bin]) -> Drawing:
-    """Draw what was said against what was seen."""
-
-    def drawing(axes: Axes) -> None:
-        _unit_square(axes, "Probability that the model states", "Share that is of the class")
-        axes.plot([0, 1], [0, 1], color=_COLOURS["muted"], lw=1, ls=(0, (2, 3)))
-        said, seen = [one.said for one in bins], [one.seen for one in bins]
-        bars = [
-            [one.seen - one.seen_low for one in bins],
-            [one.seen_high - one.seen for one in bins],
+    Where rows of the main class, or others, are missing there are none.
+    """
+    main, styles = evaluation.main, class_styles(evaluation)
+    if evaluation.binary:
+        drawn = [
+            (Style(method.name, SERIES[n], n), main, method, measured[n])
+            for n, method in enumerate(methods[: len(SERIES)])
         ]
-        axes.errorbar(
-            said, seen, np.maximum(bars, 0), fmt="none", ecolor=_COLOURS["s0"], lw=1.4, alpha=0.55
-        )
-        axes.plot(said, seen, color=_COLOURS["s0"], lw=1.4, clip_on=False)
-        most = max(one.n_rows for one in bins)
-        for one in bins:
-            # The area follows the logarithm of the count: counts span many powers of ten.
-            size = 4 + 7 * np.log1p(one.n_rows) / np.log1p(most)
-            _mark(axes, (one.said, one.seen), "s0", "o", size, ls="")
-
-    return drawing
+    else:
+        rare = evaluation.minority[: len(SERIES)]
+        drawn = [(styles[c], c, methods[0], measured[0]) for c in rare]
+    lines = []
+    for style, c, method, of in drawn:
+        if method.scores is not None and 0 < evaluation.counts[c] < evaluation.n_rows:
+            ranked = evaluation.truth == c, method.scores[:, c], evaluation.weights
+            lines.append(Line(style, roc(*ranked), precision_recall(*ranked), of[c]))
+    return lines if 0 < evaluation.counts[main] < evaluation.n_rows else []
 
 
-def learned_map(laid_out: LearnedMap, styles: Sequence[Style]) -> Drawing:
+def paint_roc(axes: Axes, lines: Sequence[Line]) -> None:
+    """Draw false alarms against rows found."""
+    _unit_square(axes, "False alarms among the others", "Found, of the class", (0, 1))
+    points = [(1 - one.at["specificity"].value, one.at["sensitivity"].value) for one in lines]
+    _curves(axes, lines, [one.roc for one in lines], points)
+
+
+def paint_precision_recall(axes: Axes, lines: Sequence[Line], share: float) -> None:
+    """Draw rows found against alarms that are right; guessing is right in the class's share."""
+    _unit_square(axes, "Found, of the class (recall)", "Alarms that are right", (share, share))
+    points = [(one.at["sensitivity"].value, one.at["precision"].value) for one in lines]
+    _curves(axes, lines, [one.precision_recall for one in lines], points)
+
+
+def _curves(
+    axes: Axes,
+    lines: Sequence[Line],
+    curves: Sequence[Curve],
+    points: Sequence[tuple[float, float]],
+) -> None:
+    """Draw curves with their operating points, the first one over all others."""
+    for line, curve in reversed(list(zip(lines, curves, strict=True))):
+        width, dashes = 2 if line is lines[0] else 1.4, _DASHES[line.style.number]
+        colour = _COLOURS[line.style.colour]
+        axes.plot(*curve, color=colour, lw=width, ls=dashes, clip_on=False)
+    for line, point in reversed(list(zip(lines, points, strict=True))):
+        _mark(axes, point, line.style.colour, "o", 8, mew=1.5, zorder=5)
+
+
+def paint_reliability(axes: Axes, bins: Sequence[Bin]) -> None:
+    """Draw what was said against what was seen."""
+    _unit_square(axes, "Probability that the model states", "Share that is of the class", (0, 1))
+    said, seen = [one.said for one in bins], [one.seen for one in bins]
+    bars = np.array([[one.seen - one.seen_low, one.seen_high - one.seen] for one in bins]).T
+    axes.errorbar(said, seen, bars.clip(0), fmt="none", ecolor=_COLOURS["s0"], lw=1.4, alpha=0.55)
+    axes.plot(said, seen, color=_COLOURS["s0"], lw=1.4, clip_on=False)
+    most = max(one.n_rows for one in bins)
+    for one in bins:
+        # The area follows the logarithm of the count: counts span many powers of ten.
+        size = 4 + 7 * np.log1p(one.n_rows) / np.log1p(most)
+        _mark(axes, (one.said, one.seen), "s0", "o", size, ls="")
+
+
+def paint_map(axes: Axes, laid_out: LearnedMap, styles: Sequence[Style]) -> None:
     """Draw rows as points and representatives as stars."""
-
-    def drawing(axes: Axes) -> None:
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.grid(True)
-        if laid_out.explained is None:
-            axes.set(xlabel="Similarity to the rare class", ylabel="Similarity to the other class")
-        else:
-            axes.tick_params(labelbottom=False, labelleft=False, length=0)
-            axes.set(xlabel="First direction", ylabel="Second direction")
-        # Rare classes are drawn last, over the frequent ones.
-        order = sorted(range(len(styles)), key=lambda c: -styles[c].number)
-        for c in order:
-            style, points = styles[c], laid_out.points[laid_out.classes == c]
-            rest = style.colour == "rest"
-            axes.plot(
-                *points.round(4).T,
-                ls="",
-                marker=_REST_MARKER if rest else _MARKERS[style.number],
-                ms=5 if rest else 4.5,
-                color=_COLOURS[style.colour],
-                mew=0,
-                alpha=0.45 if rest else 0.7,
-            )
-        for c in order:
-            star = laid_out.representatives[c]
-            _mark(axes, star, styles[c].colour, "*", 19, mew=1.6, zorder=5)
-
-    return drawing
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.grid(True)
+    if laid_out.explained is None:
+        axes.set(xlabel="Similarity to the rare class", ylabel="Similarity to the other class")
+    else:
+        axes.tick_params(labelbottom=False, labelleft=False, length=0)
+        axes.set(xlabel="First direction", ylabel="Second direction")
+    # Rare classes are drawn last, over the frequent ones.
+    order = sorted(range(len(styles)), key=lambda c: -styles[c].number)
+    for c in order:
+        style, points = styles[c], laid_out.points[laid_out.classes == c]
+        rest = style.colour == "rest"
+        axes.plot(
+            *points.round(4).T,
+            ls="",
+            marker=_REST_MARKER if rest else _MARKERS[style.number],
+            ms=5 if rest else 4.5,
+            color=_COLOURS[style.colour],
+            mew=0,
+            alpha=0.45 if rest else 0.7,
+        )
+    for c in order:
+        _mark(axes, laid_out.representatives[c], styles[c].colour, "*", 19, mew=1.6, zorder=5)
 
 
-def training(history: Sequence[dict[str, float]]) -> Drawing:
+def paint_training(axes: Axes, history: Sequence[dict[str, float]]) -> None:
     """Draw the loss, and the monitored figure where there is one."""
-
-    def drawing(axes: Axes) -> None:
-        steps = [one["step"] for one in history]
-        axes.plot(steps, [one["loss"] for one in history], color=_COLOURS["s0"], lw=1.6)
-        axes.grid(True)
-        axes.set(xlabel="Step", ylabel="Loss")
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        looks = [one for one in history if "validation" in one]
-        if looks:
-            twin = axes.twinx()
-            twin.spines["right"].set_visible(True)
-            points = [one["step"] for one in looks], [one["validation"] for one in looks]
-            twin.plot(*points, color=_COLOURS["s1"], lw=1.4, ls=_DASHES[1], marker="o", ms=3.5)
-            twin.set_ylabel("On validation rows")
-
-    return drawing
+    steps = [one["step"] for one in history]
+    axes.plot(steps, [one["loss"] for one in history], color=_COLOURS["s0"], lw=1.6)
+    axes.grid(True)
+    axes.set(xlabel="Step", ylabel="Loss")
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    looks = [one for one in history if "validation" in one]
+    if looks:
+        twin = axes.twinx()
+        twin.spines["right"].set_visible(True)
+        points = [one["step"] for one in looks], [one["validation"] for one in looks]
+        twin.plot(*points, color=_COLOURS["s1"], lw=1.4, ls=_DASHES[1], marker="o", ms=3.5)
+        twin.set_ylabel("On validation rows")
 
 
-def _unit_square(axes: Axes, x: str, y: str) -> None:
+def _unit_square(axes: Axes, x: str, y: str, guess: tuple[float, float]) -> None:
+    """Set the axes up for shares, with the line of guessing."""
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
     axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
     axes.grid(True)
+    axes.plot((0, 1), guess, color=_COLOURS["muted"], lw=1, ls=(0, (2, 3)))
 
 
 def _mark(

@@ -8,25 +8,29 @@ alarms there would be.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
+from sklearn.utils import gen_batches
 
 from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError, LabelError
-from setconv.explain import by_class, count_rows, plain_classes
+from setconv.explain import by_class, count_rows
+from setconv.messages import listed
+from setconv.metrics._arithmetic import check_columns, check_rows, plain_labels
 from setconv.report.words import readable
+from setconv.sampling import bootstrap_weights
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-FIGURES = ("spec", "sens", "precision", "f1", "g_mean", "auc", "ap")
 
 
 @dataclass(frozen=True)
@@ -37,23 +41,17 @@ class Evaluation:
     ----------
     labels : tuple
         The classes, in the order of the columns.
-    names : tuple of str
-        The labels as the page shows them.
     codes : int64 array
         The true classes of all rows that were given.
     rows : int64 array of shape (n_rows,)
         Which of them are judged.
-    truth, predicted : int64 arrays of shape (n_rows,)
+    predicted : int64 array of shape (n_rows,)
     scores, values, probabilities : float64 arrays of shape (n_rows, n_classes)
         ``values`` decide: of two classes the sign, of more the largest.
     weights : float64 array of shape (n_rows,)
         What a row counts in every figure, 1 on average.
-    counts : int64 array of shape (n_classes,)
-        Rows of each class among those judged.
     train_counts : int64 array of shape (n_classes,) or None
         Rows of each class in training, if the model knows.
-    minority : tuple of int
-        The minority classes, the rarest first; never empty.
     prior : float64 array of shape (n_classes,) or None
         The prevalence that was set for the model, to which rows are weighted.
     own_prevalence : bool
@@ -64,18 +62,14 @@ class Evaluation:
     """
 
     labels: tuple[Any, ...]
-    names: tuple[str, ...]
     codes: Codes
     rows: Codes
-    truth: Codes
     predicted: Codes
     scores: Floats
     values: Floats
     probabilities: Floats
     weights: Floats
-    counts: Codes
-    train_counts: Codes | None
-    minority: tuple[int, ...]
+    train_counts: Codes | None = None
     prior: Floats | None = None
     own_prevalence: bool = False
     left_out: Flags | None = None
@@ -83,17 +77,12 @@ class Evaluation:
     @property
     def n_rows(self) -> int:
         """Rows that are judged."""
-        return len(self.truth)
+        return len(self.rows)
 
     @property
     def binary(self) -> bool:
         """Whether there are two classes."""
         return len(self.labels) == 2
-
-    @property
-    def main(self) -> int:
-        """The class that the page speaks of first: the rarest."""
-        return self.minority[0]
 
     @property
     def out_of_fold(self) -> bool:
@@ -105,6 +94,53 @@ class Evaluation:
         """Whether some rows count more than others."""
         return bool((self.weights != 1).any())
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The labels as the page shows them."""
+        return tuple(readable(label, 40) for label in self.labels)
+
+    @cached_property
+    def truth(self) -> Codes:
+        """The true classes of the rows that are judged."""
+        return self.codes[self.rows]
+
+    @cached_property
+    def counts(self) -> Codes:
+        """Rows of each class among those that are judged."""
+        return np.bincount(self.truth, minlength=len(self.labels))
+
+    @cached_property
+    def by_rarity(self) -> tuple[int, ...]:
+        """All classes: those of the minority first, the rarest at the head."""
+        return (*self.minority, *(c for c in range(len(self.labels)) if c not in self.minority))
+
+    @cached_property
+    def minority(self) -> tuple[int, ...]:
+        """The classes with fewer rows than an equal share, in training if that is known.
+
+        The rarest comes first. If all are equally frequent it is the last one alone.
+        """
+        counts = self.counts if self.train_counts is None else self.train_counts
+        order = sorted(range(len(counts)), key=lambda c: (counts[c], -c))
+        below = tuple(c for c in order if counts[c] * len(counts) < counts.sum())
+        return below or (order[0],)
+
+    @property
+    def by_count(self) -> list[int]:
+        """All classes, the most frequent of the judged rows first."""
+        order: list[int] = np.argsort(-self.counts, kind="stable").tolist()
+        return order
+
+    @property
+    def main(self) -> int:
+        """The class that the page speaks of first: the rarest."""
+        return self.minority[0]
+
+    @property
+    def ranked(self) -> tuple[int, ...]:
+        """Classes that have figures of their ranking: of two, the page speaks of the rarer only."""
+        return (self.main,) if self.binary else self.by_rarity
+
     @property
     def unjudged(self) -> tuple[int, ...]:
         """Classes that no member left a row of out: they have no figures."""
@@ -114,192 +150,179 @@ class Evaluation:
         """Whether a class, and another one beside it, is judged."""
         return c not in self.unjudged and len(self.unjudged) < len(self.labels) - 1
 
-    def share(self, flags: Flags) -> float:
-        """Return the share of rows by weight."""
-        return float(self.weights[flags].sum() / self.weights.sum())
+    def mean(self, values: Floats | Flags) -> float:
+        """Return the mean of a value of each row, or the share of flagged rows, by weight."""
+        return float(np.average(values, weights=self.weights))
 
-    def members_of(self, places: Codes) -> Flags | None:
+    @property
+    def chances(self) -> Floats:
+        """The probabilities of the main class."""
+        return self.probabilities[:, self.main]
+
+    def members_of(self, places: Codes | None) -> Flags | None:
         """Return the members that speak of some judged rows; None: all of them."""
-        return None if self.left_out is None else self.left_out[:, places]
+        return None if self.left_out is None or places is None else self.left_out[:, places]
+
+    def confusion(self, weights: Floats | None = None) -> Any:
+        """Return the rows, or their weight, of each true class by what they are taken for."""
+        classes = range(len(self.labels))
+        return confusion_matrix(self.truth, self.predicted, labels=classes, sample_weight=weights)
 
 
 def evaluate(
     model: Any, X: Any, y: Any, *, predictions: Predictions | None, out_of_fold: bool
 ) -> Evaluation:
     """Ask the model about the rows once, or its members about training rows that they left out."""
-    labels = tuple(plain_classes(model))
-    codes = encode(y, labels, "y")
-    if len(codes) != count_rows(X):
-        raise DataError(
-            f"X has {count_rows(X)} rows but y has {len(codes)}: pass one label for each row."
-        )
-    if not len(codes):
-        raise DataError("X has no rows: there is nothing to report on; pass at least one.")
+    labels = tuple(model.classes_.tolist())
+    codes = encode_rows(X, y, labels, "y")
     if out_of_fold:
         found = model.predict_out_of_fold()
     else:
         found = model.predictions(X) if predictions is None else predictions
-    rows = np.asarray(found.rows, dtype=np.int64)
-    _check_rows(found, codes, labels)
-    truth = codes[rows]
-    counts = np.bincount(truth, minlength=len(labels))
-    known = getattr(model, "class_counts_", None)
-    train_counts = None if known is None else np.asarray(known, dtype=np.int64)
-    prior = getattr(model, "prior_", None)
-    own_prevalence = prior is not None and not out_of_fold and not counts.all()
-    prior = None if own_prevalence else prior
+    _check_predictions(found, codes, labels)
+    truth, prior = codes[found.rows], getattr(model, "prior_", None)
+    own_prevalence = prior is not None and not out_of_fold and len(np.unique(truth)) < len(labels)
+    weights = np.ones(len(truth)) if found.weights is None else np.asarray(found.weights)
+    if own_prevalence:
+        prior = None
+    elif prior is not None and found.weights is None:
+        weights = weights_to_prior(truth, np.asarray(prior))
+    counts = getattr(model, "class_counts_", None)
     return Evaluation(
         labels=labels,
-        names=tuple(readable(label, 40) for label in labels),
         codes=codes,
-        rows=rows,
-        truth=truth,
-        predicted=encode(found.labels, labels, "the prediction"),
-        scores=by_class(np.asarray(found.scores, dtype=np.float64)),
-        values=by_class(np.asarray(found.decision_values, dtype=np.float64)),
-        probabilities=np.asarray(found.probabilities, dtype=np.float64),
-        weights=_row_weights(found.weights, prior, truth),
-        counts=counts,
-        train_counts=train_counts,
-        minority=minority_classes(counts if train_counts is None else train_counts),
+        rows=found.rows,
+        predicted=np.searchsorted(model.classes_, found.labels),
+        scores=by_class(found.scores),
+        values=by_class(found.decision_values),
+        probabilities=found.probabilities,
+        weights=weights / weights.mean(),
+        train_counts=None if counts is None else np.asarray(counts, dtype=np.int64),
         prior=prior,
         own_prevalence=own_prevalence,
         left_out=found.left_out,
     )
 
 
-def _check_rows(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> None:
+def _check_predictions(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> None:
     """Refuse predictions that are of other rows."""
     if found.left_out is None:
         if len(found) != len(codes):
             raise DataError(
-                f"predictions are of {len(found)} rows but X has {len(codes)}: pass those of X."
+                f"predictions are of {len(found)} rows but X has {len(codes)}: pass those of X.",
+                parameter="predictions",
             )
         return
     inside = found.rows.max(initial=-1) < len(codes)
     if not inside or not np.array_equal(encode(found.truth, labels, "y"), codes[found.rows]):
         raise DataError(
             "out_of_fold=True is for the rows that the model was fitted to, in their order; these "
-            "are others. Leave it out to judge the model on them."
+            "are others. Leave it out to judge the model on them.",
+            parameter="out_of_fold",
         )
 
 
-def _row_weights(given: Floats | None, prior: Floats | None, truth: Codes) -> Floats:
-    """Return what each row counts: as given, or so that classes have the prevalence that was set.
-
-    The mean is 1.
-    """
-    if given is None and prior is None:
-        return np.ones(len(truth))
-    weights = weights_to_prior(truth, np.asarray(prior)) if given is None else np.asarray(given)
-    return np.asarray(weights / weights.mean(), dtype=np.float64)
-
-
-def minority_classes(counts: Codes) -> tuple[int, ...]:
-    """Return the classes with fewer rows than an equal share, the rarest first.
-
-    If all are equally frequent it is the last one alone.
-    """
-    order = sorted(range(len(counts)), key=lambda c: (counts[c], -c))
-    below = tuple(c for c in order if counts[c] * len(counts) < counts.sum())
-    return below or (order[0],)
+def encode_rows(X: Any, y: Any, labels: tuple[Any, ...], name: str) -> Codes:
+    """Return the labels of rows as class numbers, one for each row."""
+    codes = encode(y, labels, name)
+    if not len(codes) or len(codes) != count_rows(X):
+        raise DataError(
+            f"{name} has {len(codes)} labels but there are {count_rows(X)} rows: pass as many "
+            "labels as rows, and at least one.",
+            parameter=name,
+        )
+    return codes
 
 
-def encode(labels: Any, classes: tuple[Any, ...], name: str) -> Codes:
+def encode(y: Any, classes: tuple[Any, ...], name: str) -> Codes:
     """Return labels as class numbers."""
     number = {label: code for code, label in enumerate(classes)}
-    values = labels if hasattr(labels, "ndim") else np.asarray(labels, dtype=object)
-    if getattr(values, "ndim", 1) != 1:
-        raise DataError(f"{name} has {values.ndim} dimensions: pass one label for each row.")
-    plain = [one.item() if isinstance(one, np.generic) else one for one in values.tolist()]
-    unknown = [row for row, label in enumerate(plain) if not _is_known(label, number)]
+    labels = plain_labels(y, name)
+    unknown = [row for row, label in enumerate(labels) if label not in number]
     if unknown:
         raise LabelError(
-            f"{name} has the label {plain[unknown[0]]!r} in row {unknown[0]}, and "
+            f"{name} has the label {labels[unknown[0]]!r} in row {unknown[0]}, and "
             f"{len(unknown) - 1} more rows with labels that the model does not know: it knows "
-            f"{list(classes[:8])!r}. Drop or correct these rows (1 and '1' differ)."
+            f"{listed(classes)}. Drop or correct these rows (1 and '1' differ).",
+            parameter=name,
+            row=unknown[0],
         )
-    return np.array([number[label] for label in plain], dtype=np.int64)
-
-
-def _is_known(label: Any, number: dict[Any, int]) -> bool:
-    try:
-        return label in number
-    except TypeError:  # a list or another thing that cannot be a label
-        return False
+    return np.array([number[label] for label in labels], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Answers:
     """What one method says about the judged rows; a method without scores has None."""
 
+    name: str
     predicted: Codes
     scores: Floats | None
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Figures of one method.
-
-    Attributes
-    ----------
-    values : float64 array of shape (n_classes, n_figures)
-    low, high : float64 arrays of shape (n_classes, n_figures)
-        95 % interval: Wilson's for the shares, else percentiles of the draws.
-    gap, gap_low, gap_high : float64 arrays of shape (n_classes, n_figures)
-        The first method minus this one, and its interval from the same draws.
-    """
-
-    values: Floats
-    low: Floats
-    high: Floats
-    gap: Floats
-    gap_low: Floats
-    gap_high: Floats
-
-    def of_class(self, c: int) -> dict[str, float]:
-        """Return the figures of a class by their names."""
-        return dict(zip(FIGURES, self.values[c].tolist(), strict=True))
-
-
-def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Answers]:
+def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> list[Answers]:
     """Check the baselines: predictions and scores on the same rows."""
-    found = {}
+    found = []
+    y = [evaluation.labels[code] for code in evaluation.codes]
     for name, given in baselines.items():
         try:
             predictions, scores = given
+            rows = check_rows(y, predictions, classes=evaluation.labels)
+            columns = None if scores is None else check_columns(scores, rows, "scores")
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"baselines[{name!r}]: pass a pair, (predictions, scores); scores may be None."
+                f"baselines[{name!r}]: {error}",
+                parameter="baselines",
+                hint="Pass a pair, (predictions, scores), of the rows of X; scores may be None.",
             ) from error
-        predicted = encode(predictions, evaluation.labels, f"baselines[{name!r}]")
-        n_rows = len(evaluation.codes)
-        if len(predicted) != n_rows:
-            raise DataError(
-                f"baselines[{name!r}] has {len(predicted)} predictions but X has {n_rows} rows: "
-                "predict the same rows."
-            )
         judged = evaluation.rows
-        columns = None if scores is None else _score_columns(scores, name, evaluation)[judged]
-        found[name] = Answers(predicted[judged], columns)
+        ranked = None if columns is None else columns[judged]
+        found.append(Answers(readable(name, 40), rows.predicted[judged], ranked))
     return found
 
 
-def _score_columns(scores: Any, name: str, evaluation: Evaluation) -> Floats:
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim == 1 and evaluation.binary:
-        values = np.column_stack([-values, values])
-    shape = (len(evaluation.codes), len(evaluation.labels))
-    if values.shape != shape or not np.isfinite(values).all():
-        raise DataError(
-            f"baselines[{name!r}]: the scores have shape {np.shape(scores)}; pass finite numbers "
-            f"of shape {shape}{' or (n,), of the second class' if evaluation.binary else ''}."
-        )
-    return values
+FIGURES = (
+    "specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision",
+)  # fmt: skip
+_SHARES = slice(0, 3)
+_RANKED = slice(5, 7)
 
+
+class Figure(NamedTuple):
+    """A figure of one class against the rest, by one method.
+
+    Attributes
+    ----------
+    value : float
+        nan where the rows leave it undefined.
+    low, high : float
+        95 % interval: Wilson's for the shares, else percentiles of the draws.
+    gap, gap_low, gap_high : float
+        The figure of the first method minus this one, and its interval from the same draws.
+    """
+
+    value: float
+    low: float
+    high: float
+    gap: float
+    gap_low: float
+    gap_high: float
+
+    @property
+    def defined(self) -> bool:
+        """Whether the rows say what it is."""
+        return math.isfinite(self.value)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the first method is better: only where the interval of the gap excludes 0."""
+        return "better" if self.gap_low > 0 else "worse" if self.gap_high < 0 else ""
+
+
+Measured = list[dict[str, Figure]]  # of each class, by name
 
 _WORK = 100_000_000  # rows that are ranked in all; beyond it there are fewer repeats
 _FEWEST_REPEATS = 100
+_CELLS = 4_000_000  # numbers that are held at a time
 
 
 def count_repeats(n_rankings: int, wanted: int) -> int:
@@ -310,98 +333,71 @@ def count_repeats(n_rankings: int, wanted: int) -> int:
     return min(wanted, max(_FEWEST_REPEATS, _WORK // n_rankings))
 
 
-_CELLS = 4_000_000  # numbers that are held at a time
-
-
 def measure(
-    truth: Codes,
-    n_classes: int,
-    methods: Sequence[Answers],
-    *,
-    weights: Floats,
-    repeats: int,
-    seed: int,
-    ranked: Collection[int],
-    unjudged: Collection[int] = (),
+    evaluation: Evaluation, methods: Sequence[Answers], *, repeats: int, seed: int
 ) -> list[Measured]:
     """Measure all methods, one class against the rest, with 95 % intervals.
 
     Draws are stratified: each has as many rows of every class as there are. A figure that the
     rows leave undefined is nan, and so are AUC and average precision of classes that are not
-    among ``ranked``. Classes that are ``unjudged`` have no figures, and where a single other one
-    is left, all that is known of it is its sensitivity.
+    ranked. Classes that are not judged have no figures, and where a single other one is left, all
+    that is known of it is its sensitivity.
     """
-    rankings = [_Rankings(truth, n_classes, method, ranked) for method in methods]
-    values = [ranking.figures(weights[None])[0] for ranking in rankings]
-    for of_method in values:
-        of_method[list(unjudged)] = np.nan
-        if len(unjudged) == n_classes - 1:
-            of_method[:, [f for f, name in enumerate(FIGURES) if name != "sens"]] = np.nan
-    drawn: list[list[Floats]] = [[] for _ in methods]
+    weights, unjudged = evaluation.weights, list(evaluation.unjudged)
+    rankings = [_Rankings(evaluation, method) for method in methods]
+    values = np.stack([ranking.figures(weights[None])[0] for ranking in rankings])
+    values[:, unjudged] = np.nan
+    if len(unjudged) == len(evaluation.labels) - 1:
+        values[..., [name != "sensitivity" for name in FIGURES]] = np.nan
     rng = np.random.default_rng(seed)
-    strata = [np.flatnonzero(truth == c) for c in range(n_classes)]
-    size = max(1, _CELLS // len(truth))
-    for start in range(0, repeats, size):
+    drawn = []
+    for part in gen_batches(repeats, max(1, _CELLS // len(weights))):
         draws = np.stack(
-            [_draw(rng, strata, len(truth)) for _ in range(start, min(start + size, repeats))]
+            [bootstrap_weights(evaluation.truth, rng) for _ in range(part.start, part.stop)]
         )
-        for ranking, parts in zip(rankings, drawn, strict=True):
-            parts.append(ranking.figures(draws * weights))
-    replicates = [np.concatenate(parts) for parts in drawn]
-    found = []
-    for i, ranking in enumerate(rankings):
-        low, high = _bounds(values[i], _percentiles(replicates[i]), ranking.sizes(weights))
-        gap = values[0] - values[i]
-        gap_low, gap_high = np.where(
-            np.isnan(gap), np.nan, _percentiles(replicates[0] - replicates[i])
-        )
-        found.append(Measured(values[i], low, high, gap, gap_low, gap_high))
-    return found
-
-
-def _draw(rng: np.random.Generator, strata: list[Codes], n_rows: int) -> Floats:
-    """Return how often each row is drawn."""
-    weights = np.zeros(n_rows)
-    for rows in strata:
-        if len(rows):
-            weights[rows] = np.bincount(
-                rng.integers(len(rows), size=len(rows)), minlength=len(rows)
-            )
-    return weights
+        drawn.append([ranking.figures(draws * weights) for ranking in rankings])
+    replicates = np.concatenate(drawn, axis=1)
+    gaps = values[0] - values
+    sizes = np.stack([ranking.sizes(weights) for ranking in rankings])
+    parts = [
+        values,
+        *_bounds(values, _percentiles(replicates), sizes),
+        gaps,
+        *np.where(np.isnan(gaps), np.nan, _percentiles(replicates[0] - replicates)),
+    ]
+    return [
+        [dict(zip(FIGURES, map(Figure._make, of_class), strict=True)) for of_class in of_method]
+        for of_method in np.stack(parts, axis=-1).tolist()
+    ]
 
 
 class _Rankings:
     """One method's decisions and orders of the rows, made once for all draws."""
 
-    def __init__(
-        self, truth: Codes, n_classes: int, method: Answers, ranked: Collection[int]
-    ) -> None:
-        classes = np.arange(n_classes)
-        self.is_class = truth[:, None] == classes
+    def __init__(self, evaluation: Evaluation, method: Answers) -> None:
+        classes = np.arange(len(evaluation.labels))
+        self.is_class = evaluation.truth[:, None] == classes
         self.flagged = method.predicted[:, None] == classes
-        self.orders = [
-            None
-            if method.scores is None or c not in ranked
-            else _Order(self.is_class[:, c], method.scores[:, c])
-            for c in range(n_classes)
-        ]
+        self.orders = {}
+        if method.scores is not None:
+            for c in evaluation.ranked:
+                self.orders[c] = _Order(self.is_class[:, c], method.scores[:, c])
 
     def figures(self, weights: Floats) -> Floats:
         """Return the figures for draws (n_draws, n_rows): (n_draws, n_classes, n_figures)."""
         # Cells are added, never subtracted from a total: an empty one is exactly 0.
         is_class, flagged = self.is_class, self.flagged
-        tp, fn = weights @ (is_class & flagged), weights @ (is_class & ~flagged)
-        fp, tn = weights @ (~is_class & flagged), weights @ ~(is_class | flagged)
-        sens, spec = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
-        has_rows = tp + fn > 0
-        precision = np.where(has_rows | (fp > 0), _ratio(tp, tp + fp, 0.0), np.nan)
-        f1 = np.where(has_rows, _ratio(2 * tp, 2 * tp + fp + fn), np.nan)
-        ranked = [
-            np.full((len(weights), 2), np.nan) if order is None else order.areas(weights)
-            for order in self.orders
-        ]
-        auc, ap = np.stack(ranked, axis=1).transpose(2, 0, 1)
-        found = np.stack([spec, sens, precision, f1, np.sqrt(spec * sens), auc, ap], axis=-1)
+        of = _decision_figures(
+            tp=weights @ (is_class & flagged),
+            fn=weights @ (is_class & ~flagged),
+            fp=weights @ (~is_class & flagged),
+            tn=weights @ ~(is_class | flagged),
+        )
+        found = np.full((len(weights), is_class.shape[1], len(FIGURES)), np.nan)
+        for place, name in enumerate(FIGURES[: _RANKED.start]):
+            found[..., place] = of[name]
+        for c, order in self.orders.items():
+            found[:, c, _RANKED] = order.areas(weights)
         return found.round(12)  # sums of weights differ in the last digit, and 1 is to be 1
 
     def sizes(self, weights: Floats) -> Floats:
@@ -433,9 +429,21 @@ class _Order:
         return np.stack([auc, ap], axis=1)
 
 
+def _decision_figures(*, tp: Floats, fn: Floats, fp: Floats, tn: Floats) -> dict[str, Floats]:
+    """Return the figures that need decisions only."""
+    spec, sens, has_rows = _ratio(tn, tn + fp), _ratio(tp, tp + fn), tp + fn > 0
+    return {
+        "specificity": spec,
+        "sensitivity": sens,
+        "precision": np.where(has_rows | (fp > 0), _ratio(tp, tp + fp, 0.0), np.nan),
+        "f1": np.where(has_rows, _ratio(2 * tp, 2 * tp + fp + fn), np.nan),
+        "g_mean": np.sqrt(spec * sens),
+    }
+
+
 def _percentiles(replicates: Floats) -> Floats:
-    """Return the lower and upper bounds that 95 % of the draws lie between."""
-    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=0)
+    """Return the bounds that 95 % of the draws (n_methods, n_draws, ...) lie between."""
+    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=1)
     return bounds
 
 
@@ -446,12 +454,13 @@ def _bounds(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
     its shares give, or Wilson's for as many rows as the smaller side has.
     """
     bounds = drawn.copy()
-    bounds[..., :3] = _wilson(values[:, :3], sizes)
-    spec, sens, precision = (bounds[..., f] for f in range(3))
+    bounds[..., _SHARES] = _wilson(values[..., _SHARES], sizes)
+    spec, sens, precision = np.moveaxis(bounds[..., _SHARES], -1, 0)
     wide = bounds.copy()
     wide[..., FIGURES.index("f1")] = _ratio(2 * precision * sens, precision + sens, 0.0)
     wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
-    wide[..., 5:] = _wilson(values[:, 5:], sizes[:, :2].min(axis=1, keepdims=True))
+    smaller = sizes[..., :2].min(axis=-1, keepdims=True)
+    wide[..., _RANKED] = _wilson(values[..., _RANKED], smaller)
     alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
     return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
 
@@ -482,9 +491,7 @@ def _effective_size(total: Any, squares: Any) -> Floats:
 
     Without weights it is the number of rows.
     """
-    below = np.asarray(squares, dtype=np.float64)
-    found: Floats = np.divide(np.square(total), below, out=np.zeros(below.shape), where=below > 0)
-    return found
+    return _ratio(np.square(total), np.asarray(squares), 0.0)
 
 
 class Curve(NamedTuple):
@@ -544,19 +551,30 @@ class Bin:
     seen_low: float
     seen_high: float
 
+    @property
+    def off(self) -> float:
+        """How far what was said is from what was seen."""
+        return abs(self.said - self.seen)
+
 
 _BINS = 10
 
 
-def reliability(is_class: Flags, probability: Floats, weights: Floats) -> list[Bin]:
-    """Return ten equal bins of the probability, but for those without rows."""
-    number = np.minimum((probability * _BINS).astype(np.int64), _BINS - 1)
+def reliability(evaluation: Evaluation) -> list[Bin]:
+    """Return ten equal bins of the main class's probability, but for those without rows.
+
+    Where the class cannot be judged there are none.
+    """
+    if not evaluation.comparable(evaluation.main):
+        return []
+    chances, is_class = evaluation.chances, evaluation.truth == evaluation.main
+    number = np.minimum((chances * _BINS).astype(np.int64), _BINS - 1)
     found = []
-    for b in np.unique(number):
+    for b in np.unique(number).tolist():
         inside = number == b
-        weight = weights[inside]
+        weight = evaluation.weights[inside]
         said, seen = (
-            float(np.average(part[inside], weights=weight)) for part in (probability, is_class)
+            float(np.average(part[inside], weights=weight)) for part in (chances, is_class)
         )
         low, high = _wilson(seen, _effective_size(weight.sum(), np.square(weight).sum()))
         n = int(inside.sum())
@@ -603,13 +621,11 @@ _ALL_CUTS = 8000  # of all classes
 _FEWEST_CUTS = 100
 
 
-def explore(evaluation: Evaluation) -> list[Explorer]:
+def explore(evaluation: Evaluation) -> dict[int, Explorer]:
     """Return the thresholds of each class, the rarest class first; of two classes, of one."""
-    classes = list(evaluation.minority)
-    if not evaluation.binary:
-        classes += [c for c in range(len(evaluation.labels)) if c not in classes]
+    classes = evaluation.ranked
     limit = min(_CUTS, max(_FEWEST_CUTS, _ALL_CUTS // len(classes)))
-    return [_explorer(evaluation, c, limit) for c in classes if evaluation.comparable(c)]
+    return {c: _explorer(evaluation, c, limit) for c in classes if evaluation.comparable(c)}
 
 
 def _explorer(evaluation: Evaluation, c: int, limit: int) -> Explorer:

@@ -1,22 +1,26 @@
-"""The report: measure, explain, describe, and write it all as one page."""
+"""The report: measure, explain, draw, and write it all as one page."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from setconv._version import __version__
 from setconv.decisions.rule import Predictions
-from setconv.errors import ParameterError
 from setconv.io.files import write_atomically
+from setconv.messages import check_integer
+from setconv.metrics import HEADINGS
+from setconv.metrics.report import WHY_NOT_THE_LARGEST
+from setconv.report import figures
 from setconv.report.measure import (
     Answers,
     baseline_answers,
@@ -29,12 +33,14 @@ from setconv.report.measure import (
 from setconv.report.rows import (
     compare_judged,
     compare_training,
-    draw_map,
     explain_representatives,
     find_mistakes,
     gather,
 )
-from setconv.report.sections import Findings, describe
+from setconv.report.space import draw_map
+from setconv.report.words import FILTERS, quoted
+
+_FEW = 30  # rows of a class, or of a group of them, below which a figure says little
 
 
 @dataclass(frozen=True)
@@ -126,10 +132,12 @@ def make_report(
     -------
     ReportPage
     """
-    if n_bootstrap < 1:
-        raise ParameterError(f"n_bootstrap={n_bootstrap!r}: give at least 1.")
+    check_integer("n_bootstrap", n_bootstrap, least=1)
     evaluation = evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
-    others = baseline_answers(baselines or {}, evaluation)
+    methods = [
+        Answers("This model", evaluation.predicted, evaluation.scores),
+        *baseline_answers(baselines or {}, evaluation),
+    ]
     sources = gather(
         model,
         X,
@@ -141,64 +149,75 @@ def make_report(
         train_row_names=train_row_names,
         seed=seed,
     )
-    answers = [Answers(evaluation.predicted, evaluation.scores), *others.values()]
-    # Of two classes the page speaks of the rarer one only.
-    ranked = (evaluation.main,) if evaluation.binary else range(len(evaluation.labels))
-    repeats = count_repeats(evaluation.n_rows * len(answers) * len(ranked), n_bootstrap)
-    judged = compare_judged(model, evaluation, sources, seed)
-    compared = compare_training(model, sources) if sources.gave_training else judged
-    mistakes = find_mistakes(model, evaluation, sources)
-    main = evaluation.main
-    findings = Findings(
-        model=model,
-        evaluation=evaluation,
-        methods=("This model", *others),
-        answers=answers,
-        measured=measure(
-            evaluation.truth,
-            len(evaluation.labels),
-            answers,
-            weights=evaluation.weights,
+    n_rankings = evaluation.n_rows * len(methods) * len(evaluation.ranked)
+    repeats = count_repeats(n_rankings, n_bootstrap)
+    measured = measure(evaluation, methods, repeats=repeats, seed=seed)
+    judged = compare_judged(sources, seed)
+    compared = compare_training(sources) if sources.gave_training else judged
+    mistakes = find_mistakes(sources)
+    bins = reliability(evaluation)
+    laid_out = draw_map(model, evaluation, judged.similarities, judged.codes, seed)
+    styles = figures.class_styles(evaluation)
+    lines = figures.curve_lines(evaluation, methods, measured)
+    known = getattr(model, "history_", None) or []
+    history = [one for one in known if math.isfinite(one.get("loss", math.nan))]
+    plots = {"map": figures.draw("map", (480, 350), figures.paint_map, laid_out, styles)}
+    square = (400, 340)
+    if lines:
+        share = evaluation.mean(evaluation.truth == evaluation.main)
+        plots["roc"] = figures.draw("roc", square, figures.paint_roc, lines)
+        plots["pr"] = figures.draw("pr", square, figures.paint_precision_recall, lines, share)
+    if bins:
+        plots["reliability"] = figures.draw("reliability", square, figures.paint_reliability, bins)
+    if len(history) > 1:
+        plots["training"] = figures.draw("training", (400, 290), figures.paint_training, history)
+    counts = list(zip(evaluation.names, evaluation.counts.tolist(), strict=True))
+    explained = [int(evaluation.rows[one.place]) for one in mistakes]
+    return ReportPage(
+        _render(
+            model=model,
+            evaluation=evaluation,
+            measured=measured,
+            methods=methods,
             repeats=repeats,
-            seed=seed,
-            ranked=ranked,
-            unjudged=evaluation.unjudged,
-        ),
-        repeats=repeats,
-        explorers=explore(evaluation),
-        bins=reliability(
-            evaluation.truth == main, evaluation.probabilities[:, main], evaluation.weights
+            missing=[name for name, n in counts if not n],
+            rare=[f"{quoted(name)} ({n})" for name, n in counts if 0 < n < _FEW],
+            few=_FEW,
+            explorers=explore(evaluation),
+            bins=bins,
+            laid_out=laid_out,
+            styles=styles,
+            lines=lines,
+            plots=plots,
+            history=history,
+            looks=[one["validation"] for one in history if "validation" in one],
+            sources=sources,
+            compared=compared,
+            portraits=explain_representatives(sources, compared),
+            mistakes=mistakes,
+            command=explain(explained) if explain and mistakes else None,
+            title=title,
+            data_name=data_name,
         )
-        if evaluation.comparable(main)
-        else [],
-        map=draw_map(model, evaluation, judged, seed),
-        portraits=explain_representatives(model, evaluation, sources, compared),
-        compared=compared,
-        mistakes=mistakes,
-        sources=sources,
-        command=explain([one.row for one in mistakes]) if explain and mistakes else None,
-        title=title,
-        data_name=data_name,
     )
-    return ReportPage(_render(describe(findings)))
 
 
-def _render(context: Mapping[str, Any]) -> str:
-    """Return the page of what `describe` says."""
+def _render(**found: Any) -> str:
+    """Return the page; its template reads what was found, and puts it into words."""
     program = _read("page.js").strip()
     environment = Environment(
-        loader=DictLoader({"page.html": _read("page.html")}),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("page.html").render(
-        **context,
+    environment.filters |= FILTERS | {"vars": vars}
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return environment.from_string(_read("page.html")).render(
+        **found,
+        headings=HEADINGS,
+        why_not_the_largest=WHY_NOT_THE_LARGEST,
+        version=__version__,
         style=Markup(_read("page.css").strip()),
         program=Markup(program),
         policy=_policy(program),
-        explorer_data=safe_json([vars(one) for one in context["explorers"]]),
     )
 
 
@@ -209,16 +228,6 @@ def _policy(program: str) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-# These could end a script element or, in old engines, a line of a program.
-_UNSAFE = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
-
-
-def safe_json(data: Any) -> Markup:
-    """Return JSON that can stand in a script element whatever text it holds."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Markup(text.translate(_UNSAFE))
 
 
 def _read(name: str) -> str:

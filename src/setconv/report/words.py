@@ -1,12 +1,13 @@
-"""Numbers, labels and texts as a reader sees them."""
+"""Numbers, labels and texts as a reader sees them: the filters of the page's template."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
-MISSING = "n/a"
+_MISSING = "n/a"
 _MINUS = "\u2212"
 
 
@@ -22,41 +23,33 @@ def readable(value: Any, limit: int) -> str:
     return shown[:limit].rstrip() + " …" if cut else shown
 
 
-def figure(value: float) -> str:
+def figure(value: float, form: str = ".3f") -> str:
     """Return a figure with three digits; nan is "n/a"."""
-    return MISSING if not math.isfinite(value) else f"{value:.3f}".replace("-", _MINUS)
+    return format(value, form).replace("-", _MINUS) if math.isfinite(value) else _MISSING
 
 
 def signed(value: float) -> str:
     """Return a figure with its sign."""
-    return MISSING if not math.isfinite(value) else f"{value:+.3f}".replace("-", _MINUS)
+    return figure(value, "+.3f")
 
 
 def of_100(share: float) -> str:
     """Return a share as a count out of 100 that never rounds to a false "all" or "none"."""
-    if not math.isfinite(share):
-        return MISSING
     number = 100 * share
     if 0 < number < 0.05:
         return "fewer than 0.1"
     if 99.95 <= number < 100:
         return "more than 99.9"
-    return f"{number:.1f}" if 0 < number < 1 or 99 < number < 100 else f"{number:.0f}"
+    return figure(number, ".1f" if 0 < number < 1 or 99 < number < 100 else ".0f")
 
 
 def per_cent(share: float) -> str:
     """Return a share in per cent, with a digit after the point where it is small."""
-    if not math.isfinite(share):
-        return MISSING
     number = 100 * share
     if 0 < number < 0.1:
         return "under 0.1 %"
-    return f"{number:.1f} %" if 0 < number < 10 or 99 < number < 100 else f"{number:.0f} %"
-
-
-def number_of(value: float) -> str:
-    """Return a value of a feature, short."""
-    return f"{value:.4g}".replace("-", _MINUS)
+    shown = figure(number, ".1f" if 0 < number < 10 or 99 < number < 100 else ".0f")
+    return shown if shown == _MISSING else f"{shown} %"
 
 
 def count(number: float) -> str:
@@ -69,6 +62,12 @@ def quoted(name: str) -> str:
     return f"“{name}”"
 
 
-def listed(parts: list[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
     """Return "a, b and c"."""
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+FILTERS = {
+    one.__name__: one for one in (readable, figure, signed, of_100, per_cent, count, quoted, listed)
+}
