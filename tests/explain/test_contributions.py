@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.classifier import SetConvClassifier
-from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
-from setconv.explain import contributions_of_texts, feature_contributions, word_contributions
+from setconv.errors import DataError, ParameterError
+from setconv.explain import feature_contributions, occlude_words, word_contributions
 
 
 class WordSum:
@@ -26,10 +26,8 @@ class WordSum:
     def predictions(self, texts):
         self.largest_batch = max(self.largest_batch, len(texts))
         scores = [sum(self.weights.get(w, 0.0) for w in t.split()) for t in texts]
-        return SimpleNamespace(scores=np.array(scores))
-
-    def predict(self, texts):
-        return self.classes_[(self.predictions(texts).scores > 0).astype(int)]
+        labels = self.classes_[(np.array(scores) > 0).astype(int)]
+        return SimpleNamespace(scores=np.array(scores), labels=labels)
 
 
 # ------------------------------------------------------------------------------------- features
@@ -85,17 +83,13 @@ def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_names_come_from_the_argument_the_frame_the_model_or_numbers(binary, fitted):
     X, _ = binary
-    usual = np.zeros(8)
-    assert feature_contributions(fitted, X[:1], background=usual).names[:2] == (
-        "feature 0",
-        "feature 1",
-    )
-    given_names = feature_contributions(
-        fitted, X[:1], background=usual, feature_names=list("stuvwxyz")
-    )
-    assert given_names.names == tuple("stuvwxyz")
-    frame = pd.DataFrame(X, columns=list("abcdefgh"))
-    assert feature_contributions(fitted, frame[:1], background=usual).names == tuple("abcdefgh")
+
+    def names(rows, **given):
+        return feature_contributions(fitted, rows, background=np.zeros(8), **given).names
+
+    assert names(X[:1]) == tuple(f"feature {number}" for number in range(8))
+    assert names(X[:1], feature_names=list("stuvwxyz")) == tuple("stuvwxyz")
+    assert names(pd.DataFrame(X[:1], columns=list("abcdefgh"))) == tuple("abcdefgh")
 
 
 @pytest.mark.filterwarnings("error")
@@ -112,14 +106,16 @@ def test_a_model_of_named_columns_is_asked_with_named_columns(binary):
 
 def test_bad_features_are_named(fitted, binary):
     X, _ = binary
-    with pytest.raises(DataError, match="one value for each"):
-        feature_contributions(fitted, X[:2], background=np.zeros(3))
-    with pytest.raises(DataError, match="rows of features"):
-        feature_contributions(fitted, X[0], background=np.zeros(8))
-    with pytest.raises(DataError, match="2 names but there are 8"):
-        feature_contributions(fitted, X, background=np.zeros(8), feature_names=["a", "b"])
-    with pytest.raises(LabelError, match="class_='1'"):
-        feature_contributions(fitted, X, background=np.zeros(8), class_="1")
+    cases = [
+        ("background", X[:2], {"background": np.zeros(3)}),
+        ("x_rows", X[0], {}),
+        ("feature_names", X, {"feature_names": ["a", "b"]}),
+        ("class_", X, {"class_": "1"}),
+    ]
+    for parameter, rows, changed in cases:
+        with pytest.raises(DataError) as refused:
+            feature_contributions(fitted, rows, **{"background": np.zeros(8), **changed})
+        assert refused.value.parameter == parameter
 
 
 # ---------------------------------------------------------------------------------------- words
@@ -139,6 +135,7 @@ def test_the_other_class_sees_the_same_words_with_the_other_sign():
     assert found.class_ == "yes"
     other = word_contributions(WordSum(), "very good", class_="no")
     np.testing.assert_allclose(other.values, -found.values)
+    assert word_contributions(WordSum(), " \n ").values.shape == (0,)
 
 
 def test_a_long_text_is_cut_into_pieces_of_equally_many_words():
@@ -167,27 +164,16 @@ def test_a_text_of_one_word_is_compared_with_nothing_but_never_asks_about_an_emp
     assert found.values[0] == pytest.approx(word - nothing)
 
 
-def test_a_text_without_words_has_no_contributions():
-    found = word_contributions(WordSum(), " \n ")
-    assert found.words == ()
-    assert found.values.shape == (0,)
-
-
 def test_several_texts_are_scored_together(text_model, reports):
-    texts, _ = reports
-    text_model.batches.clear()
-    found = contributions_of_texts(text_model, texts[:4], "fire")
-    scored = [n for name, n in text_model.batches if name == "predictions"]
-    assert scored == [4, 24]
-    alone = word_contributions(text_model, texts[2], "fire")
-    np.testing.assert_allclose(found[2].values, alone.values, atol=1e-9)
-
-
-def test_the_words_that_make_a_class_add_to_its_score(text_model, reports):
     texts, labels = reports
-    hot = [text for text, label in zip(texts, labels, strict=True) if label == "fire"]
-    for of in contributions_of_texts(text_model, hot[:5], "fire"):
+    hot = [text for text, label in zip(texts, labels, strict=True) if label == "fire"][:4]
+    text_model.batches.clear()
+    found = occlude_words(text_model, hot, np.ones(4, dtype=int), max_pieces=200)
+    assert [n for name, n in text_model.batches if name == "predictions"] == [4, 24]
+    for text, of in zip(hot, found, strict=True):
         assert of.words[int(np.argmax(of.values))] in ("smoke", "flames", "burning")
+        alone = word_contributions(text_model, text, "fire")
+        np.testing.assert_allclose(of.values, alone.values, atol=1e-9)
 
 
 @given(st.text(max_size=60), st.integers(1, 5))
@@ -199,9 +185,8 @@ def test_pieces_cover_all_words_of_any_text(text, max_pieces):
 
 
 def test_bad_words_are_named():
-    with pytest.raises(DataTypeError, match="text is a bytes"):
-        word_contributions(WordSum(), b"smoke")
-    with pytest.raises(ParameterError, match="max_pieces=0"):
-        word_contributions(WordSum(), "smoke", max_pieces=0)
-    with pytest.raises(LabelError, match="class_='maybe'"):
-        word_contributions(WordSum(), "smoke", class_="maybe")
+    cases = [("text", b"smoke", {}), ("max_pieces", "smoke", {"max_pieces": 0})]
+    for parameter, text, changed in [*cases, ("class_", "smoke", {"class_": "maybe"})]:
+        with pytest.raises((DataError, ParameterError)) as refused:
+            word_contributions(WordSum(), text, **changed)
+        assert refused.value.parameter == parameter
