@@ -53,7 +53,7 @@ LAYERS = [
     {"baselines", "datasets", "report"},
     {"pipelines", "text"},
     {"classifier"},
-    {"fitting", "model", "params", "persistence", "validation"},
+    {"fitting", "model", "persistence", "validation"},
     {"linear", "preprocessing", "training"},
     {"data", "decisions", "episodes", "explain", "io", "metrics", "nn", "presets", "sampling"},
     {"_version", "errors", "messages"},

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from setconv import params as parameters
+from setconv import fitting
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,7 +18,7 @@ def python_blocks(path):
 def test_the_python_in_a_document_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Whether it runs does not depend on how long training takes.
-    monkeypatch.setattr(parameters, "automatic_steps", lambda *_: 30)
+    monkeypatch.setattr(fitting, "automatic_steps", lambda *_: 30)
     blocks = python_blocks(ROOT / name)
     assert blocks
     names = {}

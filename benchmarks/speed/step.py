@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from benchmarks.speed.made import dense_rows
-from setconv import SetConvClassifier
+from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.episodes import count_heads
-from setconv.params import FitParameters
+from setconv.fitting import settle
 from setconv.training import Callback, TrainingState
 
 Product = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -61,7 +61,7 @@ def product_shape(
     model: SetConvClassifier, rows: int, features: int, classes: int
 ) -> tuple[list[int], int, int]:
     """Return the widths of a step's layers, its rows, and how many networks take their own rows."""
-    plan = FitParameters.of(model).resolve(rows, features, n_classes=classes)
+    plan = settle(check_parameters(model), rows, features, n_classes=classes)
     heads, separate = count_heads(classes), model.heads == "separate"
     drawn = model.support_size + (2 if separate else classes) * model.n_queries
     # The set convolution is one product for both factors of its kernel and all heads that share

@@ -9,27 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from numbers import Integral, Real
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from setconv.data import Matrix, Rows, StoredRows, choose
 from setconv.decisions.rule import FittedDecision, Predictions, cross_fit
 from setconv.decisions.scores import weight_scales
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
-from setconv.fitting import fit_model
+from setconv.fitting import Parameters, fit_model
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
 from setconv.metrics.report import Report
 from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
-from setconv.params import Monitor, check_parameters, seed_from
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
 from setconv.sampling import Keys, Ties, row_keys, tie_copies
@@ -54,6 +62,51 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = NDArray[Any]
+
+
+Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
+_AUTO = StrOptions({"auto"})
+_SHARE = Interval(Real, 0, 1, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+def _at_least(number: int) -> Interval:
+    return Interval(Integral, number, None, closed="left")
+
+
+# What objective, class_weight, scaling, anchor and device may be, the rooms say that read them.
+_CONSTRAINTS: Mapping[str, list[Any]] = {
+    "n_members": [_at_least(1), _AUTO],
+    "linear_share": [_SHARE, _AUTO],
+    "encoder": [tuple, _AUTO],
+    "out_features": [_at_least(1), _AUTO],
+    "output": [_at_least(1), None],
+    "similarity": [StrOptions({"cosine", "dot"})],
+    "dropout": [_SHARE, _AUTO],
+    "input_dropout": [_SHARE, _AUTO],
+    "heads": [StrOptions({"shared", "separate"})],
+    "support_size": [_at_least(2)],
+    "n_queries": [_at_least(1)],
+    "n_episodes": [_at_least(1), _AUTO],
+    "query_source": [StrOptions({"leave_one_out", "disjoint", "support"})],
+    "post_size": [_at_least(2), None],
+    "max_steps": [_at_least(0), _AUTO],
+    "lr": [_POSITIVE, dict, _AUTO],
+    "optimizer": [StrOptions({"adamw", "adam"})],
+    "weight_decay": [Interval(Real, 0, None, closed="left")],
+    "schedule": [StrOptions({"one_cycle", "cosine", "constant"})],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "patience": [_at_least(1), None],
+    "monitor": [StrOptions(set(Monitor.__args__))],  # type: ignore[attr-defined]
+    "progress": ["boolean", _AUTO],
+    "callbacks": [list, tuple],
+    "checkpoint_dir": [str, Path, None],
+    "random_state": [_at_least(0), np.random.RandomState, np.random.Generator, None],
+}
+# Of the values inside a sequence or mapping.
+_PARTS = {"encoder": _at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
+_LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
 
 
 def _fitted_attribute(path: str) -> property:
@@ -846,6 +899,56 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self._model, self._decision = restore_fitted(
                 config, arrays, self.classes_, torch.device("cpu")
             )
+
+
+def check_parameters(estimator: Any) -> Parameters:
+    """Return the parameters of a classifier as plain values; refuse what cannot work.
+
+    A list or a number of numpy's means the same as Python's own everywhere.
+    """
+    given: dict[str, Any] = estimator.get_params(deep=False)
+    plain = {name: _plain(v) if name in _CONSTRAINTS else v for name, v in given.items()}
+    for name, constraints in _CONSTRAINTS.items():
+        value = plain[name]
+        _check(name, value, constraints)
+        if name in _PARTS and not isinstance(value, str | float | int):
+            parts = value.values() if isinstance(value, dict) else value
+            for part in parts:
+                _check(name, part, [_PARTS[name]])
+    if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
+        raise ParameterError(
+            f"lr={plain['lr']!r}: give one number, or exactly the keys {', '.join(_LR_GROUPS)}.",
+            parameter="lr",
+        )
+    return SimpleNamespace(**plain)
+
+
+def _check(name: str, value: Any, constraints: list[Any]) -> None:
+    try:
+        validate_parameter_constraints({name: constraints}, {name: value}, "SetConvClassifier")
+    except InvalidParameterError as error:
+        raise ParameterError(str(error), parameter=name) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in sorted(value.items())}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(map(_plain, value))
+    return value
+
+
+def seed_from(random_state: Any) -> int:
+    """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(random_state)
 
 
 def _validation_rows(

@@ -14,7 +14,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -37,8 +38,7 @@ from setconv.linear import LinearPart, fit_discriminants, fit_lines
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
-from setconv.params import CONSTRAINTS, Parameters, settle
-from setconv.preprocessing import fit_scaler, prepare_rows
+from setconv.preprocessing import FEW_COLUMNS, fit_scaler, prepare_rows
 from setconv.sampling import assign_folds, draw_by_class, leave_out, row_keys, share_out
 from setconv.training.checkpoint import CheckpointPlan, TrainingState
 from setconv.training.early_stopping import monitored_figure
@@ -46,6 +46,7 @@ from setconv.training.loop import Callback, EpisodeLoss, Feed, Trainer
 from setconv.training.optimizer import TrainingSettings
 
 logger = logging.getLogger("setconv")
+Parameters: TypeAlias = SimpleNamespace  # those of the classifier by name, as plain values
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
 _VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
 
@@ -182,6 +183,86 @@ def fit_model(
         unseen, train.codes, classes, class_weights, parameters.objective, rule_seed, notes
     )
     return FitResult(model, state, decision)
+
+
+def settle(
+    parameters: Parameters,
+    n_rows: int,
+    n_features: int,
+    n_groups: int | None = None,
+    *,
+    n_classes: int = 2,
+    has_lines: bool = False,
+) -> Parameters:
+    """Return the parameters of the fit; what is "auto" follows the shape of the data.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    n_rows, n_features : int
+        As the network sees them, after a projection.
+    n_groups : int, optional
+    n_classes : int, default=2
+    has_lines : bool, default=False
+        Whether the linear part sees all columns of sparse rows, of which the network sees less.
+    """
+    few = n_features <= FEW_COLUMNS
+    linear_share = automatic_linear_share(n_rows, n_features, n_groups)
+    automatic = {
+        "max_steps": automatic_steps(n_rows, few),
+        "lr": 0.003 if few else 0.001,
+        "encoder": (128,) if few else (256,),
+        "out_features": 64 if few else 128,
+        "n_members": 10 if n_rows <= 5000 else 5,
+        "n_episodes": _automatic_episodes(parameters, n_rows, n_classes, few),
+        "dropout": 0.2 if few else 0.4,
+        "input_dropout": 0.0 if few else 0.5,
+        "linear_share": _SPARSE_LINEAR_SHARE if has_lines else linear_share,
+    }
+    given = vars(parameters)
+    open_ones = {name: v for name, v in automatic.items() if isinstance(given[name], str)}
+    return SimpleNamespace(**given | open_ones)
+
+
+_SMALL_TABLE = 500  # rows up to which more steps, or longer ones, bring nothing
+
+
+def _automatic_episodes(
+    parameters: Parameters, n_rows: int, n_classes: int, few_columns: bool
+) -> int:
+    """Return 1 to 4, or fewer: with many classes an episode has more rows, a step not more."""
+    small = few_columns and n_rows <= _SMALL_TABLE
+    episodes = 1 if small else 2 if n_rows <= 2000 else 4
+    if parameters.heads == "separate":
+        return episodes
+    support, queries = parameters.support_size, parameters.n_queries
+    shorter = episodes * (support + 2 * queries) / (support + n_classes * queries)
+    return max(1, round(float(shorter)))
+
+
+def automatic_steps(n_rows: int, few_columns: bool) -> int:
+    """Return the steps for ``max_steps="auto"``: one for 20 rows, but 200 to 600, and to 1500."""
+    least = 600 if not few_columns else 200 if n_rows <= _SMALL_TABLE else 300
+    return min(max(least, n_rows // 20), 1500)
+
+
+_SPARSE_LINEAR_SHARE = 0.8
+_MOST_LINEAR_COLUMNS = 4096
+_FEW_GROUPS = 50
+
+
+def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = None) -> float:
+    """Return the share for ``linear_share="auto"``.
+
+    A half where the rows come in a few groups, for new rows will then be of other groups, unlike
+    all that were seen. Else a quarter up to 5,000 rows, then less: with many rows the network
+    knows better. With few columns, or so many that the metric costs too much, none.
+    """
+    if not FEW_COLUMNS < n_features <= _MOST_LINEAR_COLUMNS:
+        return 0.0
+    if n_groups is not None and n_groups <= _FEW_GROUPS:
+        return 0.5
+    return 0.25 * min(1.0, 5000 / n_rows)
 
 
 def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> None:
@@ -456,7 +537,9 @@ def _never_left_out(
     return found
 
 
-_TRAINED = {"scaling", *CONSTRAINTS} - {"progress", "callbacks", "checkpoint_dir", "random_state"}
+# Parameters that do not change what is trained, or show in its arrays.
+_NOT_TRAINED = {"anchor", "objective", "class_weight", "device", "progress", "callbacks"}
+_NOT_TRAINED |= {"checkpoint_dir", "random_state"}
 
 
 def _plan_checkpoints(
@@ -466,8 +549,7 @@ def _plan_checkpoints(
     parameters, model = run.parameters, run.model
     if parameters.checkpoint_dir is None and resume_from is None:
         return CheckpointPlan()
-    # The other parameters do not change what is trained, or show in the arrays.
-    trained = {name: getattr(parameters, name) for name in sorted(_TRAINED)}
+    trained = sorted((k, v) for k, v in vars(parameters).items() if k not in _NOT_TRAINED)
     digest = hashlib.blake2b(repr((trained, seed)).encode(), digest_size=20)
     both = [rows for rows in (run.train, run.validation) if rows is not None]
     arrays = [model.anchors, np.asarray(model.offset), run.left_out]

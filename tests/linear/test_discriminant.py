@@ -9,8 +9,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ParameterError
+from setconv.fitting import automatic_linear_share
 from setconv.linear import LINEAR_PARTS, fit_discriminants
-from setconv.params import automatic_linear_share
 
 SMALL = {"n_members": 3, "max_steps": 15, "encoder": (8,), "out_features": 4, "progress": False}
 

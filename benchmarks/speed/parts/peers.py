@@ -13,8 +13,8 @@ from benchmarks.speed.fits import Maker, compare
 from benchmarks.speed.machine import THREADS
 from benchmarks.speed.made import dense_split
 from benchmarks.speed.processes import Alone
-from setconv import SetConvClassifier
-from setconv.params import FitParameters
+from setconv.classifier import SetConvClassifier, check_parameters
+from setconv.fitting import settle
 
 OURS = "SetConv"
 
@@ -55,9 +55,9 @@ def makers(sizes: Sizes, features: int) -> dict[str, Maker]:
 
 def rows_seen(model: SetConvClassifier, rows: int, features: int) -> int:
     """Return how many rows all steps of a fit see, those of all members."""
-    plan = FitParameters.of(model).resolve(rows, features)
+    plan = settle(check_parameters(model), rows, features)
     drawn = plan.n_episodes * (model.support_size + 2 * model.n_queries)
-    return plan.settings.max_steps * plan.n_members * drawn
+    return plan.max_steps * plan.n_members * drawn
 
 
 def setconv(**parameters: Any) -> SetConvClassifier:

@@ -19,7 +19,7 @@ Schedule = Literal["one_cycle", "cosine", "constant"]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The numbers of the training loop; `setconv.params` checks them.
+    """The numbers of the training loop; `setconv.classifier` checks them.
 
     Attributes
     ----------
