@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.datasets import make_classification
 
 import setconv.fitting
 from setconv.classifier import SetConvClassifier
-from setconv.decisions.rule import fit_rule
+from setconv.decisions.rule import DecisionRule
 from setconv.episodes import EpisodeBatches, Layout
 from setconv.metrics.report import report
 from setconv.model import BLOCK
@@ -167,29 +168,21 @@ def test_representatives_and_anchors_are_of_a_members_own_rows(binary):
 def test_the_out_of_fold_report_is_cross_fitted(problem, objective, request):
     clf, left_out = request.getfixturevalue(problem)
     clf.set_objective(objective)
-    rule, folds = clf._decision.rule, clf._decision.folds
-    assert np.array_equal(folds, left_out.argmax(axis=0))
-    scores, codes, weights = rule.evidence.scores, rule.evidence.codes, rule.evidence.weights
-    decided = np.empty(len(codes), dtype=int)
+    rule, folds = clf._decision.rule, left_out.argmax(axis=0)
+    scores, codes = rule.evidence.scores, rule.evidence.codes
+    decided = np.empty(len(codes), dtype=clf.classes_.dtype)
     probabilities = np.empty((len(codes), len(clf.classes_)))
     for fold in range(3):
         here = folds == fold
+        others = rule.evidence.part(~here).evened()
+        grounds = replace(rule.grounds, evidence=others, train_prior=others.prior)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            from_others = fit_rule(
-                scores[~here],
-                codes[~here],
-                weights[~here],
-                objective=objective,
-                classes=clf.classes_.tolist(),
-                positive=rule.positive,
-                seed=rule.seed,
-            )
-        decided[here] = from_others.decide(scores[here])
-        probabilities[here] = from_others.probabilities(scores[here])
+            said = DecisionRule.choose(grounds, rule.objective).predictions(scores[here])
+        decided[here], probabilities[here] = said.labels, said.probabilities
     expected = report(
         clf.classes_[codes],
-        clf.classes_[decided],
+        decided,
         scores[:, 0] if len(clf.classes_) == 2 else scores,
         probabilities=probabilities,
         classes=clf.classes_,

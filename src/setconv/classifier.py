@@ -28,8 +28,8 @@ from sklearn.utils._param_validation import (
 )
 
 from setconv.data import Matrix, Rows, StoredRows, choose
-from setconv.decisions.rule import FittedDecision, Predictions, cross_fit
-from setconv.decisions.scores import weight_scales
+from setconv.decisions.objective import weight_scales
+from setconv.decisions.rule import FittedDecision, Predictions
 from setconv.episodes import HeadSharing, QuerySource
 from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
 from setconv.fitting import Parameters, fit_model
@@ -709,7 +709,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         self._fitted()
         parts = [scores for _, scores in self._score_batches(X)]
-        return self._decide(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return self._decision.rule.predictions(scores)
 
     def _score_batches(
         self, X: Any, keep: Sequence[str] = ()
@@ -719,16 +720,6 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         for batch in iter_batches(self, X, keep):
             yield batch, self._model.scores(batch.rows, done)
             done += batch.rows.shape[0]
-
-    def _decide(self, scores: NDArray[np.float64]) -> Predictions:
-        rule = self._decision.rule
-        return Predictions(
-            labels=np.asarray(self.classes_)[rule.decide(scores)],
-            probabilities=rule.probabilities(scores),
-            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
-            decision_values=rule.decision_values(scores),
-            rows=np.arange(len(scores)),
-        )
 
     def predict_to(self, X: Any, path: str | Path, *, keep: Sequence[str] = ()) -> int:
         """Write labels and probabilities to a Parquet file, batch by batch.
@@ -759,7 +750,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         for batch, scores in self._score_batches(X, keep):
             kept = {} if batch.extra is None else {name: batch.extra[name] for name in keep}
-            found = self._decide(scores)
+            found = self._decision.rule.predictions(scores)
             yield pa.table(kept | _columns(self, found.labels.tolist(), found.probabilities))
 
     def predict_out_of_fold(self) -> Predictions:
@@ -770,22 +761,11 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         exactly these predictions: what to judge the model by without a test set.
         """
         self._fitted()
-        decision, evidence = self._decision, self._decision.rule.evidence
-        if decision.source != "out_of_fold" or evidence is None:
+        decision = self._decision
+        if decision.source != "out_of_fold" or not len(decision.rule.evidence):
             why = " ".join(decision.report.remarks())
             raise ParameterError(f"There are no out-of-fold rows. {why}".strip())
-        found = cross_fit(decision.rule, decision.folds)
-        classes, scores = np.asarray(self.classes_), evidence.scores
-        return Predictions(
-            labels=classes[found.codes],
-            probabilities=found.probabilities,
-            scores=scores[:, 0] if scores.shape[1] == 1 else scores,
-            decision_values=found.values,
-            rows=np.arange(len(scores)) if decision.rows is None else decision.rows,
-            truth=classes[evidence.codes],
-            weights=decision.row_weights,
-            left_out=decision.left_out,
-        )
+        return decision.cross_fitted()
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the learned embedding of each row, as it is compared with representatives.

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from setconv.data import Rows
-from setconv.decisions.objective import parse_objective
-from setconv.decisions.rule import FittedDecision, ReportSource, fit_rule, unproven_rule
-from setconv.decisions.scores import rarest
+from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
+from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
 from setconv.episodes import (
     ABSENT,
     EpisodeBatches,
@@ -35,6 +34,7 @@ from setconv.episodes import (
 )
 from setconv.errors import ParameterError
 from setconv.linear import LinearPart, fit_discriminants, fit_lines
+from setconv.metrics._arithmetic import rarest
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
@@ -109,7 +109,7 @@ def fit_model(
     )
     n_members = parameters.n_members
     has_evidence = n_members > 1 or validation is not None
-    _check_objective(parameters.objective, classes, has_evidence=has_evidence)
+    objective = _check_objective(parameters.objective, classes, has_evidence=has_evidence)
     device = resolve_device(parameters.device)
 
     # The members: each leaves rows out, has anchors of its own (section 3.2) and a network.
@@ -179,9 +179,7 @@ def fit_model(
 
     # Post-training (section 3.1), and a decision on rows that were left out.
     model, unseen = run.score_unseen(run.represented(), classes.tolist(), rule_seed)
-    decision = decide(
-        unseen, train.codes, classes, class_weights, parameters.objective, rule_seed, notes
-    )
+    decision = decide(unseen, train.codes, classes, class_weights, objective, rule_seed, notes)
     return FitResult(model, state, decision)
 
 
@@ -265,14 +263,15 @@ def automatic_linear_share(n_rows: int, n_features: int, n_groups: int | None = 
     return 0.25 * min(1.0, 5000 / n_rows)
 
 
-def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> None:
-    """Say before training that an objective cannot be served."""
-    parsed = parse_objective(objective, tuple(classes.tolist()))
+def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: bool) -> Objective:
+    """Read the objective, and say before training if it cannot be served."""
+    parsed = parse_objective(objective, classes)
     if not has_evidence and parsed.kind not in ("paper", "balanced"):
         raise ParameterError(
             f"objective={objective!r} chooses a threshold on out-of-fold scores, and n_members=1 "
             "has none: give n_members of at least 2, or X_val and y_val."
         )
+    return parsed
 
 
 def _member_anchors(
@@ -320,9 +319,7 @@ def _training_settings(parameters: Parameters) -> TrainingSettings:
 class UnseenRows(NamedTuple):
     """Rows that the model, or some of its members, did not learn from, with their scores."""
 
-    scores: NDArray[np.float64]
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    evidence: OutOfFoldScores
     source: ReportSource
     unjudged: dict[Any, str]
     left_out: NDArray[np.bool_] | None = None
@@ -414,10 +411,14 @@ class TrainingRun:
         rows = np.flatnonzero(left_out.any(axis=0))
         judged, left_out = self.train.take(rows), left_out[:, rows]
         counts = np.bincount(judged.codes, minlength=len(labels))
-        return model, UnseenRows(
+        evidence = OutOfFoldScores(
             scores=model.average(raw[rows], left_out),
             codes=judged.codes,
             weights=judged.weights,
+            n_classes=len(labels),
+        )
+        return model, UnseenRows(
+            evidence=evidence.evened(),
             source="out_of_fold",
             unjudged=_never_left_out(self.train, counts, labels),
             left_out=left_out,
@@ -441,9 +442,7 @@ class TrainingRun:
         validation = self.validation
         if validation is None or not validation.weights.any():
             why = "n_members=1 leaves no row out of training, and there are no validation rows"
-            none = np.empty(0)
-            unjudged: dict[Any, str] = dict.fromkeys(labels, why)
-            return UnseenRows(none, none.astype(np.int64), none, "none", unjudged)
+            return UnseenRows(OutOfFoldScores.none(len(labels)), "none", dict.fromkeys(labels, why))
         fresh = validation.take(np.flatnonzero(validation.weights))  # no copies of training rows
         rng = np.random.default_rng(seed)
         folds = assign_folds(fresh.codes, _VALIDATION_FOLDS, fresh.units, rng)
@@ -452,10 +451,14 @@ class TrainingRun:
         if self.parameters.early_stopping:
             absent = list(labels)
             why = "the validation rows chose the weights, and n_members=1 leaves no other row out"
-        return UnseenRows(
+        evidence = OutOfFoldScores(
             scores=model.scores(fresh.features),
             codes=fresh.codes,
             weights=fresh.weights,
+            n_classes=len(labels),
+        )
+        return UnseenRows(
+            evidence=evidence.evened(),
             source="none" if self.parameters.early_stopping else "validation",
             unjudged=dict.fromkeys(absent, why),
             left_out=folds == np.arange(_VALIDATION_FOLDS)[:, None],
@@ -476,7 +479,7 @@ def decide(
     codes: NDArray[np.int64],
     classes: NDArray[Any],
     class_weights: NDArray[np.float64],
-    objective: Any,
+    objective: Objective,
     seed: int,
     notes: tuple[str, ...],
 ) -> FittedDecision:
@@ -485,24 +488,22 @@ def decide(
     ``codes`` are those of all training rows: how frequent the classes are.
     """
     labels = tuple(classes.tolist())
-    train_prior = np.bincount(codes, minlength=len(labels)) / len(codes)
-    positive = rarest(codes, len(labels))
-    rule = unproven_rule(labels, train_prior, class_weights, objective)
-    if len(unseen.scores):
-        rule = fit_rule(
-            unseen.scores,
-            unseen.codes,
-            unseen.weights,
-            class_weights,
-            objective,
-            classes=labels,
-            positive=positive,
-            train_prior=train_prior,
-            seed=seed,
-        )
-    nothing = report_of_nothing(labels, labels[positive], unseen.unjudged)
+    counts = np.bincount(codes, minlength=len(labels))
+    grounds = Grounds(
+        classes=classes,
+        positive=rarest(counts),
+        train_prior=counts / len(codes),
+        class_weights=class_weights,
+        evidence=unseen.evidence,
+        seed=seed,
+    )
     found = FittedDecision(
-        rule, nothing, unseen.source, unseen.left_out, unseen.rows, unseen.unjudged, notes
+        rule=DecisionRule.choose(grounds, objective),
+        report=report_of_nothing(labels, labels[grounds.positive], unseen.unjudged),
+        source=unseen.source,
+        left_out=unseen.left_out,
+        rows=unseen.rows,
+        notes=notes,
     )
     if unseen.source != "none" and unseen.unjudged:
         named = ", ".join(f"{label!r} ({why})" for label, why in unseen.unjudged.items())

@@ -27,7 +27,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(repr(by_lower[one]) for one in found)}?" if found else ""
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[object]) -> str:
     """Return the names for a message, quoted; of many only the first."""
     shown = ", ".join(map(repr, names[:_LISTED]))
     return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"

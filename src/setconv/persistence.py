@@ -253,19 +253,16 @@ def restore_fitted(
     if left_out is not None:
         n_folds = int(evidence.pop("n_folds"))
         left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
-    rule = DecisionRule.from_dict(config["rule"], evidence, classes.tolist())
-    report = Report.from_dict(config["report"])
-    n_rows = 0 if rule.evidence is None else len(rule.evidence.codes)
-    right_rows = all(a is None or a.shape[-1] == n_rows for a in (left_out, rows))
+    rule = DecisionRule.from_dict(config["rule"], evidence, classes)
+    right_rows = all(a is None or a.shape[-1] == len(rule.evidence) for a in (left_out, rows))
     if not right_rows or rule.thresholds.shape != (len(model.offset),):
         raise ValueError("wrong: rule")
     return model, FittedDecision(
         rule=rule,
-        report=report,
+        report=Report.from_dict(config["report"]),
         source=config["report_source"],
         left_out=left_out,
         rows=rows,
-        unjudged=report.unjudged,
         notes=tuple(map(str, config["notes"])),
         updates={str(name): int(n) for name, n in config["updates"].items()},
     )

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax
 
-from setconv.decisions.scores import Floats, OutOfFoldScores, thin
+from setconv.decisions.objective import Codes, Floats, OutOfFoldScores
 
 # A loss, its gradient and its curvature.
 _Expansion = tuple[float, Floats, Floats]
@@ -96,14 +96,13 @@ class Calibrator:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibrator as plain data for JSON."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibrator:
         """Return the calibrator that `to_dict` described."""
-        low, high = map(float, data["slopes"])
-        intercepts, prior = _floats(data["intercepts"]), _floats(data["prior"])
-        return cls((low, high), intercepts, float(data["centre"]), float(data["scale"]), prior)
+        several = {name: tuple(data[name]) for name in ("slopes", "intercepts", "prior")}
+        return cls(**{**data, **several})
 
     def _shift(self, prior: Floats | None) -> Floats:
         if prior is None:
@@ -134,20 +133,19 @@ def fit_calibrator(evidence: OutOfFoldScores, prior: Floats, *, seed: int = 0) -
     seed : int
         Of the sample.
     """
-    if not np.array_equal(prior, evidence.prior):
-        evidence = evidence.weighed(prior / evidence.prior)
     seen = np.flatnonzero(evidence.seen)
     if len(seen) < 2:
         return natural_calibrator(prior)
+    if not np.array_equal(prior, evidence.prior):
+        evidence = evidence.weighed(prior / evidence.prior)
     most = _MOST_NUMBERS // evidence.scores.shape[1]
-    part = thin(evidence, most, most // 10, seed)
+    part = evidence.thinned(most, most // 10, seed)
     if evidence.n_classes == 2:
-        return _fit_two(part, prior)
+        return _fit_two(part.scores[:, 0], part.codes, part.weights, prior)
+    scores, codes = np.ascontiguousarray(part.scores[:, seen]), np.searchsorted(seen, part.codes)
     if len(seen) == evidence.n_classes:
-        return _fit_many(part, prior)
-    scores = np.ascontiguousarray(part.scores[:, seen])
-    known = OutOfFoldScores(scores, np.searchsorted(seen, part.codes), part.weights, len(seen))
-    found = _fit_many(known, prior[seen] / prior[seen].sum())
+        return _fit_many(scores, codes, part.weights, prior)
+    found = _fit_many(scores, codes, part.weights, prior[seen] / prior[seen].sum())
     logs = np.log(prior)
     intercepts = logs + np.mean(found.intercepts - logs[seen])
     intercepts[seen] = found.intercepts
@@ -165,11 +163,10 @@ def natural_calibrator(prior: Floats) -> Calibrator:
     return Calibrator((1.0, 1.0), _floats(intercepts), 0.0, 1.0, _floats(prior))
 
 
-def _fit_two(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
+def _fit_two(scores: Floats, codes: Codes, weights: Floats, prior: Floats) -> Calibrator:
     """Fit the one curve of two classes, straight or with a bend."""
-    scores, codes = evidence.scores[:, 0], evidence.codes
-    weights = evidence.weights / evidence.weights.sum()
-    own = _smoothed(evidence)
+    own = _smoothed(codes, weights, 2)
+    weights = weights / weights.sum()
     target = np.where(codes == 1, own[1], 1 - own[0])
     centre = float(np.mean([scores[codes == c].mean() for c in (0, 1)]))
     scale = _spread(scores - np.average(scores, weights=weights), weights)
@@ -198,12 +195,11 @@ def _fit_two(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
     return Calibrator(slopes, (intercept,), centre, scale, _floats(prior))
 
 
-def _fit_many(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
+def _fit_many(scores: Floats, codes: Codes, weights: Floats, prior: Floats) -> Calibrator:
     """Fit one slope and an intercept a class."""
-    scores, codes = evidence.scores, evidence.codes
-    weights = evidence.weights / evidence.weights.sum()
-    n_classes = evidence.n_classes
-    own = _smoothed(evidence)
+    n_classes = len(prior)
+    own = _smoothed(codes, weights, n_classes)
+    weights = weights / weights.sum()
     target = np.repeat(((1 - own) / (n_classes - 1))[codes, None], n_classes, axis=1)
     target[np.arange(len(codes)), codes] = own[codes]
     # Centred columns keep slope and intercepts apart while they are fitted.
@@ -233,11 +229,11 @@ def _fit_many(evidence: OutOfFoldScores, prior: Floats) -> Calibrator:
     return Calibrator((slope, slope), _floats(intercepts), 0.0, scale, _floats(prior))
 
 
-def _smoothed(evidence: OutOfFoldScores) -> Floats:
+def _smoothed(codes: Codes, weights: Floats, n_classes: int) -> Floats:
     """Return the share of a row's target that its own class has, one figure a class."""
-    squares = np.bincount(evidence.codes, evidence.weights**2, minlength=evidence.n_classes)
-    sizes = evidence.totals**2 / np.where(squares > 0, squares, 1.0)
-    return np.asarray((sizes + 1) / (sizes + evidence.n_classes))
+    # Unequal weights count as so many rows as have the same effective size.
+    sizes = np.bincount(codes, weights) ** 2 / np.bincount(codes, weights**2)
+    return np.asarray((sizes + 1) / (sizes + n_classes))
 
 
 def _spread(centred: Floats, weights: Floats) -> float:

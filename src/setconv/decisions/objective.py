@@ -1,27 +1,33 @@
-"""What the user states: what a decision is to be good at, and how frequent the classes are."""
+"""What a decision rests on: what the user states, and rows that the model had not seen.
+
+`Objective` is what a decision is to be good at, and a prior how frequent the classes are where it
+is made. `OutOfFoldScores` are the rows that thresholds and calibrator are chosen on, and `Grounds`
+all that is known before anything is chosen.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from setconv.decisions.scores import Codes, Floats
-from setconv.errors import ParameterError
+from setconv.errors import DataError, ParameterError
 
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precision", "cost"]
-Criterion = Literal["balanced", "f1", "mcc"]
 
-_NAMED: tuple[Literal["accuracy"] | Criterion, ...] = (*get_args(Criterion), "accuracy")
-_MINIMUMS: tuple[Literal["recall"], Literal["precision"]] = ("recall", "precision")
-_MINIMUM_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", re.I)
+_NAMED = ("balanced", "f1", "mcc", "accuracy")
+_MINIMUMS = ("recall", "precision")
+_MINIMUM_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)")
 _ALLOWED = (
-    'None (largest score), "balanced", "f1", "mcc", "accuracy", a minimum such as '
+    'Give None (largest score), "balanced", "f1", "mcc", "accuracy", a minimum such as '
     '"recall>=0.95" or "precision>=90%", a dictionary {"recall": 0.95, "class": label}, or a '
-    "cost matrix cost[true, predicted] of shape (n_classes, n_classes)"
+    "cost matrix cost[true, predicted] of shape (n_classes, n_classes)."
 )
 
 
@@ -46,28 +52,21 @@ class Objective:
     target: int | None = None
     cost: tuple[tuple[float, ...], ...] | None = None
 
+    def costs(self, class_weights: Floats) -> Floats:
+        """Return cost[true, predicted], each row multiplied by the weight of its class."""
+        return np.asarray(np.asarray(self.cost) * class_weights[:, None])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the objective as plain data for JSON."""
-        plain = {name: value for name, value in asdict(self).items() if value is not None}
-        if self.cost is not None:
-            plain["cost"] = [list(row) for row in self.cost]
-        return plain
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Objective:
         """Return the objective that `to_dict` described."""
-        if data.get("kind") not in get_args(Kind):
-            raise ParameterError(
-                f"an objective of kind {data.get('kind')!r} is not known: pass what "
-                "Objective.to_dict returned."
-            )
+        if data["kind"] not in get_args(Kind):
+            raise ParameterError(f"There is no objective of kind {data['kind']!r}.")
         cost = data.get("cost")
-        return cls(
-            data["kind"],
-            data.get("level"),
-            data.get("target"),
-            None if cost is None else tuple(tuple(map(float, row)) for row in cost),
-        )
+        return cls(**{**data, "cost": None if cost is None else tuple(map(tuple, cost))})
 
 
 def parse_objective(objective: Any, classes: Any) -> Objective:
@@ -75,7 +74,7 @@ def parse_objective(objective: Any, classes: Any) -> Objective:
 
     Parameters
     ----------
-    objective : None, str, dict, array-like or Objective
+    objective : None, str, dict or array-like
         None: the paper's rule, the largest score. "balanced": the geometric mean of the recalls
         of all classes. "f1": of the positive class, with more than two classes the mean over
         classes. "mcc". "accuracy": the most probable class. "recall>=0.95", "precision>=90%" or
@@ -93,66 +92,53 @@ def parse_objective(objective: Any, classes: Any) -> Objective:
     >>> parse_objective("recall >= 95%", ["no", "fire"])
     Objective(kind='recall', level=0.95, target=None, cost=None)
     """
-    if isinstance(objective, Objective):
-        return objective
     if objective is None:
         return Objective("paper")
-    labels = [_plain(label) for label in classes]
     if isinstance(objective, str):
         return _from_text(objective)
+    labels = np.asarray(classes).tolist()
     if isinstance(objective, Mapping):
-        return _from_mapping(objective, labels)
-    if isinstance(objective, (Sequence, np.ndarray)) or hasattr(objective, "__array__"):
-        return Objective("cost", cost=_cost_matrix(objective, labels))
-    raise ParameterError(f"objective={objective!r} is not known: give {_ALLOWED}.")
+        return _from_mapping(dict(objective), labels)
+    return Objective("cost", cost=_cost_matrix(objective, labels))
 
 
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+def _refused(objective: Any, why: str) -> ParameterError:
+    return ParameterError(f"objective={objective!r}: {why}", parameter="objective", hint=_ALLOWED)
 
 
 def _from_text(text: str) -> Objective:
     name = text.strip().lower()
-    for named in _NAMED:
-        if name == named:
-            return Objective(named)
+    if name in _NAMED:
+        return Objective(cast("Kind", name))
     match = _MINIMUM_TEXT.fullmatch(name)
     if match is None:
-        raise ParameterError(f"objective={text!r} is not known: give {_ALLOWED}.")
-    which, number, per_cent = match.groups()
+        raise _refused(text, "this is not known.")
+    kind, number, per_cent = match.groups()
     level = float(number) / 100 if per_cent else float(number)
-    return Objective("recall" if which == "recall" else "precision", _level(level, text))
+    return Objective(cast("Kind", kind), _checked_level(level, text))
 
 
-def _level(level: Any, objective: Any) -> float:
-    number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
+def _checked_level(level: Any, objective: Any) -> float:
+    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
     if not number or not 0 < level <= 1:
-        raise ParameterError(
-            f"objective={objective!r}: the minimum is a share over 0 and up to 1 "
-            '(95 per cent is 0.95, in text also "95%").'
-        )
+        raise _refused(objective, "the minimum is a share over 0 and up to 1 (95% is 0.95).")
     return float(level)
 
 
-def _from_mapping(objective: Mapping[Any, Any], labels: list[Any]) -> Objective:
-    minimums = [name for name in _MINIMUMS if name in objective]
-    unknown = set(objective) - {*_MINIMUMS, "class"}
-    if len(minimums) != 1 or unknown:
-        raise ParameterError(
-            f"objective={dict(objective)!r}: a dictionary has one of the keys 'recall' and "
-            f"'precision', and may have 'class'; in all objective takes {_ALLOWED}."
-        )
-    target = None
-    if objective.get("class") is not None:
-        label = _plain(objective["class"])
-        if label not in labels:
-            raise ParameterError(
-                f"objective={dict(objective)!r}: {label!r} is not one of the classes {labels!r}: "
-                "name one of them (the type counts: '1' is not 1), or leave 'class' out for the "
-                "rarest."
+def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
+    kinds = [name for name in _MINIMUMS if name in objective]
+    if len(kinds) != 1 or set(objective) - {*kinds, "class"}:
+        raise _refused(objective, "it has 'recall' or 'precision', and may have 'class'.")
+    target = objective.get("class")
+    if target is not None:
+        if target not in labels:
+            why = (
+                f"{target!r} is not one of the classes {labels!r} (the type counts: '1' is not 1)."
             )
-        target = labels.index(label)
-    return Objective(minimums[0], _level(objective[minimums[0]], dict(objective)), target)
+            raise _refused(objective, why)
+        target = labels.index(target)
+    level = _checked_level(objective[kinds[0]], objective)
+    return Objective(cast("Kind", kinds[0]), level, target)
 
 
 def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], ...]:
@@ -160,30 +146,18 @@ def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], 
     try:
         cost = np.asarray(objective, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ParameterError(
-            f"objective={objective!r} is not a matrix of numbers ({error}): give {_ALLOWED}."
-        ) from error
-    if cost.shape != (size, size):
-        raise ParameterError(
-            f"objective: the cost matrix has shape {cost.shape} but there are {size} classes: "
-            f"give cost[true, predicted] of shape ({size}, {size}), in the order of {labels!r}."
+        raise _refused(objective, f"it is no matrix of numbers ({error}).") from error
+    if cost.shape != (size, size) or not np.isfinite(cost).all():
+        why = f"the costs of {labels!r} are finite and of shape ({size}, {size}), in that order."
+        raise _refused(objective, why)
+    right = np.diag(cost)
+    for row in np.flatnonzero((cost.min(axis=1) < right) | (cost.max(axis=1) == right)):
+        raise _refused(
+            objective,
+            f"row {row} has the costs of {labels[row]!r}, by decision: none may be cheaper than "
+            f"cell {row}, the right one, and some must be dearer (transposed?).",
         )
-    if not np.isfinite(cost).all():
-        raise ParameterError("objective: the cost matrix has cells that are not finite numbers.")
-    for row, label in enumerate(labels):
-        right, wrong = cost[row, row], np.delete(cost[row], row)
-        if wrong.min() < right:
-            raise ParameterError(
-                f"objective: for class {label!r} the right decision costs {right:g} but an error "
-                f"only {wrong.min():g}: row {row} is cost[true={label!r}, predicted], so its cell "
-                f"{row} may not be dearer than the others (transposed?)."
-            )
-        if wrong.max() == right:
-            raise ParameterError(
-                f"objective: for class {label!r} all decisions cost {right:g}, so it would never "
-                f"be decided on: make an error in row {row} dearer than the right decision."
-            )
-    return tuple(tuple(map(float, row)) for row in cost)
+    return tuple(map(tuple, cost.tolist()))
 
 
 def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
@@ -205,43 +179,168 @@ def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
     """
     if prior is None:
         return None
-    labels = [_plain(label) for label in classes]
-    given = _in_order(prior, labels) if isinstance(prior, Mapping) else prior
-    if len(labels) == 2 and isinstance(given, (int, float, np.number)):
-        both = [1 - float(given), float(given)]
-        given = both if positive == 1 else both[::-1]
+    labels = np.asarray(classes).tolist()
     try:
+        given = prior
+        if isinstance(given, int | float | np.number) and len(labels) == 2:
+            given = {labels[positive]: given}
+        if isinstance(given, Mapping):
+            rest = 1 - sum(map(float, given.values()))
+            known = set(given) <= set(labels) and len(given) >= len(labels) - 1
+            given = [given.get(label, rest) for label in labels] if known else ()
         shares = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
         raise ParameterError(
-            f"prior={prior!r} is not made of numbers ({error}): give the share of each class."
-        ) from error
-    if shares.shape != (len(labels),):
-        raise ParameterError(
-            f"prior={prior!r}: give one share for each of the {len(labels)} classes, in the order "
-            f"{labels!r}, or a dictionary of label to share."
-        )
-    if not np.isfinite(shares).all() or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:
-        raise ParameterError(
-            f"prior={prior!r}: the shares of the classes {labels!r} must be over 0 and sum to 1 "
-            f"(they are {shares.tolist()})."
+            f"prior={prior!r}: give a share over 0 for each of the classes {labels!r}, in that "
+            "order or by label, that sum to 1; by label one may be left out and gets the rest.",
+            parameter="prior",
         )
     return np.asarray(shares / shares.sum())
-
-
-def _in_order(prior: Mapping[Any, Any], labels: list[Any]) -> list[Any]:
-    unknown = [label for label in prior if label not in labels]
-    missing = [label for label in labels if label not in prior]
-    if unknown or len(missing) > 1:
-        raise ParameterError(
-            f"prior={dict(prior)!r}: give the shares of the classes {labels!r}; one of them may "
-            "be left out and gets the rest."
-        )
-    rest = 1 - sum(map(float, prior.values())) if missing else 0.0
-    return [prior.get(label, rest) for label in labels]
 
 
 def weights_to_prior(codes: Codes, prior: Floats) -> Floats:
     """Return weights of rows that give the classes these shares, and 1 on average."""
     counts = np.bincount(codes, minlength=len(prior))
     return np.asarray((prior * len(codes) / np.maximum(counts, 1))[codes])
+
+
+def weight_scales(weights: Floats, codes: Codes, n_classes: int) -> Floats:
+    """Return a factor a class that makes the mean weight of its rows 1, and prevalence counts."""
+    largest = weights.max()  # sums of huge weights would overflow
+    sums = np.bincount(codes, weights=weights / largest, minlength=n_classes)
+    counts = np.bincount(codes, minlength=n_classes)
+    return np.asarray(np.divide(counts, sums, out=np.ones(n_classes), where=sums > 0) / largest)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutOfFoldScores:
+    """Rows with a score that their model had not seen them for; there may be none.
+
+    Attributes
+    ----------
+    scores : float array of shape (n_rows, heads)
+        One head for two classes (the log-odds of class 1), else one a class.
+    codes : int array of shape (n_rows,)
+        Class of each row, from 0.
+    weights : float array of shape (n_rows,)
+        Positive weight of each row within its class: as `evened` makes them, 1 on average in each
+        class. They say how much a row matters, never how frequent its class is.
+    n_classes : int
+    """
+
+    scores: Floats
+    codes: Codes
+    weights: Floats
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        heads = 1 if self.n_classes == 2 else self.n_classes
+        rows = (len(self.codes),)
+        if (
+            self.scores.shape != (*rows, heads)
+            or not self.codes.shape == self.weights.shape == rows
+        ):
+            raise DataError(
+                f"out-of-fold scores have shape {self.scores.shape}: {self.n_classes} classes have "
+                f"{heads} a row, and each row a code and a weight."
+            )
+        finite = np.isfinite(self.scores).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise DataError(
+                f"out-of-fold scores are not finite, first in row {row}: look for overflow in the "
+                "model there.",
+                row=row,
+            )
+
+    @classmethod
+    def none(cls, n_classes: int) -> OutOfFoldScores:
+        """Return no rows at all."""
+        scores = np.empty((0, 1 if n_classes == 2 else n_classes))
+        codes = np.empty(0, dtype=np.int64)
+        return cls(scores=scores, codes=codes, weights=np.empty(0), n_classes=n_classes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Whether a class has rows."""
+        return np.bincount(self.codes, minlength=self.n_classes) > 0
+
+    @property
+    def totals(self) -> Floats:
+        """Weight of the rows of each class."""
+        return np.bincount(self.codes, self.weights, minlength=self.n_classes).astype(np.float64)
+
+    @property
+    def prior(self) -> Floats:
+        """The share of each class; one without rows is taken as half a row, so none is 0."""
+        totals = np.where(self.seen, self.totals, 0.5 * self.weights.mean())
+        return np.asarray(totals / totals.sum())
+
+    def part(self, rows: NDArray[Any]) -> OutOfFoldScores:
+        """Return some of the rows."""
+        return replace(
+            self, scores=self.scores[rows], codes=self.codes[rows], weights=self.weights[rows]
+        )
+
+    def weighed(self, factors: Floats) -> OutOfFoldScores:
+        """Return the rows with the weights of each class multiplied by its factor."""
+        return replace(self, weights=self.weights * factors[self.codes])
+
+    def evened(self) -> OutOfFoldScores:
+        """Return the rows with weights of a mean of 1 in each class."""
+        if (self.weights == 1).all():
+            return self
+        return self.weighed(weight_scales(self.weights, self.codes, self.n_classes))
+
+    def thinned(self, most: int, least: int, seed: int) -> OutOfFoldScores:
+        """Return about ``most`` of the rows, drawn class by class, with the same weight a class.
+
+        A class keeps at least ``least`` rows, or all that it has.
+        """
+        n_rows = len(self)
+        if n_rows <= most:
+            return self
+        generator = np.random.default_rng(seed)
+        counts = np.bincount(self.codes, minlength=self.n_classes)
+        shares = np.maximum(counts * most // n_rows, np.minimum(counts, least))
+        # Not by `sampling.draw_by_class`, which draws others: thresholds are to stay what they are.
+        rows = [
+            generator.choice(np.flatnonzero(self.codes == c), size=shares[c], replace=False)
+            for c in np.flatnonzero(counts)
+        ]
+        part = self.part(np.sort(np.concatenate(rows)))
+        # A class that kept a larger share of its rows is not to weigh more for it.
+        return part.weighed(self.totals / np.where(self.seen, part.totals, 1.0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Grounds:
+    """What is known before anything is chosen, and stays when the decision is moved.
+
+    Attributes
+    ----------
+    classes : array of shape (n_classes,)
+        The labels, in the order of the class numbers.
+    positive : int
+        The class of interest: F1 of two classes, recall and precision speak of it by default.
+    train_prior : float array of shape (n_classes,)
+        The share of each class in the training data, in rows.
+    class_weights : float array of shape (n_classes,)
+        How much a class matters: powers of the recalls in "balanced", factors of the rows of a cost
+        matrix.
+    evidence : OutOfFoldScores
+        Without any rows nothing can be chosen.
+    seed : int
+    """
+
+    classes: NDArray[Any]
+    positive: int
+    train_prior: Floats
+    class_weights: Floats
+    evidence: OutOfFoldScores
+    seed: int = 0

@@ -1,9 +1,9 @@
-"""The decision rule of a model: from the scores of its heads to classes and probabilities.
+"""The decision of a model: from the scores of its heads to classes and probabilities.
 
-`fit_rule` makes one from out-of-fold scores, with the calibrator and the thresholds that its
-objective asks for; `unproven_rule` does where there are none. `cross_fit` decides on the
+`DecisionRule` is chosen on out-of-fold scores, with the calibrator and the thresholds that its
+objective asks for, and can be moved to another objective or prevalence. `cross_fit` decides on the
 out-of-fold rows themselves by rules that have not seen them, and `FittedDecision` knows by that
-how good the rule is.
+how good the rule is. What either says of rows is one `Predictions`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from setconv.decisions.calibration import Calibrator, fit_calibrator, natural_calibrator
-from setconv.decisions.objective import Objective, parse_objective, parse_prior
-from setconv.decisions.scores import Codes, Floats, OutOfFoldScores, check_scores, rarest
-from setconv.decisions.thresholds import choose_operating_point, scaled_cost
-from setconv.errors import DataError, ParameterError
+from setconv.decisions.calibration import Calibrator, fit_calibrator
+from setconv.decisions.objective import (
+    Codes,
+    Floats,
+    Grounds,
+    Objective,
+    OutOfFoldScores,
+    parse_objective,
+    parse_prior,
+)
+from setconv.decisions.thresholds import choose_operating_point
+from setconv.errors import ParameterError
 from setconv.metrics.report import Report, report, without_figures
 
 ReportSource = Literal["out_of_fold", "validation", "none"]
@@ -65,12 +72,14 @@ class Predictions:
         return len(self.labels)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DecisionRule:
-    """From scores (n_rows, heads) to classes and probabilities; made by `fit_rule`.
+    """From scores (n_rows, heads) to classes and probabilities; made by `choose`.
 
     Attributes
     ----------
+    grounds : Grounds
+        What it was chosen from.
     objective : Objective
     thresholds : float array of shape (heads,)
         Subtracted from the scores before the sign, or the argmax, decides. For a cost matrix of
@@ -79,37 +88,44 @@ class DecisionRule:
         None for the paper's rule.
     prior : float array of shape (n_classes,) or None
         The prevalence asked for; None: that of the training data.
-    classes : tuple
-        The labels, in the order of the class numbers.
-    positive : int
-        The class of interest.
-    class_weights : float array of shape (n_classes,)
-    evidence : OutOfFoldScores or None
-        The out-of-fold rows; without them the rule cannot be moved.
-    train_prior : float array of shape (n_classes,)
-        The share of each class in the training data, in rows.
     met : bool or None
         Whether the evidence says that the minimum of the objective is met; None without a minimum.
-    seed : int
     """
 
+    grounds: Grounds
     objective: Objective
     thresholds: Floats
-    calibrator: Calibrator | None
-    prior: Floats | None
-    classes: tuple[Any, ...]
-    positive: int
-    class_weights: Floats
-    evidence: OutOfFoldScores | None
-    train_prior: Floats
+    calibrator: Calibrator | None = None
+    prior: Floats | None = None
     met: bool | None = None
-    seed: int = 0
+
+    @classmethod
+    def choose(
+        cls, grounds: Grounds, objective: Objective, prior: Floats | None = None
+    ) -> DecisionRule:
+        """Return the rule with the calibrator and the thresholds that an objective asks for."""
+        if objective.kind == "paper":
+            heads = grounds.evidence.scores.shape[1]
+            return cls(grounds=grounds, objective=objective, thresholds=np.zeros(heads))
+        calibrator = fit_calibrator(grounds.evidence, grounds.train_prior, seed=grounds.seed)
+        point = choose_operating_point(grounds, objective, calibrator, prior)
+        return cls(
+            grounds=grounds,
+            objective=objective,
+            thresholds=point.thresholds,
+            calibrator=calibrator,
+            prior=prior,
+            met=point.met,
+        )
+
+    @property
+    def evidence(self) -> OutOfFoldScores:
+        """The out-of-fold rows; without any the rule proves nothing, and cannot be moved."""
+        return self.grounds.evidence
 
     @property
     def unjudged(self) -> tuple[int, ...]:
         """The classes of which the evidence has no row."""
-        if self.evidence is None:
-            return tuple(range(len(self.classes)))
         return tuple(np.flatnonzero(~self.evidence.seen).tolist())
 
     def decision_values(self, scores: Floats) -> Floats:
@@ -118,18 +134,10 @@ class DecisionRule:
         With a cost matrix of more than two classes it is minus the expected cost, less its mean
         over the classes.
         """
-        if self.objective.kind == "cost" and len(self.classes) > 2:
-            cost = scaled_cost(self.objective, self.class_weights)
-            worth = -self.probabilities(scores) @ cost
+        if self.objective.cost is not None and scores.shape[1] > 1:
+            worth = -self.probabilities(scores) @ self.objective.costs(self.grounds.class_weights)
             return np.asarray(worth - worth.mean(axis=1, keepdims=True))
-        values = scores - self.thresholds
-        return np.asarray(values[:, 0] if len(self.classes) == 2 else values)
-
-    def decide(self, scores: Floats) -> Codes:
-        """Return the class number of each row: the sign, or the argmax, of `decision_values`."""
-        values = self.decision_values(scores)
-        chosen = values > 0 if values.ndim == 1 else np.argmax(values, axis=1)
-        return np.asarray(chosen, dtype=np.int64)
+        return _flat(scores - self.thresholds)
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probabilities of all classes, for `prior`, shape (n_rows, n_classes)."""
@@ -137,12 +145,23 @@ class DecisionRule:
             return paper_probabilities(scores)
         return self.calibrator.probabilities(scores, self.prior)
 
+    def predictions(self, scores: Floats) -> Predictions:
+        """Decide on rows: by the sign, or the argmax, of `decision_values`."""
+        values = self.decision_values(scores)
+        chosen = (values > 0).astype(np.int64) if values.ndim == 1 else np.argmax(values, axis=1)
+        return Predictions(
+            labels=self.grounds.classes[chosen],
+            probabilities=self.probabilities(scores),
+            scores=_flat(scores),
+            decision_values=values,
+            rows=np.arange(len(scores)),
+        )
+
     def with_objective(self, objective: Any) -> DecisionRule:
         """Return the rule for another objective, chosen on the same out-of-fold scores."""
-        parsed = parse_objective(objective, self.classes)
+        parsed = parse_objective(objective, self.grounds.classes)
         # The paper's rule knows no prevalence.
-        prior = None if parsed.kind == "paper" else self.prior
-        return self._moved(objective=parsed, prior=prior)
+        return self._moved(parsed, None if parsed.kind == "paper" else self.prior)
 
     def with_prior(self, prior: Any) -> DecisionRule:
         """Return the rule for another prevalence, None for that of the training data.
@@ -150,22 +169,22 @@ class DecisionRule:
         Probabilities follow it, and so do thresholds for precision, F1, MCC, accuracy and cost;
         recall and G-mean do not depend on it.
         """
-        parsed = parse_prior(prior, self.classes, self.positive)
+        parsed = parse_prior(prior, self.grounds.classes, self.grounds.positive)
         if self.objective.kind == "paper" and parsed is not None:
             raise ParameterError(
                 f"prior={prior!r}: with objective=None probabilities are the paper's, which know "
-                'no prevalence. Choose an objective first, for example "balanced".'
+                'no prevalence. Choose an objective first, for example "balanced".',
+                parameter="prior",
             )
-        return self._moved(prior=parsed)
+        return self._moved(self.objective, parsed)
 
-    def _moved(self, **changes: Any) -> DecisionRule:
-        rule = replace(self, **changes)
-        if rule.evidence is None and rule.objective.kind != "paper":
+    def _moved(self, objective: Objective, prior: Floats | None) -> DecisionRule:
+        if not len(self.evidence) and objective.kind != "paper":
             raise ParameterError(
                 "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it "
                 "with members, or with an objective."
             )
-        return _at_operating_point(rule)
+        return DecisionRule.choose(self.grounds, objective, prior)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the classes and the out-of-fold rows as plain data for JSON."""
@@ -174,44 +193,43 @@ class DecisionRule:
             "thresholds": self.thresholds.tolist(),
             "calibrator": None if self.calibrator is None else self.calibrator.to_dict(),
             "prior": None if self.prior is None else self.prior.tolist(),
-            "positive": self.positive,
-            "class_weights": self.class_weights.tolist(),
-            "train_prior": self.train_prior.tolist(),
+            "positive": self.grounds.positive,
+            "class_weights": self.grounds.class_weights.tolist(),
+            "train_prior": self.grounds.train_prior.tolist(),
             "met": self.met,
-            "seed": self.seed,
+            "seed": self.grounds.seed,
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the out-of-fold rows: "scores", "codes" and "weights", or nothing."""
-        if self.evidence is None:
-            return {}
+        """Return the out-of-fold rows: "scores", "codes" and "weights"."""
         return {name: getattr(self.evidence, name) for name in ("scores", "codes", "weights")}
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], classes: Any
+        cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any]
     ) -> DecisionRule:
-        """Return the rule that `to_dict` and `arrays` described; ``arrays`` may be empty."""
-        labels = tuple(classes)
-        evidence = None
-        if arrays:
-            evidence = check_scores(
-                arrays["scores"], arrays["codes"], arrays["weights"], len(labels)
-            )
+        """Return the rule that `to_dict` and `arrays` described."""
         calibrator, prior = data["calibrator"], data["prior"]
         return cls(
+            grounds=Grounds(
+                classes=classes,
+                positive=data["positive"],
+                train_prior=np.array(data["train_prior"]),
+                class_weights=np.array(data["class_weights"]),
+                evidence=OutOfFoldScores(**arrays, n_classes=len(classes)),
+                seed=data["seed"],
+            ),
             objective=Objective.from_dict(data["objective"]),
-            thresholds=np.asarray(data["thresholds"], dtype=np.float64),
+            thresholds=np.array(data["thresholds"]),
             calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
-            prior=None if prior is None else np.asarray(prior, dtype=np.float64),
-            classes=labels,
-            positive=int(data["positive"]),
-            class_weights=np.asarray(data["class_weights"], dtype=np.float64),
-            evidence=evidence,
-            train_prior=np.asarray(data["train_prior"], dtype=np.float64),
+            prior=None if prior is None else np.array(prior),
             met=data["met"],
-            seed=int(data["seed"]),
         )
+
+
+def _flat(columns: Floats) -> Floats:
+    """Return the one column of two classes as (n_rows,); those of more as they are."""
+    return columns[:, 0] if columns.shape[1] == 1 else columns
 
 
 def paper_probabilities(scores: Floats) -> Floats:
@@ -227,129 +245,7 @@ def paper_probabilities(scores: Floats) -> Floats:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def fit_rule(
-    scores: Any,
-    codes: Codes,
-    weights: Any = None,
-    class_weights: Any = None,
-    objective: Any = "balanced",
-    *,
-    classes: Any,
-    positive: int | None = None,
-    prior: Any = None,
-    train_prior: Floats | None = None,
-    seed: int = 0,
-) -> DecisionRule:
-    """Choose calibrator and operating point on out-of-fold scores.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_rows, heads)
-        One head for two classes (the log-odds of class 1), else one a class.
-    codes : int array of shape (n_rows,)
-        Class of each row, from 0.
-    weights : array-like of shape (n_rows,), optional
-        How much a row matters within its class; prevalence is counted in rows.
-    class_weights : array-like of shape (n_classes,), optional
-        How much a class matters: powers of the recalls in "balanced", factors of the rows of a cost
-        matrix.
-    objective : see `parse_objective`
-    classes : array-like of shape (n_classes,)
-        The labels, in the order of the class numbers.
-    positive : int, optional
-        The class number that F1 of two classes, recall and precision speak of by default; by
-        default the class with the fewest rows, of equals the last, as in `setconv.metrics`.
-    prior : see `parse_prior`
-    train_prior : float array of shape (n_classes,), optional
-        The share of each class in the training data; by default that of these rows.
-    seed : int
-
-    Returns
-    -------
-    DecisionRule
-    """
-    labels = tuple(classes)
-    evidence = check_scores(scores, codes, weights, len(labels))
-    rule = DecisionRule(
-        objective=parse_objective(objective, labels),
-        thresholds=np.zeros(evidence.scores.shape[1]),
-        calibrator=None,
-        prior=None,
-        classes=labels,
-        positive=rarest(evidence.codes, len(labels)) if positive is None else int(positive),
-        class_weights=_weights_or_ones(class_weights, len(labels)),
-        evidence=evidence,
-        train_prior=evidence.prior if train_prior is None else train_prior,
-        seed=seed,
-    )
-    return _at_operating_point(rule) if prior is None else rule.with_prior(prior)
-
-
-def unproven_rule(
-    classes: Any, train_prior: Floats, class_weights: Any = None, objective: Any = "balanced"
-) -> DecisionRule:
-    """Return the rule for a model without any out-of-fold scores, which proves nothing.
-
-    Scores are taken as log-odds of equally frequent classes, which balanced episodes make them: the
-    middle is 0, and probabilities are shifted to the prevalence. No minimum is met by it.
-    """
-    labels = tuple(classes)
-    rule = DecisionRule(
-        objective=parse_objective(objective, labels),
-        thresholds=np.zeros(1 if len(labels) == 2 else len(labels)),
-        calibrator=natural_calibrator(train_prior),
-        prior=None,
-        classes=labels,
-        positive=int(len(train_prior) - 1 - np.argmin(train_prior[::-1])),
-        class_weights=_weights_or_ones(class_weights, len(labels)),
-        evidence=None,
-        train_prior=train_prior,
-    )
-    return _at_operating_point(rule)
-
-
-def _weights_or_ones(class_weights: Any, n_classes: int) -> Floats:
-    return np.ones(n_classes) if class_weights is None else np.asarray(class_weights, np.float64)
-
-
-def _at_operating_point(rule: DecisionRule) -> DecisionRule:
-    """Return the rule with the thresholds and the calibrator that its objective asks for."""
-    if rule.objective.kind == "paper":
-        thresholds = np.zeros_like(rule.thresholds)
-        return replace(rule, thresholds=thresholds, calibrator=None, met=None)
-    calibrator = rule.calibrator
-    if calibrator is None:
-        assert rule.evidence is not None
-        calibrator = fit_calibrator(rule.evidence, rule.train_prior, seed=rule.seed)
-    point = choose_operating_point(
-        rule.evidence,
-        rule.objective,
-        calibrator=calibrator,
-        prior=rule.prior,
-        positive=rule.positive,
-        class_weights=rule.class_weights,
-        seed=rule.seed,
-    )
-    return replace(rule, calibrator=calibrator, thresholds=point.thresholds, met=point.met)
-
-
-class CrossFitted(NamedTuple):
-    """What the rules of the other folds say of each row.
-
-    Attributes
-    ----------
-    codes : int array of shape (n_rows,)
-    probabilities : float array of shape (n_rows, n_classes)
-    values : float array of shape (n_rows,) or (n_rows, n_classes)
-        What decided, as `DecisionRule.decision_values`.
-    """
-
-    codes: Codes
-    probabilities: Floats
-    values: Floats
-
-
-def cross_fit(rule: DecisionRule, folds: Codes) -> CrossFitted:
+def cross_fit(rule: DecisionRule, folds: Codes) -> Predictions:
     """Decide on the rows of each fold of a rule's evidence by the rule that the other folds give.
 
     A report on these decisions does not judge a threshold, or a calibrator, by the rows that it
@@ -362,45 +258,26 @@ def cross_fit(rule: DecisionRule, folds: Codes) -> CrossFitted:
     folds : int array of shape (n_rows,)
         The fold of each row of the evidence.
     """
-    evidence = rule.evidence
-    if evidence is None or folds.shape != evidence.codes.shape:
-        raise DataError(
-            f"folds have shape {folds.shape}: pass the fold of each row of the rule's evidence."
-        )
-    scores = evidence.scores
-    probabilities = np.empty((len(folds), len(rule.classes)))
-    values = np.empty(len(folds) if scores.shape[1] == 1 else probabilities.shape)
-    codes = np.empty(len(folds), dtype=np.int64)
+    evidence, classes = rule.evidence, rule.grounds.classes
+    # What the rule itself says of its rows is replaced, fold by fold.
+    found = replace(rule.predictions(evidence.scores), truth=classes[evidence.codes])
     for fold in np.unique(folds):
         here = folds == fold
-        other = _rule_on(rule, evidence.part(~here))
-        codes[here] = other.decide(scores[here])
-        values[here] = other.decision_values(scores[here])
-        probabilities[here] = other.probabilities(scores[here])
-    return CrossFitted(codes, probabilities, values)
+        others = evidence.part(~here).evened()
+        prior = others.prior if len(others) else rule.grounds.train_prior
+        grounds = replace(rule.grounds, evidence=others, train_prior=prior)
+        with warnings.catch_warnings():
+            # The rule on all rows says the same once, with the figures that count.
+            warnings.simplefilter("ignore", UserWarning)
+            other = DecisionRule.choose(grounds, rule.objective, rule.prior)
+        said = other.predictions(evidence.scores[here])
+        found.labels[here] = said.labels
+        found.probabilities[here] = said.probabilities
+        found.decision_values[here] = said.decision_values
+    return found
 
 
-def _rule_on(rule: DecisionRule, rows: OutOfFoldScores) -> DecisionRule:
-    """Return the rule that some rows of the evidence give."""
-    if not len(rows.codes):
-        return unproven_rule(rule.classes, rule.train_prior, rule.class_weights, rule.objective)
-    with warnings.catch_warnings():
-        # The rule on all rows says the same once, with the figures that count.
-        warnings.simplefilter("ignore", UserWarning)
-        return fit_rule(
-            rows.scores,
-            rows.codes,
-            rows.weights,
-            rule.class_weights,
-            rule.objective,
-            classes=rule.classes,
-            positive=rule.positive,
-            prior=rule.prior,
-            seed=rule.seed,
-        )
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FittedDecision:
     """How scores become decisions, and how good these are on which rows.
 
@@ -408,6 +285,7 @@ class FittedDecision:
     ----------
     rule : DecisionRule
     report : Report
+        Its ``unjudged`` are classes without figures, whatever the rule is.
     source : {"out_of_fold", "validation", "none"}
         Which rows the report is on. "none": every row was seen, so there are no figures.
     left_out : bool array of shape (n_folds, n_rows), or None
@@ -415,8 +293,6 @@ class FittedDecision:
         it is in.
     rows : int64 array of shape (n_rows,), or None
         Which rows of the training data the evidence is; None: all, in order, or other rows.
-    unjudged : mapping of class to str
-        Classes without figures, and why.
     notes : tuple of str
         What to know about the rows of the report.
     updates : mapping of str to int
@@ -428,47 +304,38 @@ class FittedDecision:
     source: ReportSource
     left_out: NDArray[np.bool_] | None = None
     rows: NDArray[np.int64] | None = None
-    unjudged: Mapping[Any, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     updates: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def folds(self) -> NDArray[np.int64]:
-        """The fold of each row of the evidence: the first member that it was kept from."""
-        assert self.left_out is not None
-        return np.asarray(np.argmax(self.left_out, axis=0))
-
-    @property
-    def row_weights(self) -> NDArray[np.float64] | None:
-        """The weight of each row of the evidence in the report; None if all weigh the same."""
-        evidence = self.rule.evidence
-        assert evidence is not None
-        if self.rule.prior is not None:
-            return evidence.weighed(self.rule.prior / evidence.prior).weights
-        return evidence.weights if self.is_weighted else None
-
-    @property
-    def is_weighted(self) -> bool:
+    def _is_weighted(self) -> bool:
         """Whether rows of one class have different weights."""
-        evidence = self.rule.evidence
-        return evidence is not None and not np.allclose(evidence.weights, 1, rtol=0, atol=1e-9)
+        return not np.allclose(self.rule.evidence.weights, 1, rtol=0, atol=1e-9)
+
+    def _row_weights(self) -> Floats | None:
+        """Return what each row of the evidence counts in the report; None if all the same."""
+        evidence, prior = self.rule.evidence, self.rule.prior
+        if prior is not None:
+            return evidence.weighed(prior / evidence.prior).weights
+        return evidence.weights if self._is_weighted else None
 
     @property
     def basis(self) -> str:
         """What the thresholds rest on, in words."""
-        rule, evidence = self.rule, self.rule.evidence
-        names = ", ".join(repr(rule.classes[c]) for c in rule.unjudged)
+        rule, n_rows = self.rule, len(self.rule.evidence)
+        classes = rule.grounds.classes.tolist()
+        names = ", ".join(repr(classes[c]) for c in rule.unjudged)
         if rule.objective.kind == "paper":
             return "the largest score decides: no threshold was chosen"
-        if evidence is None or (rule.unjudged and len(rule.classes) == 2):
-            missing = "at all" if evidence is None else f"of {names}"
+        if rule.unjudged and (len(classes) == 2 or not n_rows):
             said = (
-                f"no row {missing} was kept from the model, so scores are cut in the middle of "
-                "balanced episodes, unchecked"
+                f"no row {f'of {names}' if n_rows else 'at all'} was kept from the model, so "
+                "scores are cut in the middle of balanced episodes, unchecked"
             )
         else:
-            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
-            said = f"{len(evidence.codes):,} {kind} rows"
+            said = (
+                f"{n_rows:,} {'out-of-fold' if self.source == 'out_of_fold' else 'validation'} rows"
+            )
             if self.source == "none":
                 said += ", which chose the weights too"
             if rule.unjudged:
@@ -492,27 +359,34 @@ class FittedDecision:
         named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
         return (*self.notes, f"The figures are of the model before {named}.")
 
+    def cross_fitted(self) -> Predictions:
+        """Return what the rules of the other folds say of the rows of the evidence."""
+        assert self.left_out is not None
+        # The fold of a row: the first member that it was kept from.
+        found = cross_fit(self.rule, np.argmax(self.left_out, axis=0))
+        rows = found.rows if self.rows is None else self.rows
+        return replace(found, rows=rows, weights=self._row_weights(), left_out=self.left_out)
+
     def reported(self) -> FittedDecision:
         """Return the decision with its report, which is cross-fitted: no rule judges itself."""
-        rule, evidence = self.rule, self.rule.evidence
-        if self.source == "none" or evidence is None:
+        if self.source == "none" or not len(self.rule.evidence):
             return self
-        classes = np.asarray(rule.classes)
-        found = cross_fit(rule, self.folds)
-        scores = evidence.scores
+        found, grounds = self.cross_fitted(), self.rule.grounds
+        assert found.truth is not None
+        classes, prior = grounds.classes.tolist(), self.rule.prior
         measured = report(
-            classes[evidence.codes],
-            classes[found.codes],
-            scores[:, 0] if scores.shape[1] == 1 else scores,
+            found.truth,
+            found.labels,
+            found.scores,
             probabilities=found.probabilities,
             classes=classes,
-            positive=rule.classes[rule.positive],
-            sample_weight=self.row_weights,
+            positive=classes[grounds.positive],
+            sample_weight=found.weights,
         )
-        prior = None
-        if rule.prior is not None:
-            prior = dict(zip(rule.classes, rule.prior.tolist(), strict=True))
         measured = replace(
-            measured, weighted=self.is_weighted, prior=prior, notes=self._all_notes()
+            measured,
+            weighted=self._is_weighted,
+            prior=None if prior is None else dict(zip(classes, prior.tolist(), strict=True)),
+            notes=self._all_notes(),
         )
-        return replace(self, report=without_figures(measured, self.unjudged))
+        return replace(self, report=without_figures(measured, self.report.unjudged))

@@ -11,25 +11,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from setconv.decisions.calibration import Calibrator
-from setconv.decisions.objective import Criterion, Objective
-from setconv.decisions.scores import (
-    Codes,
-    Counts,
-    Floats,
-    OutOfFoldScores,
-    RankedScores,
-    sums_above,
-    sums_below,
-    thin,
-)
+from setconv.decisions.objective import Codes, Floats, Grounds, Objective, OutOfFoldScores
+from setconv.metrics._arithmetic import Counts
+from setconv.sampling import bootstrap_weights
 
 # With more rows of the rarest class the cut that is best on them is hardly noisy.
 ENOUGH_ROWS = 2000
@@ -43,14 +35,7 @@ class OperatingPoint(NamedTuple):
 
 
 def choose_operating_point(
-    evidence: OutOfFoldScores | None,
-    objective: Objective,
-    *,
-    calibrator: Calibrator,
-    prior: Floats | None,
-    positive: int,
-    class_weights: Floats,
-    seed: int,
+    grounds: Grounds, objective: Objective, calibrator: Calibrator, prior: Floats | None
 ) -> OperatingPoint:
     """Return the thresholds for an objective.
 
@@ -59,39 +44,140 @@ def choose_operating_point(
     of the rows by its ratio to the training data's, except where prevalence plays no part:
     "balanced" and a minimum recall.
 
-    Without evidence, or of two classes of which one has no rows, nothing can be chosen: scores are
-    cut at 0, where balanced episodes put the middle, and no minimum is met.
+    Of two classes of which one has no rows nothing can be chosen: scores are cut at 0, where
+    balanced episodes put the middle, and no minimum is met.
     """
-    kind = objective.kind
-    heads = len(calibrator.intercepts)
+    kind, rows, class_weights = objective.kind, grounds.evidence, grounds.class_weights
+    heads = rows.scores.shape[1]
     if kind == "accuracy":
         return OperatingPoint(calibrator.thresholds(prior))
-    if kind == "cost":
-        if heads > 1:  # the expected cost decides
-            return OperatingPoint(np.zeros(heads))
-        cost = scaled_cost(objective, class_weights)
+    if kind == "cost" and heads == 1:
+        cost = objective.costs(class_weights)
         false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
         odds = float(np.log(false_alarm) - np.log(miss))
         return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
-    if kind == "paper" or evidence is None or (heads == 1 and not evidence.seen.all()):
+    # With more classes the expected cost decides, without thresholds.
+    if kind == "paper" or kind == "cost" or (heads == 1 and not rows.seen.all()):
         return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
-    rows = evidence
     if kind not in ("balanced", "recall") and prior is not None:
-        rows = evidence.weighed(prior / np.asarray(calibrator.prior))
+        rows = rows.weighed(prior / np.asarray(calibrator.prior))
     if kind == "recall" or kind == "precision":
-        return _minimum(rows, objective, positive)
-    powers = class_weights / class_weights.sum()
+        return _minimum(rows, objective, grounds.positive)
+    criterion = Criterion(kind, class_weights / class_weights.sum(), grounds.positive)
     if heads > 1:
-        return OperatingPoint(class_offsets(rows, kind, powers=powers, seed=seed))
-    cut = choose_threshold(rows, kind, positive=positive, powers=powers, seed=seed)
+        return OperatingPoint(class_offsets(rows, criterion, seed=grounds.seed))
+    cut = choose_threshold(rows, criterion, seed=grounds.seed)
     if kind == "balanced":
-        cut = _steadied(cut, rows, calibrator, powers)
+        cut = _steadied(cut, rows, calibrator, criterion.powers)
     return OperatingPoint(np.array([cut]))
 
 
-def scaled_cost(objective: Objective, class_weights: Floats) -> Floats:
-    """Return cost[true, predicted], each row multiplied by the weight of its class."""
-    return np.asarray(np.asarray(objective.cost) * class_weights[:, None])
+class Criterion(NamedTuple):
+    """What is maximised over the cuts.
+
+    Attributes
+    ----------
+    kind : {"balanced", "f1", "mcc"}
+        With more than two classes "f1" is the mean over them.
+    powers : float array of shape (n_classes,)
+        The powers of the recalls in "balanced", summing to one.
+    positive : int
+        The class of two whose F1 counts.
+    """
+
+    kind: Literal["balanced", "f1", "mcc"]
+    powers: Floats
+    positive: int = 1
+
+    def of_two(self, counts: Counts) -> Floats:
+        """Return the criterion of every cut between two classes; counts are seen from class 1."""
+        if self.positive == 0:
+            counts = counts.swapped()
+        if self.kind == "balanced":
+            own, other = self.powers[self.positive], self.powers[1 - self.positive]
+            return np.asarray(counts.sensitivity**own * counts.specificity**other)
+        return counts.f1 if self.kind == "f1" else counts.mcc
+
+
+# Sums of the same weights in another order differ by less, honest differences by more.
+_TIE = 1e-11
+
+
+class RankedScores:
+    """Rows sorted by score once; every choice of weights is then a cumulative sum.
+
+    Cut j decides for side 1 from the distinct score j upwards: cut 0 takes all rows, cut
+    ``n_values`` none.
+
+    Parameters
+    ----------
+    scores : float array of shape (n_rows,)
+    sides : bool array of shape (n_rows,)
+        Whether a row truly belongs to side 1.
+    tolerance : float
+        Scores no further apart count as one: differences of scores carry rounding errors.
+
+    Attributes
+    ----------
+    order : int array of shape (n_rows,)
+        Sorts the rows.
+    sides : bool array of shape (n_rows,)
+        In sorted order.
+    values : float array of shape (n_values,)
+        The distinct scores, ascending.
+    places : int array of shape (n_values + 1,)
+        The first row, in sorted order, that each cut takes.
+    """
+
+    def __init__(self, scores: Floats, sides: NDArray[np.bool_], tolerance: float = 0.0) -> None:
+        self.order = np.argsort(scores, kind="stable")
+        ranked = scores[self.order]
+        self.sides = sides[self.order]
+        apart = ranked[1:] > ranked[:-1] + tolerance
+        self._starts = np.flatnonzero(np.append(True, apart))
+        self.places = np.append(self._starts, len(ranked))
+        self.values: Floats = ranked[self._starts]
+        m = len(self.values)
+        gap = (self.values[-1] - self.values[0]) / (m - 1) if m > 1 else 1.0
+        # Beyond the last row there is no gap to take the middle of: take an average one.
+        self._edges = np.concatenate([[self.values[0] - gap], self.values, [self.values[-1] + gap]])
+
+    def counts(self, weights: Floats) -> Counts:
+        """Count every cut; ``weights`` are in sorted order."""
+        side1 = np.where(self.sides, weights, 0.0)
+        side0 = weights - side1
+        if len(self.values) < len(weights):
+            side1 = np.add.reduceat(side1, self._starts)
+            side0 = np.add.reduceat(side0, self._starts)
+        # Both directions are added up, never subtracted, so an empty side is exactly 0.
+        return Counts(sums_above(side1), sums_below(side1), sums_above(side0), sums_below(side0))
+
+    def threshold(self, first: int, last: int | None = None) -> float:
+        """Return the middle of the gap at a cut, or of all gaps from cut ``first`` to ``last``."""
+        last = first if last is None else last
+        low, high = self._edges[first], self._edges[last + 1]
+        middle = float(low + (high - low) / 2)
+        # Between neighbouring floats there is no middle; "score > threshold" needs the lower.
+        return middle if middle < high else float(low)
+
+    def best(self, criterion: Floats) -> float:
+        """Return the threshold of the largest criterion; of several, the middle of the widest."""
+        top = float(criterion.max())
+        good = np.concatenate([[False], criterion >= top - _TIE * max(1.0, abs(top)), [False]])
+        steps = np.diff(good.astype(np.int8))
+        first, last = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
+        widest = int(np.argmax(self._edges[last + 1] - self._edges[first]))
+        return self.threshold(int(first[widest]), int(last[widest]))
+
+
+def sums_above(weights: Floats) -> Floats:
+    """Return the sum from each place to the end, and 0 after it: (n + 1,)."""
+    return np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+
+
+def sums_below(weights: Floats) -> Floats:
+    """Return 0, and the sum up to each place: (n + 1,)."""
+    return np.append(0.0, np.cumsum(weights))
 
 
 def _minimum(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
@@ -134,48 +220,29 @@ def _steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers:
     return steadied if column.min() <= steadied < column.max() else cut
 
 
-def choose_threshold(
-    evidence: OutOfFoldScores, kind: Criterion, *, positive: int, powers: Floats, seed: int = 0
-) -> float:
-    """Choose the threshold t of "class 1 if score > t".
+def choose_threshold(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int = 0) -> float:
+    """Choose the threshold t of "class 1 if score > t"; both classes have rows.
 
     With more than 2,000 rows of the rarer class it is the best of all cuts on the rows, in the
     middle of a gap between scores. With fewer it is `smoothed_threshold` for "balanced", else the
     mean of that and of the best cuts of 100 bootstrap resamples, fewer beyond 200,000 rows.
-
-    Parameters
-    ----------
-    evidence : OutOfFoldScores
-        Of two classes; its weights are those of the criterion.
-    kind : {"balanced", "f1", "mcc"}
-    positive : int
-        The class whose F1 counts.
-    powers : float array of shape (2,)
-        The powers of the recalls in "balanced", summing to one.
-    seed : int
-
-    Returns
-    -------
-    float
-        0 when one class has no rows.
     """
-    if not evidence.seen.all():
-        return 0.0
     rows = RankedScores(evidence.scores[:, 0], evidence.codes == 1)
     weights = evidence.weights[rows.order]
 
-    def criterion(weights: Floats) -> Floats:
-        return _binary_criterion(kind, rows.counts(weights), positive, powers)
+    def best(weights: Floats) -> float:
+        return rows.best(criterion.of_two(rows.counts(weights)))
 
     if _has_enough_rows(evidence.codes):
-        return rows.best(criterion(weights))
-    smoothed = smoothed_threshold(evidence, kind, positive=positive, powers=powers)
-    if smoothed is not None and kind == "balanced":
+        return best(weights)
+    smoothed = smoothed_threshold(evidence, criterion)
+    if smoothed is not None and criterion.kind == "balanced":
         return smoothed
     # A resample costs some passes over the rows; more than these are time without effect.
     count = int(np.clip(20_000_000 // len(weights), 10, 100))
-    drawn = resamples(rows.sides.astype(np.int64), count, seed)
-    bagged = float(np.mean([rows.best(criterion(weights * times)) for times in drawn]))
+    generator, codes = np.random.default_rng(seed), rows.sides.astype(np.int64)
+    cuts = [best(weights * bootstrap_weights(codes, generator)) for _ in range(count)]
+    bagged = float(np.mean(cuts))
     return bagged if smoothed is None else (bagged + smoothed) / 2
 
 
@@ -183,20 +250,13 @@ def choose_threshold(
 _CANDIDATES = 200
 
 
-def smoothed_threshold(
-    evidence: OutOfFoldScores, kind: Criterion, *, positive: int, powers: Floats
-) -> float | None:
-    """Return the threshold with the best criterion of smoothed counts.
+def smoothed_threshold(evidence: OutOfFoldScores, criterion: Criterion) -> float | None:
+    """Return the threshold with the best criterion of smoothed counts; both classes have rows.
 
     The share of a class above a threshold is the mean of Phi((score - threshold) / h) over its
     rows: the limit of a bootstrap that adds a little noise to each score. The bandwidth h is the
     normal reference rule, 1.06 min(s, IQR / 1.349) n^(-1/5), within each class. A class with
     over 2,000 rows is counted as it is.
-
-    Parameters
-    ----------
-    evidence, kind, positive, powers
-        As in `choose_threshold`; both classes have rows.
 
     Returns
     -------
@@ -209,22 +269,21 @@ def smoothed_threshold(
     if min(widths) <= 0:
         return None
 
-    def criterion(candidates: Floats) -> Floats:
+    def best_of(candidates: Floats) -> int:
         (above0, below0), (above1, below1) = (
             _above_and_below(*part, width, candidates)
             for part, width in zip(parts, widths, strict=True)
         )
-        counts = Counts(above1, below1, above0, below0)
-        return _binary_criterion(kind, counts, positive, powers)
+        return int(np.argmax(criterion.of_two(Counts(above1, below1, above0, below0))))
 
     # Even steps for the smooth stretches, quantiles for scores with far outliers.
     steps = np.linspace(scores.min(), scores.max(), _CANDIDATES)
     shares = np.linspace(0, 1, _CANDIDATES)
     candidates = np.unique([steps, *(np.quantile(part, shares) for part, _ in parts)])
-    best = int(np.argmax(criterion(candidates)))
+    best = best_of(candidates)
     low, high = candidates[max(best - 1, 0)], candidates[min(best + 1, len(candidates) - 1)]
     finer = np.linspace(low, high, _CANDIDATES)
-    return float(finer[np.argmax(criterion(finer))])
+    return float(finer[best_of(finer)])
 
 
 def _bandwidth(scores: Floats, weights: Floats) -> float:
@@ -249,16 +308,9 @@ def _above_and_below(
     return ndtr(steps) @ weights, ndtr(-steps) @ weights
 
 
-class MinimumThreshold(NamedTuple):
-    """A threshold for a minimum, and whether the rows it was chosen on say that it is met."""
-
-    threshold: float
-    met: bool
-
-
 def threshold_for_recall(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> MinimumThreshold:
+) -> tuple[float, bool]:
     """Return the highest threshold whose recall is at least ``level`` in expectation.
 
     For a new row that is exchangeable with the n rows of the class, the chance to score below the
@@ -274,6 +326,12 @@ def threshold_for_recall(
         Whether a row is of the class.
     weights : float array of shape (n_rows,)
     level : float
+
+    Returns
+    -------
+    threshold : float
+    met : bool
+        Whether the rows say that the minimum is met.
 
     Warns
     -----
@@ -300,12 +358,12 @@ def threshold_for_recall(
             stacklevel=2,
         )
         place = 0
-    return MinimumThreshold(rows.threshold(int(np.searchsorted(rows.values, own[place]))), met)
+    return rows.threshold(int(np.searchsorted(rows.values, own[place]))), met
 
 
 def threshold_for_precision(
     margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> MinimumThreshold:
+) -> tuple[float, bool]:
     """Return the lowest threshold, so the highest recall, with at least this precision.
 
     Cuts that decide for fewer than five rows count only if no other reaches the precision. If
@@ -316,16 +374,20 @@ def threshold_for_precision(
     margins, member, weights, level
         As in `threshold_for_recall`.
 
+    Returns
+    -------
+    threshold, met
+        As in `threshold_for_recall`.
+
     Warns
     -----
     UserWarning
         When the precision is not reached, or on fewer than five rows only.
     """
     rows = RankedScores(margins, member)
-    tp, _, fp, _ = rows.counts(weights[rows.order])
     # The last cut decides for no row: it has no precision.
     decided = len(margins) - rows.places[:-1]
-    precision = (tp / np.where(tp + fp > 0, tp + fp, 1.0))[:-1]
+    precision = rows.counts(weights[rows.order]).precision[:-1]
     good = precision >= level - 1e-12
     # A precision seen on fewer than five rows says next to nothing.
     solid = decided >= min(5, int(decided[0]))
@@ -342,12 +404,10 @@ def threshold_for_precision(
             UserWarning,
             stacklevel=2,
         )
-    return MinimumThreshold(rows.threshold(cut), met)
+    return rows.threshold(cut), met
 
 
-def class_offsets(
-    evidence: OutOfFoldScores, kind: Criterion, *, powers: Floats, seed: int = 0
-) -> Floats:
+def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int = 0) -> Floats:
     """Choose the thresholds t of "the class of the largest score - t".
 
     Each class in turn gets the threshold that is best while the others stay, over all its cuts,
@@ -357,39 +417,33 @@ def class_offsets(
     (25, fewer beyond 4,000 rows) are averaged, each an ascent that starts at the result on all
     rows.
 
-    Parameters
-    ----------
-    evidence : OutOfFoldScores
-        Its weights are those of the criterion.
-    kind : {"balanced", "f1", "mcc"}
-        "f1" is the mean over the classes.
-    powers : float array of shape (n_classes,)
-        The powers of the recalls in "balanced".
-    seed : int
-
     Returns
     -------
     float array of shape (n_classes,)
         With mean 0 over the classes that have rows; 0 for those that have none.
     """
-    noisy = not _has_enough_rows(evidence.codes)
-    # Coordinate ascent sorts the rows some hundred times.
-    evidence = thin(evidence, 20_000, 500, seed)
     thresholds = np.zeros(evidence.n_classes)
     seen = np.flatnonzero(evidence.seen)
     if len(seen) < 2:
         return thresholds
-    codes = np.searchsorted(seen, evidence.codes)
-    scores = np.ascontiguousarray(evidence.scores[:, seen].T)
-    problem = Problem(scores, codes, evidence.weights, kind, powers[seen] / powers[seen].sum())
+    noisy = not _has_enough_rows(evidence.codes)
+    # Coordinate ascent sorts the rows some hundred times.
+    evidence = evidence.thinned(20_000, 500, seed)
+    powers = criterion.powers[seen]
+    problem = Problem(
+        scores=np.ascontiguousarray(evidence.scores[:, seen].T),
+        codes=np.searchsorted(seen, evidence.codes),
+        weights=evidence.weights,
+        criterion=Criterion(criterion.kind, powers / powers.sum()),
+    )
     results = [coordinate_ascent(problem, start) for start in _starts(problem)]
     best = max(results, key=lambda result: result[1])[0]
     if noisy:
-        count = int(np.clip(100_000 // len(codes), 5, 25))
-        moved = [
-            coordinate_ascent(problem._replace(weights=evidence.weights * drawn), best)[0]
-            for drawn in resamples(codes, count, seed)
-        ]
+        count = int(np.clip(100_000 // len(evidence), 5, 25))
+        generator, moved = np.random.default_rng(seed), []
+        for _ in range(count):
+            drawn = evidence.weights * bootstrap_weights(problem.codes, generator)
+            moved.append(coordinate_ascent(problem._replace(weights=drawn), best)[0])
         best = np.mean(moved, axis=0)
     thresholds[seen] = best
     return thresholds
@@ -403,26 +457,23 @@ class Problem(NamedTuple):
     scores : float array of shape (n_classes, n_rows)
     codes : int array of shape (n_rows,)
     weights : float array of shape (n_rows,)
-    kind : {"balanced", "f1", "mcc"}
-    powers : float array of shape (n_classes,)
-        The powers of the recalls in "balanced", summing to one.
+    criterion : Criterion
     """
 
     scores: Floats
     codes: Codes
     weights: Floats
-    kind: Criterion
-    powers: Floats
+    criterion: Criterion
 
 
 def _starts(problem: Problem) -> list[Floats]:
     """Return zero, each class's best cut against the rest, and the middle between both means."""
     alone, middle = np.zeros((2, len(problem.scores)))
+    against_rest = problem.criterion._replace(powers=np.full(2, 0.5))
     for c, column in enumerate(problem.scores):
         member = problem.codes == c
         rows = RankedScores(column, member)
-        counts = rows.counts(problem.weights[rows.order])
-        alone[c] = rows.best(_binary_criterion(problem.kind, counts, 1, np.full(2, 0.5)))
+        alone[c] = rows.best(against_rest.of_two(rows.counts(problem.weights[rows.order])))
         middle[c] = (column[member].mean() + column[~member].mean()) / 2
     return [np.zeros_like(alone), alone, middle]
 
@@ -512,11 +563,11 @@ _NO_RECALL = 1e-12
 def _criterion_of_all(problem: Problem, flips: _Flips) -> Floats:
     """Return the criterion over all classes, after 0, 1, ... rows have left."""
     truth = np.bincount(problem.codes, problem.weights, minlength=len(problem.scores))
-    if problem.kind == "f1":
+    kind, powers, _ = problem.criterion
+    if kind == "f1":
         shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
         return np.asarray(shares / len(truth))
-    if problem.kind == "balanced":
-        powers = problem.powers
+    if kind == "balanced":
         return np.exp(
             flips.total(
                 lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
@@ -531,43 +582,7 @@ def _criterion_of_all(problem: Problem, flips: _Flips) -> Floats:
     return np.asarray(np.divide(hits, below, out=np.zeros_like(hits), where=below > 1e-9))
 
 
-def _binary_criterion(kind: Criterion, counts: Counts, positive: int, powers: Floats) -> Floats:
-    """Return the criterion of every cut, as in `choose_threshold`; counts are seen from class 1."""
-    tp, fn, fp, tn = counts if positive == 1 else counts.swapped()
-    if kind == "balanced":
-        own, other = powers[positive], powers[1 - positive]
-        return np.asarray(_ratio(tp, tp + fn) ** own * _ratio(tn, tn + fp) ** other)
-    if kind == "f1":
-        return _ratio(2 * tp, 2 * tp + fp + fn)
-    sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
-    return _ratio(tp * tn - fp * fn, sides)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-
-
 def _has_enough_rows(codes: Codes) -> bool:
     """Whether every class that has rows has more than `ENOUGH_ROWS` of them."""
     counts = np.bincount(codes)
     return bool(counts[counts > 0].min() > ENOUGH_ROWS)
-
-
-def resamples(codes: Codes, count: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each row is drawn, with replacement within its class.
-
-    Parameters
-    ----------
-    codes : int array of shape (n_rows,)
-    count : int
-        Number of resamples.
-    seed : int
-    """
-    generator = np.random.default_rng(seed)
-    members = [np.flatnonzero(codes == c) for c in np.unique(codes)]
-    for _ in range(count):
-        drawn = np.empty(len(codes))
-        for rows in members:
-            picks = generator.integers(len(rows), size=len(rows))
-            drawn[rows] = np.bincount(picks, minlength=len(rows))
-        yield drawn

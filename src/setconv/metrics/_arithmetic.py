@@ -1,5 +1,6 @@
 """The arithmetic behind every metric: labels are checked and counted, and figures come out.
 
+`Counts` has the figures of a class against the rest, of one confusion matrix or of many at once.
 `check_rows` and `check_columns` read what the user passes, `figures_by_class` gives each figure as
 an array over the classes, and `overall_figures` makes one figure of all classes.
 """
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from setconv.errors import DataError, LabelError
+from setconv.messages import listed
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -23,6 +25,76 @@ Label = str | int | float | bool
 
 # Wide enough for float16 and float32 probabilities, far below any honest mistake.
 _TOLERANCE = 1e-3
+
+
+class Counts(NamedTuple):
+    """Weight of true and false decisions for a class against the rest, as in the paper's Table 3.
+
+    Arrays of one shape, a cell for each confusion matrix: the classes of a report, the cuts of a
+    ranking. A figure that the truth leaves undefined is nan; what a decision does badly is 0.
+    """
+
+    tp: FloatArray
+    fn: FloatArray
+    fp: FloatArray
+    tn: FloatArray
+
+    def swapped(self) -> Counts:
+        """Return the same decisions, seen from the rest."""
+        return Counts(self.tn, self.fp, self.fn, self.tp)
+
+    @property
+    def sensitivity(self) -> FloatArray:
+        """TP / (TP + FN), the recall."""
+        return ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def specificity(self) -> FloatArray:
+        """TN / (TN + FP)."""
+        return ratio(self.tn, self.tn + self.fp)
+
+    @property
+    def precision(self) -> FloatArray:
+        """TP / (TP + FP); 0 where a class with rows is never decided for."""
+        defined = (self.tp + self.fn > 0) | (self.fp > 0)
+        return np.where(defined, ratio(self.tp, self.tp + self.fp, 0.0), np.nan)
+
+    @property
+    def f1(self) -> FloatArray:
+        """2 precision recall / (precision + recall)."""
+        found = ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+        return np.where(self.tp + self.fn > 0, found, np.nan)
+
+    @property
+    def g_mean(self) -> FloatArray:
+        """The geometric mean of specificity and sensitivity."""
+        return np.asarray(np.sqrt(self.specificity * self.sensitivity))
+
+    @property
+    def balanced_accuracy(self) -> FloatArray:
+        """The mean of specificity and sensitivity."""
+        return np.asarray((self.specificity + self.sensitivity) / 2)
+
+    @property
+    def mcc(self) -> FloatArray:
+        """Matthews correlation; 0 where all rows are decided alike."""
+        tp, fn, fp, tn = self
+        # A root a side: the product of four large sides would overflow.
+        sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+        defined = (tp + fn > 0) & (tn + fp > 0)
+        return np.where(defined, ratio(tp * tn - fp * fn, sides, 0.0), np.nan)
+
+
+def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> FloatArray:
+    """Divide; where ``below`` is 0 the result is ``otherwise``."""
+    out = np.full(np.shape(below), otherwise)
+    return np.asarray(np.divide(above, below, out=out, where=np.greater(below, 0)))
+
+
+def rarest(counts: npt.NDArray[Any]) -> int:
+    """Return the class with the fewest rows, of those that have rows; among equals the last."""
+    known = np.where(counts > 0, counts, np.inf)
+    return len(known) - 1 - int(np.argmin(known[::-1]))
 
 
 @dataclass(frozen=True)
@@ -39,34 +111,29 @@ class Rows:
         """Rows of truth a class, weights left aside."""
         return np.bincount(self.truth, minlength=len(self.classes))
 
-    @property
-    def totals(self) -> FloatArray:
-        """Weight of truth a class."""
-        totals = np.bincount(self.truth, weights=self.weight, minlength=len(self.classes))
-        return totals.astype(np.float64)
-
     def confusion(self) -> FloatArray:
         """Return the weight of the rows of truth i predicted as j, in cell (i, j)."""
         c = len(self.classes)
-        cell = self.truth * c + self.predicted
-        flat = np.bincount(cell, weights=self.weight, minlength=c * c)
+        flat = np.bincount(self.truth * c + self.predicted, self.weight, minlength=c * c)
         return flat.reshape(c, c).astype(np.float64)
 
     def position(self, positive: Any) -> int:
         """Return the position of the class of interest, by default the rarest that has rows.
 
         Rarest is counted in rows, not weights: class-balancing weights would make every class
-        equally rare. Among equals the last in class order is taken.
+        equally rare.
         """
-        if positive is None:
-            counts = np.where(self.counts > 0, self.counts, len(self.truth) + 1)
-            return len(counts) - 1 - int(np.argmin(counts[::-1]))
-        if positive not in self.classes:
-            raise LabelError(
-                f"positive={positive!r} is not one of the classes {show(self.classes)}: "
-                "name one of them (the type counts: '1' is not 1)."
-            )
-        return self.classes.index(positive)
+        return rarest(self.counts) if positive is None else find_class(positive, self.classes)
+
+
+def find_class(label: Any, classes: tuple[Label, ...]) -> int:
+    """Return the position of a class."""
+    if label not in classes:
+        known = f"{label!r} is not one of the classes {listed(classes)}"
+        raise LabelError(
+            f"{known}: name one (the type counts: '1' is not 1).", parameter="positive"
+        )
+    return classes.index(label)
 
 
 def check_rows(
@@ -77,65 +144,39 @@ def check_rows(
     sample_weight: npt.ArrayLike | None = None,
 ) -> Rows:
     """Labels of any kind as class numbers; without ``classes`` they are the labels seen."""
-    truth = plain_labels(y_true, "y_true")
-    predicted = plain_labels(y_pred, "y_pred")
-    if not truth:
-        raise DataError("y_true is empty: there is nothing to measure; pass at least one row.")
-    if len(predicted) != len(truth):
-        raise DataError(
-            f"y_pred has {len(predicted)} rows but y_true has {len(truth)}: "
-            "pass one prediction for each row of y_true."
-        )
-    names = _class_order(classes, truth, predicted)
+    truth, predicted = plain_labels(y_true, "y_true"), plain_labels(y_pred, "y_pred")
+    if not truth or len(predicted) != len(truth):
+        found = f"y_true has {len(truth)} rows and y_pred has {len(predicted)}"
+        raise DataError(f"{found}: pass a prediction for each row.", parameter="y_pred")
+    names = _class_order({*truth, *predicted} if classes is None else classes)
     number = {name: i for i, name in enumerate(names)}
-    weight = None if sample_weight is None else _weight(sample_weight, len(truth))
+    for name, labels in (("y_true", truth), ("y_pred", predicted)):
+        if unknown := sorted(set(labels) - set(names), key=repr):
+            found = f"{name} has labels {listed(unknown)}, and the classes are {listed(names)}"
+            raise LabelError(f"{found}: 1 and '1' differ, for example.", parameter=name)
+    weight = None
+    if sample_weight is not None:
+        weight = _numbers(sample_weight, "sample_weight", (len(truth),))
+        if weight.min() < 0 or weight.sum() <= 0:
+            why = "sample_weight must not be negative, nor all zero."
+            raise DataError(why, parameter="sample_weight")
     return Rows(
         classes=names,
-        truth=_encode(truth, number, "y_true"),
-        predicted=_encode(predicted, number, "y_pred"),
+        truth=np.array([number[label] for label in truth]),
+        predicted=np.array([number[label] for label in predicted]),
         weight=weight,
     )
 
 
-def _class_order(classes: Any, truth: list[Label], predicted: list[Label]) -> tuple[Label, ...]:
-    if classes is None:
-        seen = {*truth, *predicted}
-        try:
-            return tuple(sorted(seen))
-        except TypeError as error:
-            raise LabelError(
-                f"y_true and y_pred mix strings and numbers, {show(seen)}: "
-                "convert both to one type (1 and '1' are different labels)."
-            ) from error
+def _class_order(classes: Any) -> tuple[Label, ...]:
+    """Return the classes as they are given; a set of labels is sorted."""
+    if isinstance(classes, set):
+        classes = sorted(classes, key=lambda label: (isinstance(label, str), label))
     names = tuple(plain_labels(classes, "classes"))
-    if not names or len(set(names)) != len(names):
-        raise LabelError(f"classes={show(names)} must name each class once: pass distinct labels.")
+    if len({isinstance(name, str) for name in names}) != 1 or len(set(names)) != len(names):
+        why = "name each class once, by strings or by numbers (1 and '1' are different labels)"
+        raise LabelError(f"The classes are {listed(names)}: {why}.", parameter="classes")
     return names
-
-
-def _encode(labels: list[Label], number: dict[Label, int], name: str) -> IntArray:
-    unknown = set(labels) - set(number)
-    if unknown:
-        raise LabelError(
-            f"{name} has labels {show(unknown)} that are not among the classes "
-            f"{show(number)}: add them to classes= or correct them (1 and '1' differ)."
-        )
-    return np.fromiter((number[label] for label in labels), dtype=np.intp, count=len(labels))
-
-
-def _weight(sample_weight: npt.ArrayLike, n: int) -> FloatArray:
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight is not numeric ({error}): pass floats.") from error
-    if weight.shape != (n,):
-        raise DataError(f"sample_weight has shape {weight.shape}: pass one weight a row, ({n},).")
-    if not np.isfinite(weight).all() or weight.min() < 0 or weight.sum() <= 0:
-        raise DataError(
-            "sample_weight must be finite, not negative and not all zero: "
-            "correct the weights or leave sample_weight out."
-        )
-    return weight
 
 
 def plain_labels(values: Any, name: str) -> list[Label]:
@@ -145,83 +186,64 @@ def plain_labels(values: Any, name: str) -> list[Label]:
     if array.ndim != 1:
         raise DataError(
             f"{name} has shape {tuple(np.shape(array))}: pass one label a row, shape (n,); "
-            "a column becomes one with .ravel(), one-hot rows with .argmax(axis=1)."
+            "a column becomes one with .ravel(), one-hot rows with .argmax(axis=1).",
+            parameter=name,
         )
-    items = array.tolist() if hasattr(array, "tolist") else list(array)
-    kinds = set(map(type, items))
-    if any(issubclass(kind, np.generic) for kind in kinds):
-        items = [item.item() if isinstance(item, np.generic) else item for item in items]
-        kinds = set(map(type, items))
-    for kind in kinds:
-        if not issubclass(kind, (str, int, float)):
-            row = next(i for i, item in enumerate(items) if type(item) is kind)
+    labels = [label.item() if isinstance(label, np.generic) else label for label in array]
+    for row, label in enumerate(labels):
+        if not (label.is_integer() if isinstance(label, float) else isinstance(label, str | int)):
             raise LabelError(
-                f"{name} has a label {items[row]!r} of type {kind.__name__} in row {row}: "
-                "labels are strings, integers or booleans; drop the rows without a label."
+                f"{name} has {label!r} in row {row}: labels are strings, integers or booleans. "
+                "Drop rows without a label; scores are passed as scores= or probabilities=.",
+                parameter=name,
+                row=row,
             )
-    if any(issubclass(kind, float) for kind in kinds):
-        for row, item in enumerate(items):
-            if isinstance(item, float) and not item.is_integer():
-                raise LabelError(
-                    f"{name} has {item!r} in row {row}, which is not a label: drop rows without "
-                    "a label, and pass scores as scores= or probabilities=, not as y_pred."
-                )
-    return items
+    return labels
 
 
-def show(labels: Any) -> str:
-    """Write a few labels for a message."""
-    listed = sorted(labels, key=repr) if isinstance(labels, set) else list(labels)
-    return "[" + ", ".join(map(repr, listed[:8])) + (", ...]" if len(listed) > 8 else "]")
+def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
+    """Return finite numbers that have one of these shapes."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}", parameter=name) from error
+    if array.shape not in shapes:
+        raise DataError(
+            f"{name} must have shape {' or '.join(map(str, shapes))}, not {array.shape}: a row for "
+            "each of y_true, and a column for each class, in the order of classes=.",
+            parameter=name,
+        )
+    bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"{name} must be finite; {int(bad.sum())} rows are not, the first is {row}: look for "
+            "overflow in the model or missing features there.",
+            parameter=name,
+            row=row,
+        )
+    return array
 
 
 def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
     """Scores or probabilities (``name`` tells which) as a column a class."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} are not numbers ({error}): pass an array of floats.") from error
     n, c = len(rows.truth), len(rows.classes)
-    if array.ndim not in (1, 2):
-        raise DataError(f"{name} have shape {array.shape}: pass (n,) or (n, {c}).")
-    if len(array) != n:
-        raise DataError(f"{name} have {len(array)} rows but y_true has {n}: pass one for each row.")
-    if (array.ndim == 1 and c > 2) or (array.ndim == 2 and array.shape[1] != c):
-        raise DataError(
-            f"{name} have shape {array.shape} but there are {c} classes, {show(rows.classes)}: "
-            f"pass shape ({n}, {c}){' or (n,)' if c == 2 else ''} with columns in that order, or "
-            "name every class of the columns with classes= (for a classifier, its classes_)."
-        )
-    bad = ~np.isfinite(array.reshape(n, -1)).all(axis=1)
-    if bad.any():
-        raise DataError(
-            f"{name} are not finite in {int(bad.sum())} of {n} rows, first in row "
-            f"{int(np.argmax(bad))}: look for overflow in the model or missing features there."
-        )
+    array = _numbers(values, name, (n, c), *[(n,)] * (c <= 2))
+    if array.ndim == 1:
+        # Of one class nobody can say whose figures these are, and there is no ranking anyway.
+        rest = np.nan if c == 1 else (1.0 - array if name == "probabilities" else -array)
+        array = np.column_stack([rest, array]) if c == 2 else np.full((n, 1), rest)
     if name == "probabilities":
-        _check_probabilities(array, rows)
-    if array.ndim == 2:
-        return array
-    if c == 1:  # nobody can say whose figures these are, and one class has no ranking anyway
-        return np.full((n, 1), np.nan)
-    return np.column_stack([1.0 - array if name == "probabilities" else -array, array])
-
-
-def _check_probabilities(array: FloatArray, rows: Rows) -> None:
-    outside = (array < -_TOLERANCE) | (array > 1 + _TOLERANCE)
-    if outside.any():
-        raise DataError(
-            f"probabilities range from {array.min():.3g} to {array.max():.3g}: they lie in "
-            "[0, 1]; pass other figures as scores=."
-        )
-    if array.ndim == 2:
-        off = np.abs(array.sum(axis=1) - 1.0)
-        if off.max() > _TOLERANCE:
+        off = (array < -_TOLERANCE).any(axis=1) | (np.abs(array.sum(axis=1) - 1) > _TOLERANCE)
+        if off.any():
             row = int(np.argmax(off))
             raise DataError(
-                f"probabilities of row {row} sum to {array[row].sum():.3g} over the classes "
-                f"{show(rows.classes)}: normalise each row, or pass them as scores=."
+                f"probabilities of row {row} are {array[row].tolist()}: they lie in [0, 1] and sum "
+                "to 1 over the classes. Normalise each row, or pass them as scores=.",
+                parameter=name,
+                row=row,
             )
+    return array
 
 
 def figures_by_class(
@@ -235,68 +257,42 @@ def figures_by_class(
     AUC and average precision come from the scores, or else the probabilities; the Brier score from
     the probabilities. What nothing was passed for is nan.
     """
-    found = _one_vs_rest(matrix)
+    counts = _counts(matrix)
+    decided = ("specificity", "sensitivity", "precision", "f1", "g_mean")
+    found = {name: getattr(counts, name) for name in (*decided, "balanced_accuracy", "mcc")}
     found |= dict.fromkeys(("auc", "average_precision", "brier"), np.full(len(matrix), np.nan))
     ranking = None
     if probabilities is not None:
         ranking = check_columns(probabilities, rows, "probabilities")
-        found["brier"] = _brier(rows, ranking)
+        # Defined for a class without rows too.
+        error = (ranking - (rows.truth[:, None] == np.arange(len(matrix)))) ** 2
+        found["brier"] = np.average(error, axis=0, weights=rows.weight)
     if scores is not None:
         ranking = check_columns(scores, rows, "scores")
     if ranking is not None:
-        found["auc"] = _ranked(rows, ranking, roc_auc_score)
-        found["average_precision"] = _ranked(rows, ranking, average_precision_score)
+        ranked = (counts.tp + counts.fn > 0) & (counts.tn + counts.fp > 0)
+        found["auc"] = _areas(rows, ranking, ranked, roc_auc_score)
+        found["average_precision"] = _areas(rows, ranking, ranked, average_precision_score)
     return found
 
 
-def _one_vs_rest(matrix: FloatArray) -> dict[str, FloatArray]:
-    """Every figure that needs decisions only."""
-    tp, fn, fp, tn = _counts(matrix)
-    nan = np.full(len(matrix), np.nan)
-    has_rows, has_rest = tp + fn > 0, tn + fp > 0
-
-    def ratio(above: FloatArray, below: FloatArray, otherwise: FloatArray) -> FloatArray:
-        return np.divide(above, below, out=otherwise.copy(), where=below > 0)
-
-    specificity = ratio(tn, tn + fp, nan)
-    sensitivity = ratio(tp, tp + fn, nan)
-    sides = [np.sqrt(side) for side in (tp + fp, tp + fn, tn + fp, tn + fn)]
-    mcc = ratio(tp * tn - fp * fn, np.prod(sides, axis=0), np.zeros_like(tp))
-    return {
-        "specificity": specificity,
-        "sensitivity": sensitivity,
-        "precision": ratio(tp, tp + fp, np.where(has_rows, 0.0, np.nan)),
-        "f1": np.where(has_rows, ratio(2 * tp, 2 * tp + fp + fn, nan), np.nan),
-        "g_mean": np.sqrt(specificity * sensitivity),
-        "balanced_accuracy": (specificity + sensitivity) / 2,
-        "mcc": np.where(has_rows & has_rest, mcc, np.nan),
-    }
-
-
-def _counts(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return TP, FN, FP and TN of each class against the rest, as in the paper's Table 3."""
+def _counts(matrix: FloatArray) -> Counts:
+    """Return the counts of each class against the rest."""
     # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
     rest = 1.0 - np.eye(len(matrix))
     off = matrix * rest
-    return np.diag(matrix), off.sum(axis=1), off.sum(axis=0), ((rest @ matrix) * rest).sum(axis=1)
+    tn = ((rest @ matrix) * rest).sum(axis=1)
+    return Counts(np.diag(matrix), off.sum(axis=1), off.sum(axis=0), tn)
 
 
-def _ranked(rows: Rows, columns: FloatArray, measure: Callable[..., float]) -> FloatArray:
-    """Area under a curve over the ranking, of each class against the rest."""
-    totals = rows.totals
-    values = np.full(len(totals), np.nan)
-    for c in range(len(totals)):
-        # Asked only where the ranking exists, so scikit-learn has nothing to warn about.
-        if totals[c] > 0 and np.delete(totals, c).sum() > 0:
-            values[c] = measure(rows.truth == c, columns[:, c], sample_weight=rows.weight)
+def _areas(
+    rows: Rows, columns: FloatArray, ranked: npt.NDArray[np.bool_], area: Callable[..., float]
+) -> FloatArray:
+    """Area under a curve over the ranking, of each class against the rest; nan if not ranked."""
+    values = np.full(len(ranked), np.nan)
+    for c in np.flatnonzero(ranked):
+        values[c] = area(rows.truth == c, columns[:, c], sample_weight=rows.weight)
     return values
-
-
-def _brier(rows: Rows, columns: FloatArray) -> FloatArray:
-    """Mean squared error of the probability of each class; defined for a class without rows."""
-    error = (columns - (rows.truth[:, None] == np.arange(len(rows.classes)))) ** 2
-    mean: FloatArray = np.average(error, axis=0, weights=rows.weight)
-    return mean
 
 
 def overall_figures(
@@ -304,11 +300,13 @@ def overall_figures(
 ) -> dict[str, Any]:
     """Return one figure of all classes each; means are over the classes ``judged``."""
     recalls, brier = by_class["sensitivity"][judged], by_class["brier"]
+    # Roots first, so that nothing underflows.
+    g_mean = float(np.prod(recalls ** (1 / len(recalls)))) if len(recalls) > 1 else math.nan
     return {
         "accuracy": float(np.trace(matrix) / matrix.sum()),
         "balanced_accuracy": mean(recalls),
         "macro_f1": mean(by_class["f1"][judged]),
-        "g_mean": _geometric_mean(recalls),
+        "g_mean": g_mean,
         "macro_auc": mean(by_class["auc"][judged]),
         "mcc": _overall_mcc(matrix),
         # The errors of two classes are equal: one is taken.
@@ -319,11 +317,6 @@ def overall_figures(
 def mean(values: FloatArray) -> float:
     """Average over classes: nan when one of them is, or when there are no two to compare."""
     return float(np.mean(values)) if len(values) > 1 else math.nan
-
-
-def _geometric_mean(values: FloatArray) -> float:
-    """Return the geometric mean, nan as in ``mean``; roots first, so nothing underflows."""
-    return float(np.prod(values ** (1 / len(values)))) if len(values) > 1 else math.nan
 
 
 def _overall_mcc(matrix: FloatArray) -> float:

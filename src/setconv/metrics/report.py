@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setconv.errors import DataError, LabelError, MissingDependencyError
-from setconv.metrics._arithmetic import Label, check_rows, figures_by_class, overall_figures, show
+from setconv.errors import DataError
+from setconv.messages import needed
+from setconv.metrics._arithmetic import (
+    Label,
+    check_rows,
+    figures_by_class,
+    find_class,
+    overall_figures,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,21 +53,16 @@ class ClassMetrics:
     """The figures of one class against the rest; ``n_rows`` counts its rows in ``y_true``."""
 
     n_rows: int
-    specificity: float
-    sensitivity: float
-    precision: float
-    f1: float
-    g_mean: float
-    auc: float
-    average_precision: float
-    balanced_accuracy: float
-    mcc: float
-    brier: float
-
-
-_COLUMNS = tuple(one.name for one in fields(ClassMetrics))
-_FIGURES = _COLUMNS[1:]
-_NONE_OVERALL: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
+    specificity: float = math.nan
+    sensitivity: float = math.nan
+    precision: float = math.nan
+    f1: float = math.nan
+    g_mean: float = math.nan
+    auc: float = math.nan
+    average_precision: float = math.nan
+    balanced_accuracy: float = math.nan
+    mcc: float = math.nan
+    brier: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,25 +96,23 @@ class Report:
     positive: Label
     per_class: Mapping[Label, ClassMetrics]
     confusion: npt.NDArray[Any]
-    accuracy: float
-    balanced_accuracy: float
-    macro_f1: float
-    g_mean: float
-    macro_auc: float
-    mcc: float
-    brier: float
+    accuracy: float = math.nan
+    balanced_accuracy: float = math.nan
+    macro_f1: float = math.nan
+    g_mean: float = math.nan
+    macro_auc: float = math.nan
+    mcc: float = math.nan
+    brier: float = math.nan
     weighted: bool = False
     prior: Mapping[Label, float] | None = None
     unjudged: Mapping[Label, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self.confusion.setflags(write=False)
+
     def __getitem__(self, label: Any) -> ClassMetrics:
-        if label not in self.classes:
-            raise LabelError(
-                f"the report has no class {label!r}: it has {show(self.classes)}; "
-                "name one of them (the type counts: '1' is not 1)."
-            )
-        return self.per_class[label]
+        return self.per_class[self.classes[find_class(label, self.classes)]]
 
     def __eq__(self, other: object) -> bool:
         # Through to_dict, because nan differs from itself and an array has no single answer.
@@ -146,82 +146,71 @@ class Report:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a class, one column a figure (needs pandas)."""
-        try:
+        with needed("Report.to_frame", "pandas", "frames"):
             import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                'Report.to_frame needs pandas: pip install "setconv[frames]"; '
-                "Report.to_dict gives the same figures without it."
-            ) from error
         rows = [asdict(self.per_class[label]) for label in self.classes]
         return pd.DataFrame(rows, index=pd.Index(list(self.classes), name="class"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dictionaries and numbers, ready for JSON; nan becomes None."""
-        return {
-            "classes": list(self.classes),
-            "positive": self.positive,
-            "per_class": [
-                {"class": c, **{k: _to_json(v) for k, v in asdict(self.per_class[c]).items()}}
-                for c in self.classes
-            ],
-            "confusion": self.confusion.tolist(),
-            **{name: _to_json(getattr(self, name)) for name in _OVERALL},
-            "weighted": self.weighted,
-            "prior": None if self.prior is None else [self.prior[c] for c in self.classes],
-            "unjudged": [{"class": c, "reason": why} for c, why in self.unjudged.items()],
-            "notes": list(self.notes),
-        }
+        return _none_for_nan(
+            vars(self)
+            | {
+                "classes": list(self.classes),
+                "per_class": [
+                    {"class": c, **_none_for_nan(vars(of))} for c, of in self.per_class.items()
+                ],
+                "confusion": self.confusion.tolist(),
+                "prior": None if self.prior is None else list(self.prior.values()),
+                "unjudged": [{"class": c, "reason": why} for c, why in self.unjudged.items()],
+                "notes": list(self.notes),
+            }
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read the report that :meth:`to_dict` wrote."""
         try:
-            prior = data["prior"]
-            per_class = {
-                of["class"]: ClassMetrics(**{name: _from_json(of[name]) for name in _COLUMNS})
-                for of in data["per_class"]
+            known = {name: value for name, value in data.items() if value is not None}
+            per_class = {}
+            for one in known["per_class"]:
+                figures = {name: value for name, value in one.items() if value is not None}
+                label = figures.pop("class")
+                per_class[label] = ClassMetrics(**figures)
+            known |= {
+                "classes": tuple(per_class),
+                "per_class": per_class,
+                "confusion": np.asarray(known["confusion"]),
+                "unjudged": {one["class"]: one["reason"] for one in known["unjudged"]},
+                "notes": tuple(known["notes"]),
             }
-            return cls(
-                classes=tuple(data["classes"]),
-                positive=data["positive"],
-                per_class={label: per_class[label] for label in data["classes"]},
-                confusion=_fixed(np.asarray(data["confusion"])),
-                **{name: _from_json(data[name]) for name in _OVERALL},
-                weighted=bool(data["weighted"]),
-                prior=None if prior is None else dict(zip(data["classes"], prior, strict=True)),
-                unjudged={one["class"]: str(one["reason"]) for one in data["unjudged"]},
-                notes=tuple(map(str, data["notes"])),
-            )
+            if "prior" in known:
+                known["prior"] = dict(zip(per_class, known["prior"], strict=True))
+            return cls(**known)
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"this is not a report ({type(error).__name__}: {error}): "
-                "pass what Report.to_dict returned, whole."
-            ) from error
+            raise DataError(f"This is not what Report.to_dict returned: {error!r}") from error
 
     def __str__(self) -> str:
-        table = [["", "class", *(HEADINGS[name] for name in _COLUMNS)]]
-        for label in self.classes:
+        figures = [one.name for one in fields(ClassMetrics)]
+        table = [["", "class", *(HEADINGS[name] for name in figures)]]
+        for label, of in self.per_class.items():
             mark = "*" if label == self.positive else ""
-            figures = asdict(self.per_class[label]).values()
-            table.append([mark, str(label), *map(_show_number, figures)])
+            table.append([mark, str(label), *(_show_number(getattr(of, name)) for name in figures)])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [f"positive class: {self.positive!r} (*)"]
-        for line in table:
-            cells = [line[0].ljust(widths[0]), line[1].ljust(widths[1])]
-            cells += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-            lines.append(" ".join(cells).rstrip())
+        for mark, name, *cells in table:
+            start = f"{mark.ljust(widths[0])} {name.ljust(widths[1])}"
+            lines.append(" ".join([start, *map(str.rjust, cells, widths[2:])]))
         overall = [f"{HEADINGS[name]} {_show_number(getattr(self, name))}" for name in _OVERALL]
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
 
 
-def _to_json(number: float) -> float | None:
-    return None if math.isnan(number) else number
-
-
-def _from_json(number: Any) -> Any:
-    return math.nan if number is None else number
+def _none_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in figures.items()
+    }
 
 
 def _show_number(number: float) -> str:
@@ -307,15 +296,10 @@ def report(
         classes=rows.classes,
         positive=rows.classes[chosen],
         per_class=per_class,
-        confusion=_fixed(matrix.astype(np.int64) if rows.weight is None else matrix),
+        confusion=matrix.astype(np.int64) if rows.weight is None else matrix,
         **overall_figures(by_class, matrix),
         weighted=rows.weight is not None,
     )
-
-
-def _fixed(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    matrix.setflags(write=False)
-    return matrix
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
@@ -327,12 +311,14 @@ def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
     if not unjudged:
         return found
     alone = len(found.classes) - len(unjudged) == 1
-    per_class = {}
+    per_class = dict(found.per_class)
     for label, of in found.per_class.items():
-        lost = [name for name in _FIGURES if label in unjudged or (alone and name != "sensitivity")]
-        gone: dict[str, Any] = dict.fromkeys(lost, math.nan)
-        per_class[label] = replace(of, **gone)
-    return replace(found, per_class=per_class, unjudged=dict(unjudged), **_NONE_OVERALL)
+        if label in unjudged:
+            per_class[label] = ClassMetrics(of.n_rows)
+        elif alone:
+            per_class[label] = ClassMetrics(of.n_rows, sensitivity=of.sensitivity)
+    nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
+    return replace(found, per_class=per_class, unjudged=unjudged, **nothing)
 
 
 def report_of_nothing(
@@ -342,10 +328,9 @@ def report_of_nothing(
     return Report(
         classes=tuple(classes),
         positive=positive,
-        per_class={c: ClassMetrics(0, *[math.nan] * len(_FIGURES)) for c in classes},
-        confusion=_fixed(np.zeros((len(classes), len(classes)), dtype=np.int64)),
-        **_NONE_OVERALL,
-        unjudged=dict(unjudged),
+        per_class={c: ClassMetrics(n_rows=0) for c in classes},
+        confusion=np.zeros((len(classes), len(classes)), dtype=np.int64),
+        unjudged=unjudged,
     )
 
 
@@ -357,11 +342,8 @@ def minimum_of_five(report: Report) -> float:
     is first averaged over the classes, one against the rest. It is nan when one of the five is,
     so the report needs scores or probabilities.
     """
-    if len(report.classes) == 2:
-        of = [report[report.positive]]
-    else:
-        of = [report.per_class[label] for label in report.classes]
-    five = [report.macro_f1]
-    for name in ("g_mean", "auc", "specificity", "sensitivity"):
-        five.append(float(np.mean([getattr(one, name) for one in of])))
-    return float(np.min(five))  # np.min keeps nan, min() would lose it
+    two = len(report.classes) == 2
+    of = [report[report.positive]] if two else list(report.per_class.values())
+    names = ("g_mean", "auc", "specificity", "sensitivity")
+    five = [np.mean([getattr(one, name) for one in of]) for name in names]
+    return float(np.min([report.macro_f1, *five]))  # np.min keeps nan, min() would lose it

@@ -178,7 +178,7 @@ def scorers(estimator: Any, X: Any, y: ArrayLike, *, positive: Any = None) -> di
     known = plain_labels(np.asarray(estimator.classes_), "classes_")
     unseen = sorted(set(plain_labels(y, "y")) - set(known), key=repr)
     rows = check_rows(y, estimator.predict(X), classes=[*known, *unseen])
-    matrix, seen = rows.confusion(), rows.totals > 0
+    matrix, seen = rows.confusion(), rows.counts > 0
     scores = probabilities = None
     # One class trained on: scikit-learn refuses the columns, and they say nothing anyway.
     if len(known) > 1 and not unseen:
