@@ -177,15 +177,13 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
             )
         config, arrays = self.encoder_.describe()
         files = self.encoder_.files if copy_encoder else {}
-        described = {
-            **saved.config,
-            "takes": self.takes,
-            "encoder": {"kind": kind, "copied": bool(files), **config},
-            "source": self.source_,
-        }
-        of_encoder = {f"encoder/{name}": np.array(one) for name, one in arrays.items()}
-        copied = {f"{_COPIED}/{name}": path for name, path in files.items()}
-        return SavedModel(type(self).__name__, described, saved.arrays | of_encoder, copied)
+        encoder = {"kind": kind, "copied": bool(files), **config}
+        return SavedModel(
+            type(self).__name__,
+            saved.config | {"takes": self.takes, "encoder": encoder, "source": self.source_},
+            saved.arrays | {f"encoder/{name}": np.array(one) for name, one in arrays.items()},
+            {f"{_COPIED}/{name}": path for name, path in files.items()},
+        )
 
     @classmethod
     def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
@@ -195,7 +193,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         try:
             described = dict(saved.config["encoder"])
             kind = _encoder_class(described.pop("kind"))
-            if described.pop("copied"):
+            if described.pop("copied", False):
                 described |= {"model": str((folder / _COPIED).absolute()), "revision": None}
             encoder = kind.restore(described, under("encoder/", saved.arrays))
         except ModelFileError:

@@ -450,16 +450,27 @@ def check_texts(texts: Any) -> list[str]:
     rows = getattr(texts, named[0])() if named else list(texts)
     if not rows:
         raise DataError("There are no texts: give at least one.")
-    wrong = [row for row, text in enumerate(rows) if not isinstance(text, str)]
-    missing = [row for row in wrong if np.ndim(rows[row]) == 0 and _is_missing(rows[row])]
-    empty = [row for row, text in enumerate(rows) if isinstance(text, str) and not text.strip()]
-    _refuse_texts(missing, len(rows), "are missing", "Remove these rows.")
-    if wrong:
-        first = rows[wrong[0]]
-        what = f"are no strings but, for one, {first!r:.40} of type {type(first).__name__}"
-        _refuse_texts(wrong, len(rows), what, "Give texts, bytes decoded.", DataTypeError)
-    _refuse_texts(empty, len(rows), "are empty or only white space", "Remove these rows.")
+    problems = [_problem_of(text) for text in rows]
+    for problem in _PROBLEMS:
+        wrong = [row for row, found in enumerate(problems) if found == problem]
+        if wrong:
+            numbers = ", ".join(map(str, wrong[:5])) + ", ..." * (len(wrong) > 5)
+            raise (DataTypeError if problem == "no strings" else DataError)(
+                f"{len(wrong)} of {len(rows)} texts are {problem} (row{'s' * (len(wrong) > 1)} "
+                f"{numbers}), the first {rows[wrong[0]]!r:.40}.",
+                row=wrong[0],
+                hint="Remove these rows, or give their texts as strings.",
+            )
     return [_with_whole_characters(text) for text in rows]
+
+
+_PROBLEMS = ("missing", "no strings", "empty or only white space")
+
+
+def _problem_of(text: Any) -> str | None:
+    if isinstance(text, str):
+        return None if text.strip() else "empty or only white space"
+    return "missing" if np.ndim(text) == 0 and _is_missing(text) else "no strings"
 
 
 def _refuse_what_holds_no_texts(texts: Any) -> None:
@@ -475,18 +486,6 @@ def _refuse_what_holds_no_texts(texts: Any) -> None:
     else:
         return
     raise DataTypeError(f"Got {found} where texts are expected.", hint=f"Give {hint}.")
-
-
-def _refuse_texts(
-    rows: Sequence[int], n_texts: int, what: str, hint: str, error: type[DataError] = DataError
-) -> None:
-    if rows:
-        numbers = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
-        raise error(
-            f"{len(rows)} of {n_texts} texts {what} (row{'s' * (len(rows) > 1)} {numbers}).",
-            row=rows[0],
-            hint=hint,
-        )
 
 
 def _with_whole_characters(text: str) -> str:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ _INDEX = "model.safetensors.index.json"
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _TOKENIZER = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt")
 _PATTERNS = [_CONFIG, *_VOCABULARIES, *_TOKENIZER, _INDEX, "model*.safetensors"]
+_OF_HUB = re.compile(r"\w[\w.-]*(/[\w.-]+)?")  # ``name`` or ``owner/name``
 _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 
 _loading = threading.Lock()
@@ -139,12 +141,15 @@ def find_model(model: str | os.PathLike[str], revision: str | None = None) -> En
     folder = Path(model).expanduser()
     if folder.is_dir():
         return EncoderFiles(str(folder.resolve()), folder.resolve())
-    if not isinstance(model, str) or _looks_like_a_path(model):
-        raise _no_folder(folder)
-    cached = _cached_snapshot(model, revision)
-    if cached is None and "/" in model and _similar(folder):
-        raise _no_folder(folder)  # rather a slip of the pen than owner/name
-    return cached or _download(model, revision)
+    similar = _similar(folder)
+    if isinstance(model, str) and _OF_HUB.fullmatch(model):
+        cached = _cached_snapshot(model, revision)
+        if cached is not None:
+            return cached
+        if not similar or "/" not in model:  # else rather a slip of the pen than owner/name
+            return _download(model, revision)
+    hint = f"Did you mean {' or '.join(similar)}?" if similar else "Give one with an encoder."
+    raise ModelFileError(f"There is no folder {folder}.", parameter="model", hint=hint)
 
 
 def _package_folder() -> Path | None:
@@ -167,11 +172,6 @@ def _cached_built_in() -> EncoderFiles:
     )
 
 
-def _looks_like_a_path(model: str) -> bool:
-    """Whether it cannot be a name of the hub, which is ``name`` or ``owner/name``."""
-    return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1
-
-
 def _similar(folder: Path) -> list[str]:
     """Return the folders beside it whose names are almost the same."""
     if not folder.parent.is_dir():
@@ -181,24 +181,13 @@ def _similar(folder: Path) -> list[str]:
     return [str(folder.parent / name) for name in close]
 
 
-def _no_folder(folder: Path) -> ModelFileError:
-    similar = " or ".join(_similar(folder))
-    hint = f"Did you mean {similar}?" if similar else "Give one that holds an encoder."
-    return ModelFileError(f"There is no folder {folder}.", parameter="model", hint=hint)
-
-
 def _cached_snapshot(name: str, revision: str | None) -> EncoderFiles | None:
     """Return a model that is complete in the hub's cache; never uses the network."""
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         return _snapshot(name, revision, local=True)
-    except HFValidationError as error:
-        raise ModelFileError(
-            f"model={name!r} is neither a folder nor a name of the Hugging Face hub: {error}",
-            parameter="model",
-        ) from error
-    except (LocalEntryNotFoundError, ModelFileError):
+    except (LocalEntryNotFoundError, HFValidationError, ModelFileError):
         return None
 
 
@@ -235,20 +224,14 @@ def _snapshot(name: str, revision: str | None, *, local: bool) -> EncoderFiles:
 def _list_weights(folder: Path) -> list[str]:
     if (folder / _WEIGHTS).is_file():
         return [_WEIGHTS]
-    if (folder / _INDEX).is_file():
-        parts = sorted(set(_read_json(folder / _INDEX).get("weight_map", {}).values()))
-        lacking = [part for part in parts if not (folder / part).is_file()]
-        if lacking or not parts:
-            raise ModelFileError(
-                f"{folder} lacks weights that {_INDEX} names: {', '.join(lacking) or 'all'}. "
-                "Copy or download the folder again."
-            )
+    index = _read_json(folder / _INDEX) if (folder / _INDEX).is_file() else {}
+    parts = sorted(set(index.get("weight_map", {}).values()))
+    if parts and all((folder / part).is_file() for part in parts):
         return [_INDEX, *parts]
-    pickled = _matching(folder, ("*.bin", "*.pt", "*.pth"))
-    found = f" but {pickled[0]}, a pickle, which can run code and is not loaded" if pickled else ""
     raise ModelFileError(
-        f"{folder} has no {_WEIGHTS}{found}. Save the model as safetensors "
-        "(model.save_pretrained(folder) does), or choose one that has them."
+        f"{folder} has neither {_WEIGHTS} nor all parts of it that {_INDEX} names.",
+        hint="Save the model as safetensors (model.save_pretrained(folder) does), or choose one "
+        "that has them: pickled weights can run code and are not loaded.",
     )
 
 
