@@ -14,10 +14,6 @@ from setconv.validation import check_texts
 TEXTS = ["a dog", "ein Hund", "犬"]
 
 
-def as_objects(texts):
-    return np.array(texts, dtype=object)
-
-
 def as_categories(texts):
     return pd.Series(texts, index=[7, 7, 7], dtype="category")
 
@@ -27,8 +23,7 @@ def as_chunks(texts):
 
 
 @pytest.mark.parametrize(
-    "convert",
-    [list, tuple, iter, np.array, as_objects, pd.Series, as_categories, pl.Series, as_chunks],
+    "convert", [list, tuple, iter, np.array, pd.Series, as_categories, pl.Series, as_chunks]
 )
 def test_texts_come_from_any_column(convert):
     assert check_texts(convert(TEXTS)) == TEXTS
@@ -40,11 +35,9 @@ def test_texts_come_from_any_column(convert):
         ["a", None, "b", float("nan")],
         pd.Series(["a", pd.NA]),
         pl.Series(["a", None]),
-        ["a", "", "b"],
-        ["a", *["\n\t"] * 7],
-        ["a", "\u3000"],
+        ["a", *["\u3000\n\t"] * 7],
     ],
-    ids=["None", "pandas", "polars", "empty", "white space", "wide space"],
+    ids=["None", "pandas", "polars", "white space"],
 )
 def test_missing_and_empty_texts_are_named_by_their_rows(texts):
     with pytest.raises(DataError) as caught:
@@ -64,12 +57,8 @@ def test_what_is_no_string_is_named_by_its_row(value):
     "texts",
     [
         "a dog",
-        b"a dog",
         np.array([["a"], ["b"]]),
-        np.array("a"),
         {"a": 1},
-        {"a"},
-        7,
         None,
         pd.DataFrame({"text": TEXTS}),
         pl.DataFrame({"text": TEXTS}),
@@ -80,9 +69,6 @@ def test_what_is_no_string_is_named_by_its_row(value):
 def test_what_holds_no_texts_is_refused(texts):
     with pytest.raises(DataTypeError):
         check_texts(texts)
-
-
-def test_no_texts_at_all_are_refused():
     with pytest.raises(DataError):
         check_texts([])
 

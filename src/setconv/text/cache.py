@@ -411,9 +411,9 @@ def _add(
 
 
 def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> None:
-    if _bytes_in_use(database) + incoming <= max_bytes:
-        return
-    while _bytes_in_use(database) + incoming > _FULL * max_bytes:
+    limit: float = max_bytes
+    while _bytes_in_use(database) + incoming > limit:
+        limit = _FULL * max_bytes
         ((entries,),) = database.execute("SELECT COUNT(*) FROM entries")
         if not entries:
             return

@@ -223,7 +223,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             "model": files.name,
             "revision": files.revision,
             "fingerprint": files.fingerprint,
-            "width": files.width,
             "parameters": {name: plain(getattr(self, name)) for name, plain in _SAVED.items()},
         }
         return config, {}
