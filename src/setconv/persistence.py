@@ -14,6 +14,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -324,80 +325,40 @@ _SOURCES = {
 
 def write_card(config: Mapping[str, Any]) -> str:
     """Return the text of README.md for a model described by its configuration."""
-    classes = config["classes"]["values"]
-    counts = config["class_counts"]
-    versions = ", ".join(f"{name} {version}" for name, version in config["versions"].items())
-    source = _SOURCES[config["report_source"]]
-    width = config["model"]["n_features"]
-    takes = config.get("takes", f"rows with {width} numeric features")
+    classes, counts = config["classes"]["values"], config["class_counts"]
+    width, takes = config["model"]["n_features"], config.get("takes")
     encoder = config.get("encoder", {})
-    encoded_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
-    lines = [
-        "# SetConv model",
-        "",
-        f"A classifier of {takes} into {len(classes)} classes, made for data in which some class "
-        "is rare.",
-        "",
-        "```python",
-        "import setconv",
-        "",
-        'model = setconv.load("path/to/this/folder")',
-        "model.predict(X)",
-        "```",
-        "",
-        "## Data",
-        "",
-        f"{sum(counts)} {config.get('takes', 'rows')}, {width} features"
-        + (f", made by {_cell(encoded_by)}." if encoded_by else "."),
-        "",
-        *_table(
-            ["class", "rows", "share"],
-            [
-                [_cell(label), str(count), f"{count / sum(counts):.1%}"]
-                for label, count in zip(classes, counts, strict=True)
-            ],
-        ),
-        "",
-        "## Metrics",
-        "",
-        f"{source} Each class against the rest.",
-        "",
-        *_table(
-            ["class", *(HEADINGS[name] for name in _COLUMNS)],
-            [
-                [_cell(row["class"]), *(_number(row[name]) for name in _COLUMNS)]
-                for row in config["report"]["per_class"]
-            ],
-        ),
-        "",
-        *(line for remark in Report.from_dict(config["report"]).remarks() for line in (remark, "")),
-        "## Decision",
-        "",
-        f"Objective: {config['parameters']['objective']!r}. Its threshold rests on this: "
-        f"{config['threshold_basis']}. {WHY_NOT_THE_LARGEST}",
-        "",
-        "## Training",
-        "",
-        f"{config['n_steps']} steps. All parameters are in `config.json`.",
-        "",
-        f"Versions: {versions}.",
-        "",
-        "The folder holds safetensors, JSON and this text; loading it runs no code from it.",
-        "",
+    made_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
+    data = f"{sum(counts)} {takes or 'rows'}, {width} features"
+    shares = [[n, f"{n / sum(counts):.1%}"] for n in counts]
+    figures = [
+        ["n/a" if row[name] is None else f"{row[name]:.3f}" for name in _COLUMNS]
+        for row in config["report"]["per_class"]
     ]
-    return "\n".join(lines)
+    remarks = Report.from_dict(config["report"]).remarks()
+    card = files("setconv").joinpath("card.md").read_text(encoding="utf-8")
+    return card.format(
+        takes=takes or f"rows with {width} numeric features",
+        n_classes=len(classes),
+        data=f"{data}, made by {_cell(made_by)}" if made_by else data,
+        classes=_table(["class", "rows", "share"], classes, shares),
+        source=_SOURCES[config["report_source"]],
+        metrics=_table(["class", *(HEADINGS[name] for name in _COLUMNS)], classes, figures),
+        remarks="".join(f"{remark}\n\n" for remark in remarks),
+        objective=config["parameters"]["objective"],
+        basis=config["threshold_basis"],
+        why=WHY_NOT_THE_LARGEST,
+        n_steps=config["n_steps"],
+        versions=", ".join(f"{name} {version}" for name, version in config["versions"].items()),
+    )
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [
-        f"| {' | '.join(cells)} |" for cells in (head, ["---"] + ["--:"] * (len(head) - 1), *rows)
-    ]
+def _table(head: list[str], labels: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1)]
+    lines += [[_cell(label), *row] for label, row in zip(labels, rows, strict=True)]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def _cell(label: Any) -> str:
     """Return a label that cannot break the table."""
     return " ".join(str(label).replace("|", "\\|").split()) or "(empty)"
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
