@@ -7,7 +7,6 @@ import json
 import math
 import pickle
 import sys
-import time
 import warnings
 from functools import partial
 
@@ -17,30 +16,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from setconv import metrics
 from setconv.errors import DataError, LabelError, MissingDependencyError
-from setconv.metrics.report import ClassMetrics, Report, minimum_of_five, report
-from setconv.metrics.scores import scorers
+from setconv.metrics import ClassMetrics, Report, minimum_of_five, report, scorers
 
 NAN = math.nan
 SCORER_NAMES = {
-    "g_mean",
-    "macro_f1",
-    "f1",
-    "sensitivity",
-    "specificity",
-    "auc",
-    "average_precision",
-    "balanced_accuracy",
-    "mcc",
-    "neg_brier",
+    *("g_mean", "macro_f1", "f1", "sensitivity", "specificity", "auc", "average_precision"),
+    *("balanced_accuracy", "mcc", "neg_brier"),
 }
 
 
@@ -102,6 +92,9 @@ BINARY_NO = {
 }
 
 
+LAST = ("g_mean", "auc", "mcc", "brier")
+
+
 def test_binary_by_hand():
     r = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE)
     assert r.classes == ("no", "yes")
@@ -110,24 +103,13 @@ def test_binary_by_hand():
     assert dataclasses.asdict(r["no"]) == close(BINARY_NO)
     assert r.confusion.tolist() == [[5, 2], [1, 2]]
     assert r.confusion.dtype == np.int64
-    assert r.accuracy == close(0.7)
-    assert r.balanced_accuracy == close(29 / 42)
-    assert r.macro_f1 == close(61 / 91)  # (4/7 + 10/13)/2
-    assert r.g_mean == close(math.sqrt(10 / 21))
-    assert r.macro_auc == close(15 / 21)
-    assert r.mcc == close(8 / math.sqrt(504))
-    assert r.brier == close(0.22525)
-
-
-def test_five_in_the_order_of_the_paper():
-    r = report(BINARY_TRUTH, BINARY_GUESS, BINARY_CHANCE)
-    assert list(r.five().items()) == [
-        ("spec", close(5 / 7)),
-        ("sens", close(2 / 3)),
-        ("f1", close(4 / 7)),  # of the class, not macro
-        ("g_mean", close(math.sqrt(10 / 21))),
-        ("auc", close(15 / 21)),
-    ]
+    overall = [r.accuracy, r.balanced_accuracy, r.macro_f1, r.g_mean, r.macro_auc, r.mcc, r.brier]
+    # macro F1 is (4/7 + 10/13)/2
+    assert overall == close([0.7, 29 / 42, 61 / 91, *(BINARY_YES[name] for name in LAST)])
+    # The paper's order; F1 is of the class.
+    five = {"spec": 5 / 7, "sens": 2 / 3, "f1": 4 / 7, "g_mean": math.sqrt(10 / 21), "auc": 15 / 21}
+    assert r.five() == close(five)
+    assert list(r.five()) == list(five)
 
 
 # Rows are the truth. One against the rest, as in Table 3:
@@ -242,36 +224,25 @@ def ratio(above, below):
 
 def loop_class(truth, guess, weight, c):
     """Table 3 and the formulas of the paper, a row at a time."""
-    tp = fn = fp = tn = 0.0
+    cells = {(t, g): 0.0 for t in (True, False) for g in (True, False)}
     for t, g, w in zip(truth, guess, weight, strict=True):
-        if t == c and g == c:
-            tp += w
-        elif t == c:
-            fn += w
-        elif g == c:
-            fp += w
-        else:
-            tn += w
+        cells[t == c, g == c] += w
+    tp, fn, fp, tn = cells.values()
     spec, sens = ratio(tn, tn + fp), ratio(tp, tp + fn)
     precision = ratio(tp, tp + fp)
     if math.isnan(precision) and tp + fn:
         precision = 0.0
     both = precision + sens
-    f1 = 0.0 if both == 0 else 2 * precision * sens / both
-    if not (tp + fn) * (tn + fp):
-        mcc = NAN
-    elif not (tp + fp) * (tn + fn):
-        mcc = 0.0
-    else:
-        mcc = (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    sides = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    defined = (tp + fn) * (tn + fp)
     return {
         "specificity": spec,
         "sensitivity": sens,
         "precision": precision,
-        "f1": f1,
+        "f1": 0.0 if both == 0 else 2 * precision * sens / both,
         "g_mean": math.sqrt(spec * sens),
         "balanced_accuracy": (spec + sens) / 2,
-        "mcc": mcc,
+        "mcc": (tp * tn - fp * fn) / math.sqrt(sides) if sides else (0.0 if defined else NAN),
     }
 
 
@@ -317,62 +288,29 @@ def predictions(draw):
 def test_report_against_plain_loops(case, weighted):
     c, truth, guess, weight, chances = case
     weight = weight if weighted else [1] * len(truth)
-    r = report(
-        truth,
-        guess,
-        probabilities=chances,
-        classes=range(c),
-        sample_weight=weight if weighted else None,
-    )
-    recalls, f1s, aucs, square = [], [], [], 0.0
-    for k in range(c):
-        worked = loop_class(truth, guess, weight, k)
-        worked["auc"] = loop_auc(truth, chances[:, k].tolist(), weight, k)
-        worked["average_precision"] = loop_average_precision(
-            truth, chances[:, k].tolist(), weight, k
+    given = {"sample_weight": weight} if weighted else {}
+    r = report(truth, guess, probabilities=chances, classes=range(c), **given)
+    worked = []
+    for k, column in enumerate(chances.T.tolist()):
+        error = [w * (p - (t == k)) ** 2 for t, p, w in zip(truth, column, weight, strict=True)]
+        worked.append(
+            loop_class(truth, guess, weight, k)
+            | {
+                "auc": loop_auc(truth, column, weight, k),
+                "average_precision": loop_average_precision(truth, column, weight, k),
+                "brier": sum(error) / sum(weight),
+                "n_rows": truth.count(k),
+            }
         )
-        error = [
-            w * (p - (t == k)) ** 2 for t, p, w in zip(truth, chances[:, k], weight, strict=True)
-        ]
-        worked["brier"] = sum(error) / sum(weight)
-        worked["n_rows"] = truth.count(k)
-        assert dataclasses.asdict(r[k]) == close(worked)
-        recalls.append(worked["sensitivity"])
-        f1s.append(worked["f1"])
-        aucs.append(worked["auc"])
-        square += worked["brier"]
+        assert dataclasses.asdict(r[k]) == close(worked[k])
+    of = {name: [one[name] for one in worked] for name in worked[0]}
     right = sum(w for t, g, w in zip(truth, guess, weight, strict=True) if t == g)
     assert r.accuracy == close(right / sum(weight))
-    assert r.balanced_accuracy == close(sum(recalls) / c)
-    assert r.g_mean == close(math.prod(recalls) ** (1 / c))
-    assert r.macro_f1 == close(sum(f1s) / c)
-    assert r.macro_auc == close(sum(aucs) / c)
-    assert r.brier == close(square / (2 if c == 2 else 1))
-
-
-@given(predictions())
-def test_weights_are_repetitions(case):
-    c, truth, guess, weight, chances = case
-    weighted = report(
-        truth, guess, probabilities=chances, classes=range(c), positive=0, sample_weight=weight
-    )
-    repeated = report(
-        np.repeat(truth, weight),
-        np.repeat(guess, weight),
-        probabilities=np.repeat(chances, weight, axis=0),
-        classes=range(c),
-        positive=0,
-    )
-    for k in range(c):
-        a, b = dataclasses.asdict(weighted[k]), dataclasses.asdict(repeated[k])
-        assert a.pop("n_rows") == truth.count(k)
-        assert b.pop("n_rows") == weighted.confusion[k].sum()
-        assert a == close(b)
-    for name in ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc"):
-        assert getattr(weighted, name) == close(getattr(repeated, name))
-    assert weighted.brier == close(repeated.brier)
-    assert weighted.confusion == close(repeated.confusion)
-    assert weighted.confusion.dtype == np.float64
+    assert r.balanced_accuracy == close(sum(of["sensitivity"]) / c)
+    assert r.g_mean == close(math.prod(of["sensitivity"]) ** (1 / c))
+    assert r.macro_f1 == close(sum(of["f1"]) / c)
+    assert r.macro_auc == close(sum(of["auc"]) / c)
+    assert r.brier == close(sum(of["brier"]) / (2 if c == 2 else 1))
 
 
 # ------------------------------------------------------------------------------ scikit-learn
@@ -390,9 +328,8 @@ def big():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_report_agrees_with_scikit_learn(big, weighted):
     truth, guess, chances, w = big
-    weight = w if weighted else None
-    r = report(truth, guess, probabilities=chances, sample_weight=weight)
-    at = {"sample_weight": weight}
+    at = {"sample_weight": w if weighted else None}
+    r = report(truth, guess, probabilities=chances, **at)
     assert r.confusion == close(sk.confusion_matrix(truth, guess, **at))
     assert r.accuracy == close(sk.accuracy_score(truth, guess, **at))
     assert r.balanced_accuracy == close(sk.balanced_accuracy_score(truth, guess, **at))
@@ -400,83 +337,76 @@ def test_report_agrees_with_scikit_learn(big, weighted):
     assert r.mcc == close(sk.matthews_corrcoef(truth, guess, **at))
     for k in range(3):
         t, g, p = truth == k, guess == k, chances[:, k]
-        assert r[k].sensitivity == close(sk.recall_score(t, g, **at))
-        assert r[k].specificity == close(sk.recall_score(~t, ~g, **at))
-        assert r[k].precision == close(sk.precision_score(t, g, **at))
-        assert r[k].f1 == close(sk.f1_score(t, g, **at))
-        assert r[k].mcc == close(sk.matthews_corrcoef(t, g, **at))
-        assert r[k].auc == close(sk.roc_auc_score(t, p, **at))
-        assert r[k].average_precision == close(sk.average_precision_score(t, p, **at))
-        assert r[k].brier == close(sk.brier_score_loss(t, p, **at))
-    if not weighted:  # scikit-learn has no weighted one-vs-rest
-        assert r.macro_auc == close(sk.roc_auc_score(truth, chances, multi_class="ovr"))
+        theirs = {
+            "n_rows": t.sum(),
+            "sensitivity": sk.recall_score(t, g, **at),
+            "specificity": sk.recall_score(~t, ~g, **at),
+            "precision": sk.precision_score(t, g, **at),
+            "f1": sk.f1_score(t, g, **at),
+            "g_mean": math.sqrt(sk.recall_score(t, g, **at) * sk.recall_score(~t, ~g, **at)),
+            "balanced_accuracy": sk.balanced_accuracy_score(t, g, **at),
+            "mcc": sk.matthews_corrcoef(t, g, **at),
+            "auc": sk.roc_auc_score(t, p, **at),
+            "average_precision": sk.average_precision_score(t, p, **at),
+            "brier": sk.brier_score_loss(t, p, **at),
+        }
+        assert dataclasses.asdict(r[k]) == close(theirs)
 
 
-def test_small_functions_give_the_figures_of_the_report(big):
+# Of one class, by default the rarest; or over all classes, unless one is named.
+OF_ONE, OF_ALL = ("specificity", "sensitivity", "f1"), ("g_mean", "balanced_accuracy", "mcc")
+
+
+@pytest.mark.parametrize("name", [*OF_ONE, "auc", "average_precision", *OF_ALL, "brier"])
+def test_small_functions_give_the_figures_of_the_report(big, name):
     truth, guess, chances, w = big
     r = report(truth, guess, probabilities=chances, sample_weight=w)
-    at = {"sample_weight": w}
-    by_column = {"sample_weight": w, "classes": [0, 1, 2]}
-    assert r.positive == 0
-    for name in ("specificity", "sensitivity", "f1"):
-        function = getattr(metrics, name)
-        assert function(truth, guess, **at) == getattr(r[0], name)
-        assert function(truth, guess, positive=2, **at) == getattr(r[2], name)
-    for name in ("auc", "average_precision"):
-        function = getattr(metrics, name)
-        assert function(truth, chances, **by_column) == getattr(r[0], name)
-        assert function(truth, chances, positive=2, **by_column) == getattr(r[2], name)
-    for name in ("g_mean", "balanced_accuracy", "mcc"):
-        function = getattr(metrics, name)
-        assert function(truth, guess, **at) == getattr(r, name)
-        assert function(truth, guess, positive=2, **at) == getattr(r[2], name)
-    assert metrics.brier(truth, chances, **by_column) == r.brier
-    assert metrics.brier(truth, chances, positive=2, **by_column) == r[2].brier
-    assert metrics.macro_f1(truth, guess, **at) == r.macro_f1
+    function = partial(getattr(metrics, name), truth, guess, sample_weight=w)
+    if name in ("auc", "average_precision", "brier"):
+        function = partial(
+            getattr(metrics, name), truth, chances, sample_weight=w, classes=range(3)
+        )
+    assert function() == getattr(r if hasattr(r, name) else r[0], name)
+    assert function(positive=2) == getattr(r[2], name)
+    assert metrics.macro_f1(truth, guess, sample_weight=w) == r.macro_f1
 
 
 # -------------------------------------------------------------------------------- degenerate
+
+
+def undefined(of):
+    """The names of the figures that are nan."""
+    figures = vars(of).items()
+    return {name for name, value in figures if isinstance(value, float) and math.isnan(value)}
 
 
 def test_a_class_without_rows_is_nan_not_zero():
     chances = np.full((4, 3), 1 / 3)
     r = report([0, 0, 1, 1], [0, 1, 1, 2], probabilities=chances, classes=[0, 1, 2])
     absent = r[2]
-    for name in ("sensitivity", "f1", "g_mean", "auc", "average_precision", "mcc"):
-        assert math.isnan(getattr(absent, name)), name
-    assert math.isnan(absent.balanced_accuracy)
-    assert absent.n_rows == 0
-    assert absent.specificity == close(3 / 4)
-    assert absent.precision == 0.0  # predicted once, wrongly: that is a fact
+    ranked = {"auc", "average_precision"}
+    assert undefined(absent) == {"sensitivity", "f1", "g_mean", "balanced_accuracy", "mcc"} | ranked
+    # Predicted once, wrongly: that is a fact.
+    assert (absent.n_rows, absent.specificity, absent.precision) == (0, close(3 / 4), 0.0)
     assert absent.brier == close(1 / 9)
-    for name in ("balanced_accuracy", "macro_f1", "g_mean", "macro_auc"):
-        assert math.isnan(getattr(r, name)), name
-    assert r.accuracy == 0.5
-    assert r.brier == close(2 / 3)
-    assert not math.isnan(r.mcc)
+    assert undefined(r) == {"balanced_accuracy", "macro_f1", "g_mean", "macro_auc"}
+    assert (r.accuracy, r.brier) == (0.5, close(2 / 3))
     assert r.positive == 1  # the rarest that has rows; 0 and 1 tie, the last is taken
-
-
-def test_an_absent_class_that_is_never_predicted_has_no_precision():
-    r = report([0, 0, 1], [0, 1, 1], classes=[0, 1, 2])
-    assert math.isnan(r[2].precision)
-    assert r[2].specificity == 1.0
+    assert math.isnan(report([0, 0, 1], [0, 1, 1], classes=[0, 1, 2])[2].precision)
 
 
 @pytest.mark.parametrize("classes", [None, [0, 1]])
 def test_a_single_class_in_the_truth(classes):
-    r = report(
-        [0, 0, 0], [0, 0, 0], [0.1, 0.2, 0.3], probabilities=[0.1, 0.2, 0.3], classes=classes
-    )
+    scores = [0.1, 0.2, 0.3]
+    r = report([0] * 3, [0] * 3, scores, probabilities=scores, classes=classes)
     assert r.positive == 0
-    assert r[0].sensitivity == 1.0
-    for name in ("specificity", "g_mean", "auc", "average_precision", "balanced_accuracy", "mcc"):
-        assert math.isnan(getattr(r[0], name)), name
-    for name in ("balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc"):
-        assert math.isnan(getattr(r, name)), name
-    assert r.accuracy == 1.0
-    # (.01 + .04 + .09)/3, unless nobody said which class the probabilities are of
-    assert r.brier == close(NAN if classes is None else 0.14 / 3)
+    assert (r.accuracy, r[0].sensitivity) == (1.0, 1.0)
+    # Nobody said which class the probabilities are of, if there is but one.
+    brier = {"brier"} if classes is None else set()
+    names = {"g_mean", "balanced_accuracy", "mcc"}
+    assert undefined(r[0]) == names | {"specificity", "auc", "average_precision"} | brier
+    assert undefined(r) == names | {"macro_f1", "macro_auc"} | brier
+    assert r.brier == close(NAN if classes is None else 0.14 / 3)  # (.01 + .04 + .09)/3
     assert math.isnan(minimum_of_five(r))
 
 
@@ -489,11 +419,9 @@ def test_a_class_never_predicted_scores_zero():
 
 def test_weights_can_empty_a_class():
     r = report([0, 0, 1], [0, 1, 1], [0.1, 0.2, 0.3], sample_weight=[0.1, 0.2, 0])
-    assert math.isnan(r[1].sensitivity)
-    assert math.isnan(r[1].auc)
+    assert {"sensitivity", "auc"} <= undefined(r[1])
     assert math.isnan(r[0].specificity)
-    assert r[0].sensitivity == close(1 / 3)
-    assert r[1].n_rows == 1
+    assert (r[0].sensitivity, r[1].n_rows) == (close(1 / 3), 1)
 
 
 def test_huge_weights_do_not_hide_a_small_class():
@@ -565,59 +493,57 @@ OK = [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error", "parameter", "row"),
     [
-        (([], []), DataError, "y_true is empty"),
-        ((OK, [0, 1, 0]), DataError, "y_pred has 3 rows but y_true has 4"),
-        ((OK, [[0], [1], [0], [1]]), DataError, r"y_pred has shape \(4, 1\).*ravel"),
-        (("yes", "yes"), DataError, "y_true has shape"),
-        ((OK, [0, 1, None, 1]), LabelError, "y_pred has a label None .* in row 2"),
-        (([0, 1, NAN, 1], OK), LabelError, "y_true has nan in row 2"),
-        ((["a", "b", NAN], ["a", "b", "b"]), LabelError, "y_true has nan in row 2"),
-        ((OK, [0.2, 0.7, 0.1, 0.6]), LabelError, "y_pred has 0.2 in row 0.*scores="),
-        ((OK, ["0", "1", "0", "1"]), LabelError, "mix strings and numbers"),
+        (([], []), DataError, "y_pred", None),
+        ((OK, [0, 1, 0]), DataError, "y_pred", None),
+        ((OK, [[0], [1], [0], [1]]), DataError, "y_pred", None),
+        (("yes", "yes"), DataError, "y_true", None),
+        ((OK, [0, 1, None, 1]), LabelError, "y_pred", 2),
+        (([0, 1, NAN, 1], OK), LabelError, "y_true", 2),
+        ((["a", "b", NAN], ["a", "b", "b"]), LabelError, "y_true", 2),
+        ((OK, [0.2, 0.7, 0.1, 0.6]), LabelError, "y_pred", 0),
+        ((OK, ["0", "1", "0", "1"]), LabelError, "classes", None),
     ],
 )
-def test_bad_labels(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_labels(arguments, error, parameter, row):
+    with pytest.raises(error) as caught:
         report(*arguments)
+    assert (caught.value.parameter, caught.value.row) == (parameter, row)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("name", "value", "row"),
     [
-        ({"classes": [0, 2]}, LabelError, r"y_true has labels \[1\].*classes \[0, 2\]"),
-        ({"classes": ["0", "1"]}, LabelError, r"labels \[0, 1\]"),
-        ({"classes": [0, 1, 1]}, LabelError, "each class once"),
-        ({"classes": []}, LabelError, "each class once"),
-        ({"positive": 2}, LabelError, "positive=2 is not one of the classes"),
-        ({"positive": "1"}, LabelError, "positive='1' is not one of the classes"),
-        ({"scores": [1, 2, 3]}, DataError, "scores have 3 rows but y_true has 4"),
-        ({"scores": 1.0}, DataError, r"scores have shape \(\)"),
-        ({"scores": np.zeros((4, 1))}, DataError, r"scores have shape \(4, 1\).*2 classes"),
-        ({"scores": np.zeros((4, 3))}, DataError, r"scores have shape \(4, 3\).*classes="),
-        ({"scores": OK, "classes": [0, 1, 2]}, DataError, r"shape \(4,\).*3 classes"),
-        ({"scores": [1, 2, NAN, 4]}, DataError, "scores are not finite in 1 of 4.*row 2"),
-        ({"scores": [[0, 0], [0, math.inf], [0, 0], [NAN, 0]]}, DataError, "2 of 4 .*row 1"),
-        ({"scores": ["a", "b", "c", "d"]}, DataError, "scores are not numbers"),
-        ({"probabilities": [0.1, 0.2, 0.3, 1.4]}, DataError, "0.1 to 1.4.*scores="),
-        ({"probabilities": [0.1, -0.2, 0.3, 0.4]}, DataError, "-0.2 to 0.4"),
-        ({"probabilities": [[0.5, 0.5], [0.2, 0.9]] * 2}, DataError, "row 1 sum to 1.1"),
-        ({"sample_weight": [1, 1, 1]}, DataError, r"sample_weight has shape \(3,\)"),
-        ({"sample_weight": [1, 1, 1, -1]}, DataError, "sample_weight must be finite"),
-        ({"sample_weight": [0, 0, 0, 0]}, DataError, "not all zero"),
-        ({"sample_weight": [1, 1, 1, NAN]}, DataError, "sample_weight must be finite"),
-        ({"sample_weight": ["x"] * 4}, DataError, "sample_weight is not numeric"),
+        *(("scores", value, None) for value in ([1, 2, 3], 1.0, np.zeros((4, 1)), ["a"] * 4)),
+        ("scores", np.zeros((4, 3)), None),
+        ("scores", [1, 2, NAN, 4], 2),
+        ("scores", [[0, 0], [0, math.inf], [0, 0], [NAN, 0]], 1),
+        ("probabilities", [0.1, 0.2, 0.3, 1.4], 3),
+        ("probabilities", [0.1, -0.2, 0.3, 0.4], 1),
+        ("probabilities", [[0.5, 0.5], [0.2, 0.9]] * 2, 1),
+        *(("sample_weight", value, None) for value in ([1] * 3, [1, 1, 1, -1], [0] * 4, ["x"] * 4)),
+        ("sample_weight", [1, 1, 1, NAN], 3),
+        *(("classes", value, None) for value in ([0, 1, 1], [], [0, 1, "1"])),
+        *(("positive", value, None) for value in (2, "1")),
     ],
 )
-def test_bad_options(options, error, message):
-    with pytest.raises(error, match=message):
-        report(OK, OK, **options)
+def test_bad_options(name, value, row):
+    with pytest.raises(DataError) as caught:
+        report(OK, OK, **{name: value})
+    assert (caught.value.parameter, caught.value.row) == (name, row)
 
 
-def test_a_prediction_outside_the_classes_is_named():
-    with pytest.raises(LabelError, match=r"y_pred has labels \['fyre'\]"):
-        report(["fire", "no"], ["fyre", "no"], classes=["fire", "no"])
+def test_one_column_says_nothing_of_three_classes():
+    with pytest.raises(DataError):
+        report(OK, OK, OK, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(("name", "given"), [("y_true", ["f", "no"]), ("y_pred", ["fire", "no"])])
+def test_labels_outside_the_classes_are_named(name, given):
+    with pytest.raises(LabelError) as caught:
+        report(given, ["f", "no"], classes=["fire", "no"])
+    assert caught.value.parameter == name
 
 
 # ----------------------------------------------------------------------------- the object
@@ -629,26 +555,16 @@ def with_nan():
 
 
 def test_to_dict_is_json_and_comes_back(with_nan):
-    text = json.dumps(with_nan.to_dict(), allow_nan=False)
-    back = Report.from_dict(json.loads(text))
-    assert back == with_nan
-    assert math.isnan(back.brier)
-    assert back.confusion.dtype == with_nan.confusion.dtype
-    assert back.classes == (0, 1)
-    assert isinstance(back[1], ClassMetrics)
-    assert back.five() == with_nan.five()
-    assert str(back) == str(with_nan)
-    assert pickle.loads(pickle.dumps(with_nan)) == with_nan
-
-
-def test_weighted_to_dict_comes_back():
-    r = report([0, 0, 1], [0, 1, 1], sample_weight=[1, 1, 2])
-    back = Report.from_dict(json.loads(json.dumps(r.to_dict())))
-    assert back == r
-    assert back.confusion.dtype == np.float64
-
-
-def test_reports_differ_when_a_figure_does(with_nan):
+    weighted = report([0, 0, 1], [0, 1, 1], sample_weight=[1, 1, 2])
+    noted = dataclasses.replace(
+        with_nan, prior={0: 0.9, 1: 0.1}, unjudged={1: "why"}, notes=("so",)
+    )
+    for r in (with_nan, weighted, noted):
+        back = Report.from_dict(json.loads(json.dumps(r.to_dict(), allow_nan=False)))
+        assert back == r == pickle.loads(pickle.dumps(r))
+        assert (back.classes, back.confusion.dtype) == (r.classes, r.confusion.dtype)
+        assert isinstance(back[1], ClassMetrics)
+        assert str(back) == str(r)
     assert with_nan != report([0, 0, 1], [0, 1, 0], [0.1, 0.2, 0.3])
     assert with_nan != dataclasses.replace(with_nan, brier=0.5)
     assert with_nan != "a report"
@@ -656,38 +572,30 @@ def test_reports_differ_when_a_figure_does(with_nan):
 
 @pytest.mark.parametrize("broken", [{}, {"classes": [0, 1]}, {"per_class": 3}])
 def test_from_dict_of_something_else(broken):
-    with pytest.raises(DataError, match="not a report"):
+    with pytest.raises(DataError):
         Report.from_dict(broken)
 
 
-def test_to_frame():
-    frame = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE).to_frame()
-    assert frame.index.tolist() == ["no", "yes"]
-    assert frame.index.name == "class"
-    assert frame.columns.tolist() == [f.name for f in dataclasses.fields(ClassMetrics)]
+def test_to_frame(monkeypatch):
+    r = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE)
+    frame = r.to_frame()
+    assert (frame.index.tolist(), frame.index.name) == (["no", "yes"], "class")
     assert frame.loc["yes"].to_dict() == close(BINARY_YES)
-    assert frame["n_rows"].tolist() == [7, 3]
-
-
-def test_to_frame_without_pandas(with_nan, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match=r'pip install "setconv\[frames\]"'):
-        with_nan.to_frame()
+    with pytest.raises(MissingDependencyError):
+        r.to_frame()
 
 
 def test_table_is_aligned_and_complete(with_nan):
     lines = str(with_nan).splitlines()
     assert lines[0] == "positive class: 1 (*)"
-    headings = "class rows Spec Sens Precision F1 G-mean AUC AP Bal. acc. MCC Brier"
-    assert " ".join(lines[1].split()) == headings
+    headings = (metrics.HEADINGS[one.name] for one in dataclasses.fields(ClassMetrics))
+    assert " ".join(lines[1].split()) == " ".join(["class", *headings])
     assert len({len(line) for line in lines[1:4]}) == 1
-    assert lines[3].startswith("* 1")
-    assert lines[2].startswith("  0")
+    assert (lines[2][:3], lines[3][:3]) == ("  0", "* 1")
     # truth 0 0 1, guess 0 1 1: class 1 has TP 1, FP 1, TN 1; no probabilities, so no Brier
     assert lines[3].split()[1:6] == ["1", "1", "0.500", "1.000", "0.500"]
     assert lines[3].endswith(" -")
-    assert "G-mean 0.707" in lines[4]
-    assert "Brier -" in lines[5]
 
 
 def test_report_is_frozen(with_nan):
@@ -695,21 +603,8 @@ def test_report_is_frozen(with_nan):
         with_nan.accuracy = 1.0
     with pytest.raises(ValueError, match="read-only"):
         with_nan.confusion[0, 0] = 9
-    with pytest.raises(LabelError, match=r"no class '1': it has \[0, 1\]"):
+    with pytest.raises(LabelError):
         with_nan["1"]
-
-
-def test_report_of_100k_rows_is_quick():
-    rng = np.random.default_rng(0)
-    chance = rng.random(100_000)
-    truth = np.array(["no", "yes"])[(rng.random(100_000) < 0.05).astype(int)]
-    guess = np.array(["no", "yes"])[(chance > 0.5).astype(int)]
-    best = math.inf
-    for _ in range(2):  # CPU time, the better of two: the machine may be busy
-        start = time.process_time()
-        report(truth, guess, chance, probabilities=chance)
-        best = min(best, time.process_time() - start)
-    assert best < 0.5
 
 
 # ------------------------------------------------------------------------------------- scorers
@@ -728,55 +623,45 @@ def rare_rows(n_classes, names):
     return X, np.array(names)[y]
 
 
-class OnlyLabels(ClassifierMixin, BaseEstimator):
-    """Predicts and no more."""
-
-    def fit(self, X, y):
-        self.inner_ = LogisticRegression().fit(X, y)
-        self.classes_ = self.inner_.classes_
-        return self
-
-    def predict(self, X):
-        return self.inner_.predict(X)
-
-
-class Counting(OnlyLabels):
+class Counting(LogisticRegression):
     """Counts how often each method is asked."""
 
     asked: list = []  # noqa: RUF012
 
     def predict(self, X):
         self.asked.append("predict")
-        return self.inner_.predict(X)
+        return self.classes_[(super().decision_function(X) > 0).astype(int)]
 
     def predict_proba(self, X):
         self.asked.append("predict_proba")
-        return self.inner_.predict_proba(X)
+        return np.full((len(X), 2), 0.5)
 
     def decision_function(self, X):
         self.asked.append("decision_function")
-        return self.inner_.decision_function(X)
+        return super().decision_function(X)
+
+
+class OnlyLabels(LogisticRegression):
+    """Predicts and no more."""
+
+    decision_function = predict_proba = property()
+
+    def predict(self, X):
+        return self.classes_[np.argmax(np.asarray(X) @ self.coef_.T, axis=1) % len(self.classes_)]
 
 
 def expected_scores(model, X, y):
     """What the scorers must give, by the report of all rows (every class present)."""
-    ranking = None
-    if hasattr(model, "decision_function"):
-        ranking = model.decision_function(X)
+    ranking = model.decision_function(X) if hasattr(model, "decision_function") else None
     chances = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    r = report(
-        y,
-        model.predict(X),
-        ranking,
-        probabilities=chances,
-        classes=model.classes_,
-    )
-    of = [r[r.positive]] if len(r.classes) == 2 else [r[c] for c in r.classes]
-    wanted = {name: getattr(r, name) for name in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")}
-    for name in ("f1", "sensitivity", "specificity", "auc", "average_precision"):
-        wanted[name] = float(np.mean([getattr(one, name) for one in of]))
-    wanted["neg_brier"] = -r.brier
-    return wanted
+    r = report(y, model.predict(X), ranking, probabilities=chances, classes=model.classes_)
+    of = [r[r.positive]] if len(r.classes) == 2 else r.per_class.values()
+    names = ("f1", "sensitivity", "specificity", "auc", "average_precision")
+    return {
+        **{name: getattr(r, name) for name in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")},
+        **{name: np.mean([getattr(one, name) for one in of]) for name in names},
+        "neg_brier": -r.brier,
+    }
 
 
 # In both, the first class is the rare one, so that "rarest" is not just classes_[1].
@@ -784,7 +669,7 @@ TWO = (2, ["fire", "no"])
 THREE_KINDS = (3, ["crash", "fire", "no"])
 
 
-@pytest.mark.parametrize("kind", [TWO, THREE_KINDS, (2, [-1, 1]), (2, [False, True])])
+@pytest.mark.parametrize("kind", [TWO, THREE_KINDS, (2, [False, True])])
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(), GaussianNB(), OnlyLabels()])
 def test_scorers_give_the_figures_of_the_report(kind, model):
     X, y = rare_rows(*kind)
@@ -799,26 +684,16 @@ def test_scorers_give_the_figures_of_the_report(kind, model):
         assert got["f1"] == close(sk.f1_score(y == rare, model.predict(X) == rare))
 
 
-@pytest.mark.parametrize("kind", [TWO, THREE_KINDS])
-@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()])
-def test_cross_validate_with_all_scorers(kind, model):
-    X, y = rare_rows(*kind)
-    folds = StratifiedKFold(3)
-    result = cross_validate(model, X, y, scoring=scorers, cv=folds)
-    for k, (train, test) in enumerate(folds.split(X, y)):
-        fitted = clone(model).fit(X[train], y[train])
-        wanted = expected_scores(fitted, X[test], y[test])
-        assert {name: result[f"test_{name}"][k] for name in SCORER_NAMES} == close(wanted)
-
-
 def test_grid_search_in_processes():
     X, y = rare_rows(*TWO)
-    model = LogisticRegression()
-    search = GridSearchCV(
-        model, {"C": [1e-6, 1.0]}, scoring=scorers, refit="g_mean", cv=3, n_jobs=2
-    ).fit(X, y)
-    here = clone(search).set_params(n_jobs=None).fit(X, y)
-    for name in ("g_mean", "auc"):
+    grid = {"C": [1e-6, 1.0]}
+    search, here = (
+        GridSearchCV(
+            LogisticRegression(), grid, scoring=scorers, refit="g_mean", cv=3, n_jobs=n_jobs
+        ).fit(X, y)
+        for n_jobs in (2, None)
+    )
+    for name in SCORER_NAMES:
         there = search.cv_results_[f"mean_test_{name}"]
         assert there == close(here.cv_results_[f"mean_test_{name}"])
     assert search.best_params_ == {"C": 1.0}
@@ -840,7 +715,7 @@ def test_scorers_of_a_named_class():
     for name in ("f1", "sensitivity", "specificity", "auc", "average_precision"):
         assert named[name] == close(getattr(r["fire"], name))
     assert named["g_mean"] == close(r.g_mean)
-    with pytest.raises(LabelError, match="positive='fyre'"):
+    with pytest.raises(LabelError):
         scorers(model, X, y, positive="fyre")
     result = cross_validate(model, X, y, scoring=partial(scorers, positive="fire"), cv=2)
     assert len(result["test_f1"]) == 2

