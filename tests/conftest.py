@@ -2,21 +2,25 @@
 
 import os
 import re
+import sys
 import tempfile
 from collections import Counter
+from pathlib import Path
 
 # No test touches the cache of whoever runs it.
 os.environ["SETCONV_CACHE"] = tempfile.mkdtemp(prefix="setconv-tests-")
 # Read by scikit-learn at its import: without it, one of its checks is skipped.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+# With import-mode=importlib a test cannot import its neighbours by itself.
+sys.path.insert(0, str(Path(__file__).parent))
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_classification
-
-from setconv.classifier import SetConvClassifier
+from small_models import small
 
 # The same examples in every run: no test depends on chance, those of `make fuzz` aside.
 settings.register_profile(
@@ -96,13 +100,6 @@ def make_rows(n=240, classes=2, minority=0.15, features=8, seed=0):
     )
 
 
-def quick(**parameters):
-    """A classifier whose fit takes a fraction of a second."""
-    small = {"n_members": 3, "encoder": (16,), "out_features": 8}
-    small |= {"max_steps": 30, "n_episodes": 4}
-    return SetConvClassifier(**{**small, "random_state": 0, "progress": False, **parameters})
-
-
 @pytest.fixture(scope="session")
 def binary():
     return make_rows()
@@ -115,12 +112,12 @@ def multiclass():
 
 @pytest.fixture(scope="session")
 def fitted(binary):
-    return quick().fit(*binary)
+    return small(encoder=(16,), out_features=8, max_steps=30, n_episodes=4).fit(*binary)
 
 
 @pytest.fixture(scope="session")
 def fitted_multiclass(multiclass):
-    return quick(max_steps=60).fit(*multiclass)
+    return small(encoder=(16,), out_features=8, max_steps=60, n_episodes=4).fit(*multiclass)
 
 
 @pytest.fixture

@@ -255,7 +255,8 @@ def restore_fitted(
         n_folds = int(evidence.pop("n_folds"))
         left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
     rule = DecisionRule.from_dict(config["rule"], evidence, classes)
-    right_rows = all(a is None or a.shape[-1] == len(rule.evidence) for a in (left_out, rows))
+    given = enumerate((rows, left_out))
+    right_rows = all(a is None or a.shape[axis:] == (len(rule.evidence),) for axis, a in given)
     if not right_rows or rule.thresholds.shape != (len(model.offset),):
         raise ValueError("wrong: rule")
     return model, FittedDecision(

@@ -1,0 +1,85 @@
+"""Classifiers whose fit takes a moment, and what makes two of them the same."""
+
+import hashlib
+import json
+
+import numpy as np
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from setconv import presets
+from setconv.classifier import SetConvClassifier
+from setconv.training import Callback
+
+SMALL = {"n_members": 3, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
+
+
+def small(**parameters):
+    return SetConvClassifier(**SMALL | {"random_state": 0, "progress": False} | parameters)
+
+
+def alone(**parameters):
+    """The mechanics of one network: no other members, the rows standardised, the paper's rule."""
+    return small(**{"n_members": 1, "objective": None, "scaling": "standard"} | parameters)
+
+
+def preset(name, **parameters):
+    """A preset with its own architecture but few steps."""
+    quick = {"max_steps": 4, "random_state": 0, "progress": False}
+    return SetConvClassifier(**getattr(presets, name) | quick | parameters)
+
+
+def weights_of(clf):
+    return {name: tensor.numpy().copy() for name, tensor in clf.network_.state_dict().items()}
+
+
+def assert_same_weights(one, other):
+    ours, theirs = weights_of(one), weights_of(other)
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(array, theirs[name]) for name, array in ours.items())
+
+
+ARRAYS = ("classes_", "class_counts_", "anchor_", "representatives_", "threshold_", "prior_")
+PLAIN = ("n_features_in_", "history_", "n_steps_", "report_", "report_source_", "threshold_basis_")
+
+
+def assert_same_model(one, other, X, other_rows=None):
+    """Everything that a user can see of them is equal to the bit."""
+    assert_same_weights(one, other)
+    for name in ARRAYS:
+        ours, theirs = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
+        assert np.array_equal(ours, theirs), name
+        assert ours.dtype == theirs.dtype, name
+    for name in PLAIN:
+        assert getattr(one, name) == getattr(other, name), name
+    rows = X if other_rows is None else other_rows
+    said, answered = one.predictions(X), other.predictions(rows)
+    for name in ("labels", "probabilities", "scores", "decision_values"):
+        assert np.array_equal(getattr(said, name), getattr(answered, name)), name
+    assert said.labels.dtype == answered.labels.dtype
+    assert np.array_equal(one.transform(X), other.transform(rows))
+
+
+def tamper(folder, *, config=None, tensors=None):
+    """Change a saved model and keep its checksum right, as no accident would."""
+    stored = load_tensors((folder / "model.safetensors").read_bytes())
+    if tensors:
+        tensors(stored)
+    content = save_tensors(stored)
+    (folder / "model.safetensors").write_bytes(content)
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    values["sha256"] = hashlib.sha256(content).hexdigest()
+    if config:
+        config(values)
+    (folder / "config.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+class Interrupt(Callback):
+    """Ends a run with an error after a step."""
+
+    def __init__(self, step, error=KeyboardInterrupt):
+        self.step, self.error = step, error
+
+    def on_step_end(self, state):
+        if state.step == self.step:
+            raise self.error
