@@ -300,7 +300,7 @@ def test_copies_are_no_groups_for_the_defaults():
     few, plain = classifier(max_steps=0), classifier(max_steps=0)
     few.fit(*copied("all tiled", X[:50], y[:50])[:2])
     plain.fit(X, y)
-    assert few._model.discriminants is not None
+    assert few._model.linear is not None
     # A quarter of the spread for both (1 to 3), not the half that few groups would get (1 to 1).
     for clf, rows in ((few, X[:50]), (plain, X)):
         network, linear = clf._model._score_parts(rows)

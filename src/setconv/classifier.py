@@ -450,12 +450,18 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             yield None
             return
         if X_val is None or y_val is None:
-            raise DataError("Give both X_val and y_val, or neither.")
+            missing = "X_val" if X_val is None else "y_val"
+            raise DataError("Give both X_val and y_val, or neither.", parameter=missing)
         with ExitStack() as opened:
             try:
                 rows, labels = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
             except DataError as error:
-                raise type(error)(f"In X_val or y_val: {error}") from error
+                raise type(error)(
+                    f"In X_val or y_val: {error}",
+                    parameter=f"{error.parameter or 'X'}_val",
+                    row=error.row,
+                    column=error.column,
+                ) from error
             yield rows, labels, keys
 
     def _fit_checked(
@@ -595,7 +601,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if first and classes is None:
             raise LabelError(
                 "The first call of partial_fit needs classes=: the list of all labels that will "
-                "occur."
+                "occur.",
+                parameter="classes",
             )
         with open_rows(self, X, y, reset=first) as (rows, labels):
             weights = check_weights(sample_weight, rows.shape[0])
@@ -614,7 +621,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         elif not np.array_equal(announced, self.classes_):
             raise LabelError(
                 f"classes={announced.tolist()} differ from those of the first call, "
-                f"{self.classes_.tolist()}: fit a new estimator for other classes."
+                f"{self.classes_.tolist()}: fit a new estimator for other classes.",
+                parameter="classes",
             )
 
     def _add_rows(
@@ -671,7 +679,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
-                raise LabelError(f"y has no rows of class {absent}: give rows of every class.")
+                raise LabelError(
+                    f"y has no rows of class {absent}: give rows of every class.", parameter="y"
+                )
             scales = weight_scales(weights, codes, len(self.classes_))
             model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
         self._model = model
@@ -950,7 +960,8 @@ def check_kept(model: Any, kept: Iterable[str]) -> None:
     if clash:
         raise DataError(
             f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
-            "rename it."
+            "rename it.",
+            column=min(clash),
         )
 
 

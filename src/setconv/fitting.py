@@ -269,7 +269,8 @@ def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: boo
     if not has_evidence and parsed.kind not in ("paper", "balanced"):
         raise ParameterError(
             f"objective={objective!r} chooses a threshold on out-of-fold scores, and n_members=1 "
-            "has none: give n_members of at least 2, or X_val and y_val."
+            "has none: give n_members of at least 2, or X_val and y_val.",
+            parameter="objective",
         )
     return parsed
 

@@ -262,7 +262,8 @@ class SetConvModel:
             row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
             raise DataError(
                 f"Row {first + row} of X has values so large that its score is not finite: rescale "
-                'the columns, or fit with scaling="auto".'
+                'the columns, or fit with scaling="auto".',
+                row=first + row,
             )
         return scores
 

@@ -79,7 +79,9 @@ def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[B
     """
     if not is_stored(X):
         if keep:
-            raise ParameterError(f"keep={list(keep)!r}: only a file or a table has named columns.")
+            raise ParameterError(
+                f"keep={list(keep)!r}: only a file or a table has named columns.", parameter="keep"
+            )
         yield Batch(check_rows(estimator, X, reset=False))
         return
     with _bar(estimator.progress, "predicting") as moved:
@@ -125,7 +127,8 @@ def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> N
     name = f"{column}" if names is None else f"{names[column]!r}"
     raise DataError(
         f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
-        "the column as y, or take it out of X."
+        "the column as y, or take it out of X.",
+        column=column if names is None else names[column],
     )
 
 
@@ -331,7 +334,10 @@ def _with_one_type(labels: Array) -> Array:
 def check_classes(classes: Any) -> Array:
     """Return the announced classes, sorted."""
     if np.ndim(classes) != 1:
-        raise LabelError(f"classes={classes!r}: give the list of all labels that will occur.")
+        raise LabelError(
+            f"classes={classes!r}: give the list of all labels that will occur.",
+            parameter="classes",
+        )
     return encode_labels(check_labels(classes, len(classes)))[0]
 
 
@@ -341,7 +347,8 @@ def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
     if len(classes) < 2:
         raise LabelError(
             f"y has only one class ({classes[0]!r}) in {len(labels)} rows: a classifier needs "
-            "rows of at least two classes."
+            "rows of at least two classes.",
+            parameter="y",
         )
     return classes, codes
 
@@ -354,7 +361,9 @@ def encode_known_labels(labels: Array, classes: Array, where: str) -> NDArray[np
         first = int(np.flatnonzero(~known)[0])
         raise LabelError(
             f"{where} has labels that are not among the classes {classes.tolist()[:10]}: {strange} "
-            f"(first in row {first}). Fit anew with all classes, or remove these rows."
+            f"(first in row {first}). Fit anew with all classes, or remove these rows.",
+            parameter=where,
+            row=first,
         )
     return np.searchsorted(classes, labels).astype(np.int64)
 
