@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from sklearn.datasets import make_classification
-from small_models import small
+from small_models import make_rows, small
 
 # The same examples in every run: no test depends on chance, those of `make fuzz` aside.
 settings.register_profile(
@@ -81,23 +80,6 @@ def reason(report):
     """Why a test was skipped, in a few words."""
     why = report.longrepr[2].removeprefix("Skipped: ")
     return re.sub(r"could not import '([^'.]+).*", r"\1 is not installed", why)
-
-
-def make_rows(n=240, classes=2, minority=0.15, features=8, seed=0):
-    """Rows of a majority class 0 and equally rare others."""
-    rare = minority / (classes - 1)
-    return make_classification(
-        n,
-        n_features=features,
-        n_informative=features - 2,
-        n_redundant=0,
-        n_classes=classes,
-        n_clusters_per_class=1,
-        weights=[1 - minority] + [rare] * (classes - 1),
-        class_sep=1.5,
-        flip_y=0,
-        random_state=seed,
-    )
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Classifiers whose fit takes a moment, and what makes two of them the same."""
+"""Rows, classifiers whose fit takes a moment, and what makes two of them the same."""
 
 import hashlib
 import json
@@ -6,12 +6,30 @@ import json
 import numpy as np
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from sklearn.datasets import make_classification
 
 from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.training import Callback
 
 SMALL = {"n_members": 3, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
+
+
+def make_rows(n=240, classes=2, minority=0.15, features=8, seed=0, wrong=0.0):
+    """Rows of a majority class 0 and equally rare others, some of them with wrong labels."""
+    rare = minority / (classes - 1)
+    return make_classification(
+        n,
+        n_features=features,
+        n_informative=features - 2,
+        n_redundant=0,
+        n_classes=classes,
+        n_clusters_per_class=1,
+        weights=[1 - minority] + [rare] * (classes - 1),
+        class_sep=1.5,
+        flip_y=wrong,
+        random_state=seed,
+    )
 
 
 def small(**parameters):
