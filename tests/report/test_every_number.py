@@ -151,15 +151,13 @@ def test_explorer(case):
         is_c, margin, own = case.y == c, case.margin(c), case.labels == c
         assert one["cuts"] == sorted(set(margin.tolist()), reverse=True)
         alarms = np.stack([margin >= cut for cut in (np.inf, *one["cuts"])])
-        for side, name, total in ((is_c, "tp", "positives"), (~is_c, "fp", "negatives")):
-            assert one[name] == (alarms & side).sum(axis=1).tolist()
-            assert one[total] == side.sum()
-            assert one[name][one["own"]] == (own & side).sum()
+        for side, name in ((is_c, "tp"), (~is_c, "fp")):
+            assert one["rows"][name] == (alarms & side).sum(axis=1).tolist()
+            assert one["rows"][name][one["own"]] == (own & side).sum()
             if case.weighted:
                 right = (alarms * side) @ case.w / case.w.mean()
-                np.testing.assert_allclose(one["weighted"][name], right, atol=1e-5)
-                assert one["weighted"][total] == pytest.approx(right[-1], abs=1e-5)
-        assert (one["weighted"] is not None) == case.weighted
+                np.testing.assert_allclose(one["weights"][name], right, atol=1e-5)
+        assert (one["weights"] is not None) == case.weighted
         if len(case.classes) > 2 or case.out_of_fold:
             assert one["probability"] is None
         else:
@@ -430,5 +428,5 @@ def test_exact_ties_are_where_the_model_decided(cases):
     right = cells(case.y, case.w, case.main, labels == case.main)
     page = Page(html)
     assert {name: page.ids[f"x-{name}"] for name in right} == right
-    own = explorer["own"]
-    assert explorer["tp"][own] + explorer["fp"][own] == (labels == case.main).sum()
+    own = sum(explorer["rows"][name][explorer["own"]] for name in ("tp", "fp"))
+    assert own == (labels == case.main).sum()

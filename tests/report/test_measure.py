@@ -156,8 +156,8 @@ def test_every_threshold_counts_the_rows_at_or_above_it(rows):
     explorer = explore(evaluation_of(truth.astype(int), scores, **RARE))[1]
     assert explorer.cuts == sorted(set(scores.tolist()), reverse=True)
     alarms = [scores > np.inf, *(scores >= cut for cut in explorer.cuts)]
-    assert explorer.tp == [int(truth[alarm].sum()) for alarm in alarms]
-    assert explorer.fp == [int((1 - truth)[alarm].sum()) for alarm in alarms]
+    assert explorer.rows["tp"] == [int(truth[alarm].sum()) for alarm in alarms]
+    assert explorer.rows["fp"] == [int((1 - truth)[alarm].sum()) for alarm in alarms]
     assert np.array_equal(alarms[explorer.own], scores > 0)
 
 
@@ -167,10 +167,13 @@ def test_many_thresholds_are_thinned_and_those_kept_stay_exact():
     assert 1000 < len(explorer.cuts) <= 2000
     for place in (1, 17, 500, explorer.own, len(explorer.cuts)):
         flagged = evaluation.values[:, 1] >= explorer.cuts[place - 1]
-        assert explorer.tp[place] == (flagged & (evaluation.truth == 1)).sum()
-        assert explorer.fp[place] == (flagged & (evaluation.truth == 0)).sum()
-    assert explorer.tp[explorer.own] + explorer.fp[explorer.own] == evaluation.predicted.sum()
-    assert explorer.tp[-1] == evaluation.truth.sum()
+        assert explorer.rows["tp"][place] == (flagged & (evaluation.truth == 1)).sum()
+        assert explorer.rows["fp"][place] == (flagged & (evaluation.truth == 0)).sum()
+    assert (
+        explorer.rows["tp"][explorer.own] + explorer.rows["fp"][explorer.own]
+        == evaluation.predicted.sum()
+    )
+    assert explorer.rows["tp"][-1] == evaluation.truth.sum()
 
 
 def test_ties_are_alarms_of_the_class_that_was_decided_for():
@@ -178,7 +181,7 @@ def test_ties_are_alarms_of_the_class_that_was_decided_for():
     evaluation = evaluation_of(np.array([0, 1, 2, 0, 1, 1]), values)
     for c, explorer in explore(evaluation).items():
         alarm, is_class = evaluation.predicted == c, evaluation.truth == c
-        own = explorer.tp[explorer.own], explorer.fp[explorer.own]
+        own = explorer.rows["tp"][explorer.own], explorer.rows["fp"][explorer.own]
         assert own == ((alarm & is_class).sum(), (alarm & ~is_class).sum())
         assert (np.array(explorer.cuts[: explorer.own]) > 0).all()
         assert (np.array(explorer.cuts[explorer.own :]) <= 0).all()

@@ -126,12 +126,6 @@ class Evaluation:
         return below or (order[0],)
 
     @property
-    def by_count(self) -> list[int]:
-        """All classes, the most frequent of the judged rows first."""
-        order: list[int] = np.argsort(-self.counts, kind="stable").tolist()
-        return order
-
-    @property
     def main(self) -> int:
         """The class that the page speaks of first: the rarest."""
         return self.minority[0]
@@ -174,20 +168,19 @@ def evaluate(
 ) -> Evaluation:
     """Ask the model about the rows once, or its members about training rows that they left out."""
     labels = tuple(model.classes_.tolist())
-    codes = encode_rows(X, y, labels, "y")
+    codes = encode_labels(y, count_rows(X), labels, "y")
     if out_of_fold:
         found = model.predict_out_of_fold()
     else:
         found = model.predictions(X) if predictions is None else predictions
-    _check_predictions(found, codes, labels)
+    _check_predictions(found, codes, model.classes_)
     truth, prior = codes[found.rows], getattr(model, "prior_", None)
     own_prevalence = prior is not None and not out_of_fold and len(np.unique(truth)) < len(labels)
-    weights = np.ones(len(truth)) if found.weights is None else np.asarray(found.weights)
+    weights = np.ones(len(truth)) if found.weights is None else found.weights
     if own_prevalence:
         prior = None
     elif prior is not None and found.weights is None:
-        weights = weights_to_prior(truth, np.asarray(prior))
-    counts = getattr(model, "class_counts_", None)
+        weights = weights_to_prior(truth, prior)
     return Evaluation(
         labels=labels,
         codes=codes,
@@ -197,14 +190,14 @@ def evaluate(
         values=by_class(found.decision_values),
         probabilities=found.probabilities,
         weights=weights / weights.mean(),
-        train_counts=None if counts is None else np.asarray(counts, dtype=np.int64),
+        train_counts=getattr(model, "class_counts_", None),
         prior=prior,
         own_prevalence=own_prevalence,
         left_out=found.left_out,
     )
 
 
-def _check_predictions(found: Predictions, codes: Codes, labels: tuple[Any, ...]) -> None:
+def _check_predictions(found: Predictions, codes: Codes, classes: NDArray[Any]) -> None:
     """Refuse predictions that are of other rows."""
     if found.left_out is None:
         if len(found) != len(codes):
@@ -212,9 +205,9 @@ def _check_predictions(found: Predictions, codes: Codes, labels: tuple[Any, ...]
                 f"predictions are of {len(found)} rows but X has {len(codes)}: pass those of X.",
                 parameter="predictions",
             )
-        return
-    inside = found.rows.max(initial=-1) < len(codes)
-    if not inside or not np.array_equal(encode(found.truth, labels, "y"), codes[found.rows]):
+    elif not np.array_equal(
+        np.asarray(found.truth), classes[codes[found.rows[found.rows < len(codes)]]]
+    ):
         raise DataError(
             "out_of_fold=True is for the rows that the model was fitted to, in their order; these "
             "are others. Leave it out to judge the model on them.",
@@ -222,22 +215,16 @@ def _check_predictions(found: Predictions, codes: Codes, labels: tuple[Any, ...]
         )
 
 
-def encode_rows(X: Any, y: Any, labels: tuple[Any, ...], name: str) -> Codes:
+def encode_labels(y: Any, n_rows: int, classes: tuple[Any, ...], name: str) -> Codes:
     """Return the labels of rows as class numbers, one for each row."""
-    codes = encode(y, labels, name)
-    if not len(codes) or len(codes) != count_rows(X):
+    labels = plain_labels(y, name)
+    if not labels or len(labels) != n_rows:
         raise DataError(
-            f"{name} has {len(codes)} labels but there are {count_rows(X)} rows: pass as many "
-            "labels as rows, and at least one.",
+            f"{name} has {len(labels)} labels but there are {n_rows} rows: pass as many labels as "
+            "rows, and at least one.",
             parameter=name,
         )
-    return codes
-
-
-def encode(y: Any, classes: tuple[Any, ...], name: str) -> Codes:
-    """Return labels as class numbers."""
     number = {label: code for code, label in enumerate(classes)}
-    labels = plain_labels(y, name)
     unknown = [row for row, label in enumerate(labels) if label not in number]
     if unknown:
         raise LabelError(
@@ -403,7 +390,7 @@ class _Rankings:
     def sizes(self, weights: Floats) -> Floats:
         """Return how many rows of equal weight each share rests on, (n_classes, 3)."""
         bases = (~self.is_class, self.is_class, self.flagged)
-        return np.stack([_effective_size(weights @ b, weights**2 @ b) for b in bases], axis=1)
+        return np.stack([_effective_size(weights, base) for base in bases], axis=1)
 
 
 class _Order:
@@ -480,18 +467,17 @@ def _wilson(share: Any, n: Any) -> tuple[Floats, Floats]:
 
     ``n`` need not be whole: see `_effective_size`.
     """
-    share, n = np.asarray(share, dtype=np.float64), np.asarray(n, dtype=np.float64)
     centre = (n * share + _Z**2 / 2) / (n + _Z**2)
     half = _Z * np.sqrt(n * share * (1 - share) + _Z**2 / 4) / (n + _Z**2)
     return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
 
 
-def _effective_size(total: Any, squares: Any) -> Floats:
-    """Return how many rows of equal weight tell as much as weights of this sum and sum of squares.
+def _effective_size(weights: Floats, flags: Flags) -> Floats:
+    """Return how many rows of equal weight tell as much as the flagged rows.
 
-    Without weights it is the number of rows.
+    Without weights it is their number.
     """
-    return _ratio(np.square(total), np.asarray(squares), 0.0)
+    return _ratio(np.square(weights @ flags), weights**2 @ flags, 0.0)
 
 
 class Curve(NamedTuple):
@@ -501,29 +487,31 @@ class Curve(NamedTuple):
     y: Floats
 
 
+_CURVE_POINTS = 300
+
+
 def roc(is_class: Flags, scores: Floats, weights: Floats) -> Curve:
     """Return false alarms against rows found."""
     fpr, tpr, _ = roc_curve(is_class, scores, sample_weight=weights)
-    return _thinned(fpr, tpr)
+    kept = _thinned(fpr, tpr, _CURVE_POINTS)
+    return Curve(fpr[kept], tpr[kept])
 
 
 def precision_recall(is_class: Flags, scores: Floats, weights: Floats) -> Curve:
     """Return recall against precision, without the point at recall 0 that no threshold has."""
     precision, recall, _ = precision_recall_curve(is_class, scores, sample_weight=weights)
-    return _thinned(recall[:-1][::-1], precision[:-1][::-1])
+    recall, precision = recall[-2::-1], precision[-2::-1]
+    kept = _thinned(recall, precision, _CURVE_POINTS)
+    return Curve(recall[kept], precision[kept])
 
 
-_CURVE_POINTS = 300
-
-
-def _thinned(x: Floats, y: Floats) -> Curve:
-    """Return points at equal distances along the line, of those that there are."""
-    if len(x) <= _CURVE_POINTS:
-        return Curve(x, y)
+def _thinned(x: Floats, y: Floats, limit: int) -> Codes:
+    """Return which points of a line are kept: at equal distances along it, and both ends."""
+    if len(x) <= limit:
+        return np.arange(len(x))
     walked = np.r_[0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))]
-    at = np.searchsorted(walked, np.linspace(0, walked[-1], _CURVE_POINTS))
-    kept = np.unique(np.r_[0, np.minimum(at, len(x) - 1), len(x) - 1])
-    return Curve(x[kept], y[kept])
+    at = np.searchsorted(walked, np.linspace(0, walked[-1], limit))
+    return np.unique(np.r_[0, np.minimum(at, len(x) - 1), len(x) - 1])
 
 
 @dataclass(frozen=True)
@@ -572,11 +560,11 @@ def reliability(evaluation: Evaluation) -> list[Bin]:
     found = []
     for b in np.unique(number).tolist():
         inside = number == b
-        weight = evaluation.weights[inside]
+        weights = evaluation.weights[inside]
         said, seen = (
-            float(np.average(part[inside], weights=weight)) for part in (chances, is_class)
+            float(np.average(part[inside], weights=weights)) for part in (chances, is_class)
         )
-        low, high = _wilson(seen, _effective_size(weight.sum(), np.square(weight).sum()))
+        low, high = _wilson(seen, _effective_size(evaluation.weights, inside))
         n = int(inside.sum())
         found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, float(low), float(high)))
     return found
@@ -590,28 +578,24 @@ class Explorer:
     ----------
     name : str
         The class.
-    positives, negatives : int
-        Rows of the class and of the rest.
     cuts : list of float
         Shifts, falling: an alarm is a margin of at least the cut. Those above 0 are the model's
-        own alarms. Before the first one there is no alarm at all.
-    tp, fp : list of int
-        Alarms that are right and wrong, with 0 in front for no alarm; one longer than ``cuts``.
-    weighted : dict or None
-        ``positives``, ``negatives``, ``tp`` and ``fp`` by weight, for the rates.
+        own alarms. Before the first one there is no alarm at all, and the last one finds all rows.
+    rows : dict of str to list
+        "tp" and "fp": alarms that are right and wrong, with 0 in front for no alarm; one longer
+        than ``cuts``.
+    weights : dict of str to list, or None
+        The same by weight, for the rates; None if all rows count the same.
     probability : list of float or None
         That of the alarm nearest to each cut, where the score alone decides it.
     own : int
-        The place in ``tp`` that is the model's own decision.
+        The place in "tp" that is the model's own decision.
     """
 
     name: str
-    positives: int
-    negatives: int
     cuts: list[float]
-    tp: list[int]
-    fp: list[int]
-    weighted: dict[str, Any] | None
+    rows: dict[str, list[int]]
+    weights: dict[str, list[float]] | None
     probability: list[float] | None
     own: int
 
@@ -632,32 +616,25 @@ def _explorer(evaluation: Evaluation, c: int, limit: int) -> Explorer:
     is_class = evaluation.truth == c
     margin = _margins(evaluation, c)
     order = np.argsort(-margin, kind="stable")
-    ordered = margin[order]
-    ends = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])
-    own = int((ordered[ends] > 0).sum())
-    kept = _kept_cuts(ordered[ends], own, limit)
+    ends = np.flatnonzero(np.r_[np.diff(margin[order]) != 0, True])
+    cuts = margin[order[ends]]
+    own = int((cuts > 0).sum())
+    ranks = np.linspace(0, np.ptp(cuts), len(cuts))
+    kept = np.union1d(_thinned(ranks, cuts, limit - 3), max(own - 1, 0))
 
-    def sums(counted: Floats) -> list[float]:
-        return [0, *np.cumsum(counted[order])[ends[kept]].tolist()]
+    def alarms(counted: NDArray[Any]) -> dict[str, list[Any]]:
+        sides = {"tp": np.where(is_class, counted, 0), "fp": np.where(is_class, 0, counted)}
+        sums = {name: np.cumsum(side[order])[ends[kept]] for name, side in sides.items()}
+        return {name: [0, *of.round(6).tolist()] for name, of in sums.items()}
 
-    weighted = None
-    if evaluation.weighted:
-        tp, fp = (
-            np.round(sums(np.where(side, evaluation.weights, 0)), 6).tolist()
-            for side in (is_class, ~is_class)
-        )
-        weighted = {"positives": tp[-1], "negatives": fp[-1], "tp": tp, "fp": fp}
     probability = None
     if evaluation.binary and not evaluation.out_of_fold:
         probability = evaluation.probabilities[order[ends[kept]], c].round(6).tolist()
     return Explorer(
         name=evaluation.names[c],
-        positives=int(is_class.sum()),
-        negatives=int((~is_class).sum()),
-        cuts=ordered[ends[kept]].tolist(),
-        tp=[int(n) for n in sums(is_class.astype(np.float64))],
-        fp=[int(n) for n in sums((~is_class).astype(np.float64))],
-        weighted=weighted,
+        cuts=cuts[kept].tolist(),
+        rows=alarms(np.ones(evaluation.n_rows, dtype=np.int64)),
+        weights=alarms(evaluation.weights) if evaluation.weighted else None,
         probability=probability,
         own=0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1,
     )
@@ -678,13 +655,3 @@ def _margins(evaluation: Evaluation, c: int) -> Floats:
     taken = evaluation.predicted == c
     # A tie is 0 for all its classes, and only one of them is decided for.
     return np.where(taken, np.maximum(found, _ABOVE), np.minimum(found, 0.0))
-
-
-def _kept_cuts(cuts: Floats, own: int, limit: int) -> Codes:
-    """Return which of the falling cuts are kept: even in rank and value, and the model's own."""
-    if len(cuts) <= limit:
-        return np.arange(len(cuts))
-    half = limit // 2 - 2
-    by_rank = np.linspace(0, len(cuts) - 1, half).round().astype(np.int64)
-    by_value = np.searchsorted(-cuts, -np.linspace(cuts[0], cuts[-1], half))
-    return np.unique(np.r_[by_rank, np.minimum(by_value, len(cuts) - 1), max(own - 1, 0)])

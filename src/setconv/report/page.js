@@ -51,16 +51,16 @@
   const cells = (of) => {
     const tp = of.tp[index];
     const fp = of.fp[index];
-    return { tp, fp, fn: of.positives - tp, tn: of.negatives - fp };
+    return { tp, fp, fn: of.tp.at(-1) - tp, tn: of.fp.at(-1) - fp };
   };
 
   const show = () => {
-    const rows = cells(one);
-    const { tp, fp, fn, tn } = cells(one.weighted || one); // rates are by weight
+    const rows = cells(one.rows);
+    const { tp, fp, fn, tn } = cells(one.weights || one.rows); // rates are by weight
     const spec = tn / (tn + fp);
     const sens = tp / (tp + fn);
-    const precision = index ? tp / (tp + fp) : one.positives ? 0 : NaN;
-    const f1 = one.positives ? (2 * tp) / (2 * tp + fp + fn) : NaN;
+    const precision = index ? tp / (tp + fp) : tp + fn ? 0 : NaN;
+    const f1 = tp + fn ? (2 * tp) / (2 * tp + fp + fn) : NaN;
     const alarms = (1000 * (tp + fp)) / (tp + fp + fn + tn);
     const shift = index || index === one.own ? shiftAt(index) : NaN;
     const cut = Number.isNaN(shift) ? "above all rows" : `by ${shift > 0 ? "+" : ""}${figure(shift)}`;

@@ -27,7 +27,7 @@ from setconv.explain import (
     take_rows,
     unit_vectors,
 )
-from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_rows
+from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
 from setconv.report.space import sample_rows, seen_by, to_representatives
 from setconv.report.words import figure, readable
 from setconv.sampling import row_keys, text_keys
@@ -193,7 +193,7 @@ def _training_rows(
         X, y = train
     except (TypeError, ValueError) as error:
         raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
-    codes = encode_rows(X, y, evaluation.labels, "train")
+    codes = encode_labels(y, count_rows(X), evaluation.labels, "train")
     _check_length("train_row_names", names, len(codes))
     return Source(X, codes, list(X) if _are_texts(X) else None, names)
 
