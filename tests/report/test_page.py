@@ -295,6 +295,7 @@ def test_bad_arguments_are_named(fitted, binary):
         ("y", {"y": y[:-1]}),
         ("y", {"X": X[:0], "y": y[:0]}),
         ("y", {"y": y.astype(str)}),
+        ("y", {"y": y[:, None]}),
         ("texts", {"texts": ["a"]}),
         ("row_names", {"row_names": ["a"]}),
         ("train_row_names", {"train": (X, y), "train_row_names": ["a"]}),

@@ -24,7 +24,7 @@ from setconv.decisions.rule import Predictions
 from setconv.errors import DataError, LabelError
 from setconv.explain import by_class, count_rows
 from setconv.messages import listed
-from setconv.metrics._arithmetic import check_columns, check_rows, plain_labels
+from setconv.metrics._arithmetic import Counts, check_columns, check_rows, plain_labels, ratio
 from setconv.report.words import readable
 from setconv.sampling import bootstrap_weights
 
@@ -374,7 +374,7 @@ class _Rankings:
         """Return the figures for draws (n_draws, n_rows): (n_draws, n_classes, n_figures)."""
         # Cells are added, never subtracted from a total: an empty one is exactly 0.
         is_class, flagged = self.is_class, self.flagged
-        of = _decision_figures(
+        counts = Counts(
             tp=weights @ (is_class & flagged),
             fn=weights @ (is_class & ~flagged),
             fp=weights @ (~is_class & flagged),
@@ -382,7 +382,7 @@ class _Rankings:
         )
         found = np.full((len(weights), is_class.shape[1], len(FIGURES)), np.nan)
         for place, name in enumerate(FIGURES[: _RANKED.start]):
-            found[..., place] = of[name]
+            found[..., place] = getattr(counts, name)
         for c, order in self.orders.items():
             found[:, c, _RANKED] = order.areas(weights)
         return found.round(12)  # sums of weights differ in the last digit, and 1 is to be 1
@@ -410,22 +410,10 @@ class _Order:
         tp, fp = np.cumsum(ours, axis=1), np.cumsum(rest, axis=1)
         positive, negative = tp[:, -1], fp[:, -1]
         above = (ours * (negative[:, None] - fp + rest / 2)).sum(axis=1)
-        auc = _ratio(above, positive * negative)
-        ap = (ours * _ratio(tp, tp + fp, 0.0)).sum(axis=1)
-        ap = np.where(negative > 0, _ratio(ap, positive), np.nan)
+        auc = ratio(above, positive * negative)
+        ap = (ours * ratio(tp, tp + fp, 0.0)).sum(axis=1)
+        ap = np.where(negative > 0, ratio(ap, positive), np.nan)
         return np.stack([auc, ap], axis=1)
-
-
-def _decision_figures(*, tp: Floats, fn: Floats, fp: Floats, tn: Floats) -> dict[str, Floats]:
-    """Return the figures that need decisions only."""
-    spec, sens, has_rows = _ratio(tn, tn + fp), _ratio(tp, tp + fn), tp + fn > 0
-    return {
-        "specificity": spec,
-        "sensitivity": sens,
-        "precision": np.where(has_rows | (fp > 0), _ratio(tp, tp + fp, 0.0), np.nan),
-        "f1": np.where(has_rows, _ratio(2 * tp, 2 * tp + fp + fn), np.nan),
-        "g_mean": np.sqrt(spec * sens),
-    }
 
 
 def _percentiles(replicates: Floats) -> Floats:
@@ -444,19 +432,12 @@ def _bounds(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
     bounds[..., _SHARES] = _wilson(values[..., _SHARES], sizes)
     spec, sens, precision = np.moveaxis(bounds[..., _SHARES], -1, 0)
     wide = bounds.copy()
-    wide[..., FIGURES.index("f1")] = _ratio(2 * precision * sens, precision + sens, 0.0)
+    wide[..., FIGURES.index("f1")] = ratio(2 * precision * sens, precision + sens, 0.0)
     wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
     smaller = sizes[..., :2].min(axis=-1, keepdims=True)
     wide[..., _RANKED] = _wilson(values[..., _RANKED], smaller)
     alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
     return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
-
-
-def _ratio(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
-    """Divide, with ``otherwise`` where there is nothing to divide by."""
-    empty = np.full(np.shape(below), otherwise)
-    quotient: Floats = np.divide(above, below, out=empty, where=below > 0)
-    return quotient
 
 
 _Z = 1.959963984540054  # of a 95 % interval
@@ -477,7 +458,7 @@ def _effective_size(weights: Floats, flags: Flags) -> Floats:
 
     Without weights it is their number.
     """
-    return _ratio(np.square(weights @ flags), weights**2 @ flags, 0.0)
+    return ratio(np.square(weights @ flags), weights**2 @ flags, 0.0)
 
 
 class Curve(NamedTuple):
