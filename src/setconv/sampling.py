@@ -29,8 +29,8 @@ Keys: TypeAlias = NDArray[np.uint64]
 _CHUNK = 8192
 
 
-def share_out(counts: Indices, size: int) -> Indices:
-    """Share ``size`` places in the ratio of ``counts``: largest remainder, at least one each.
+def share_out(counts: NDArray[Any], size: int, least: int = 1) -> Indices:
+    """Share ``size`` places in the ratio of ``counts``: largest remainder, at least ``least`` each.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def share_out(counts: Indices, size: int) -> Indices:
     [57, 6, 1]
     """
     ideal = size * counts / counts.sum()
-    places: Indices = np.maximum(1, np.floor(ideal).astype(np.int64))
+    places: Indices = np.maximum(least, np.floor(ideal).astype(np.int64))
     while places.sum() < size:
         places[np.argmax(ideal - places)] += 1
     while places.sum() > size:

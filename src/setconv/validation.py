@@ -11,12 +11,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.utils import column_or_1d, gen_batches
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tqdm import tqdm
@@ -504,3 +511,27 @@ def _with_whole_characters(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def at_least(number: int) -> Interval:
+    """Allow integers from a number on, in a table of what parameters may be."""
+    return Interval(Integral, number, None, closed="left")
+
+
+def between(low: float, high: float | None, closed: str = "neither") -> Interval:
+    """Allow numbers in an interval, of which the ends that ``closed`` names are part."""
+    return Interval(Real, low, high, closed=closed)
+
+
+def one_of(*names: str) -> StrOptions:
+    """Allow these strings."""
+    return StrOptions(set(names))
+
+
+def check_parameter(estimator: Any, name: str, value: Any, allowed: list[Any]) -> None:
+    """Refuse a value of a parameter that is nothing of what is allowed."""
+    owner = type(estimator).__name__
+    try:
+        validate_parameter_constraints({name: allowed}, {name: value}, owner)
+    except InvalidParameterError as error:
+        raise ParameterError(str(error), parameter=name) from None

@@ -10,7 +10,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import recall_score
 
 from setconv.baselines.clems import CLEMSClassifier, mirrored, weighted_mds
-from setconv.errors import LabelError, ParameterError
 
 
 def random_problem(seed, size=6):
@@ -149,53 +148,3 @@ def test_a_dearer_mistake_is_made_less_often():
     assert recalls[1] > recalls[0] + 0.2
     balanced = CLEMSClassifier(random_state=0).fit(X, y)
     assert recall_score(y, balanced.predict(X)) > recalls[0] + 0.2
-
-
-def test_predictions_are_the_argmax_of_probabilities_and_do_not_depend_on_the_batch():
-    X, y = make_classification(200, 6, weights=[0.8], random_state=0)
-    X = X.astype(np.float32)
-    clf = CLEMSClassifier(random_state=0).fit(X, y)
-    together = clf.predict_proba(X)
-    assert np.array_equal(clf.predict(X), together.argmax(axis=1))
-    alone = np.vstack([clf.predict_proba(row[None]) for row in X[:20]])
-    assert together[:20] == pytest.approx(alone, abs=1e-12)
-
-
-def test_the_same_seed_gives_the_same_and_labels_may_have_any_name():
-    X, y = make_classification(100, 5, weights=[0.8], random_state=0)
-    results = [
-        CLEMSClassifier(random_state=0).fit(X, labels).predict_proba(X)
-        for labels in (y, y, 2 * y - 1, y + 1, np.array(["a", "b"])[y])
-    ]
-    assert all(np.array_equal(results[0], other) for other in results[1:])
-
-
-# Bad input
-
-
-def test_one_row_in_a_class_constant_features_and_equal_rows_work_at_a_ratio_of_500():
-    X = np.column_stack([np.zeros(501), np.arange(501) == 500, np.ones(501)]).astype(float)
-    y = np.where(np.arange(501) == 500, "rare", "common")
-    clf = CLEMSClassifier(random_state=0).fit(X, y)
-    assert clf.predict(X[[0, 500]]).tolist() == ["common", "rare"]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"cost": "cheap"}, "cost='cheap': give 'balanced', or a matrix"),
-        ({"cost": np.ones((3, 3))}, r"a matrix of shape \(2, 2\)"),
-        ({"cost": [[0, -1], [1, 0]]}, "not negative"),
-        ({"cost": np.zeros((2, 2))}, "not all zero"),
-        ({"tau": 0}, "tau=0: give a number"),
-        ({"n_init": 0}, "n_init=0"),
-    ],
-)
-def test_a_wrong_parameter_is_named(parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        CLEMSClassifier(**parameters).fit(np.eye(4), [0, 0, 1, 1])
-
-
-def test_a_single_class_is_refused():
-    with pytest.raises(LabelError, match="at least two classes"):
-        CLEMSClassifier().fit(np.eye(4), np.zeros(4))

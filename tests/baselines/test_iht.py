@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 from imblearn.under_sampling import InstanceHardnessThreshold
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeClassifier
 
 from setconv.baselines.base import FallbackWarning
 from setconv.baselines.iht import InstanceHardnessSampler
-from setconv.errors import ParameterError
 
 SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
@@ -106,20 +103,6 @@ def test_a_threshold_that_leaves_nothing_out_says_so():
     assert len(rows) == len(P)
 
 
-@pytest.mark.parametrize(
-    "names", [(-1, 1), (1, 2), ("often", "rare"), ("rare", "often"), (True, False)]
-)
-def test_the_kept_rows_are_the_same_for_all_names_of_the_classes(names):
-    X, y = rows_and_labels()
-    expected = InstanceHardnessSampler(random_state=0)
-    expected.fit_resample(X, y)
-    sampler = InstanceHardnessSampler(random_state=0)
-    _, labels = sampler.fit_resample(X, np.array(names)[y])
-    assert np.array_equal(sampler.sample_indices_, expected.sample_indices_)
-    assert np.array_equal(labels, np.array(names)[y][sampler.sample_indices_])
-    assert np.allclose(sampler.instance_hardness_, expected.instance_hardness_, atol=1e-4)
-
-
 def test_where_no_rows_tie_the_result_is_that_of_imbalanced_learn():
     X, y = rows_and_labels(n_features=3, n_informative=3, n_redundant=0)
     ours = InstanceHardnessSampler(estimator=GaussianNB(), random_state=0)
@@ -142,14 +125,6 @@ def test_counts_are_exact_where_every_row_ties_and_the_seed_breaks_the_tie():
     assert kept[0] == kept[1] != kept[2]
 
 
-def test_probabilities_that_are_all_0_or_1_do_not_spoil_the_counts():
-    X, y = rows_and_labels()
-    sampler = InstanceHardnessSampler(DecisionTreeClassifier(), random_state=0)
-    _, labels = sampler.fit_resample(X, y)
-    assert set(sampler.instance_hardness_) == {0.0, 1.0}
-    assert np.bincount(labels).tolist() == [(y == 1).sum()] * 2
-
-
 def test_every_class_is_cut_to_the_smallest_or_to_what_is_asked():
     X, y = make_classification(
         300, n_classes=3, n_informative=4, weights=[0.6, 0.3], flip_y=0, random_state=0
@@ -160,18 +135,6 @@ def test_every_class_is_cut_to_the_smallest_or_to_what_is_asked():
     asked = InstanceHardnessSampler(sampling_strategy={0: 70}, random_state=0)
     _, labels = asked.fit_resample(X, y)
     assert np.bincount(labels).tolist() == [70, *np.bincount(y)[1:]]
-
-
-def test_the_easiest_rows_are_kept():
-    X, y = rows_and_labels()
-    sampler = InstanceHardnessSampler(random_state=0)
-    sampler.fit_resample(X, y)
-    often = np.flatnonzero(y == 0)
-    left_out = np.setdiff1d(often, sampler.sample_indices_)
-    hardness = sampler.instance_hardness_
-    kept = np.intersect1d(often, sampler.sample_indices_)
-    assert hardness[kept].max() <= hardness[left_out].min()
-    assert np.isin(np.flatnonzero(y == 1), sampler.sample_indices_).all()
 
 
 def test_a_class_with_fewer_rows_than_folds_reduces_the_folds_and_says_so():
@@ -204,52 +167,3 @@ def test_a_class_of_one_among_several_is_kept():
     with pytest.warns(FallbackWarning, match="classes with 1 row"):
         _, labels = sampler.fit_resample(X, y)
     assert np.bincount(labels).tolist() == [50, (y == 1).sum(), 1]
-
-
-def test_classes_of_equal_size_are_left_as_they_are_and_that_is_said():
-    X, y = rows_and_labels()
-    sampler = InstanceHardnessSampler(random_state=0)
-    sampler.fit_resample(X, y)
-    keep = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:20]])
-    with pytest.warns(FallbackWarning, match="as they were"):
-        sampler.fit_resample(X[keep], y[keep])
-    assert sampler.sample_indices_.tolist() == list(range(40))
-    assert np.isnan(sampler.instance_hardness_).all()
-    assert sampler.n_folds_ == 0
-
-
-@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_array])
-def test_sparse_rows_keep_the_rows_that_dense_ones_keep(storage):
-    X, y = rows_and_labels()
-    X[np.abs(X) < 0.3] = 0
-    expected, _ = InstanceHardnessSampler(random_state=0).fit_resample(X, y)
-    rows, _ = InstanceHardnessSampler(random_state=0).fit_resample(storage(X), y)
-    assert sparse.issparse(rows)
-    assert np.array_equal(rows.toarray(), expected)
-
-
-def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3006, 3))
-    X[:, 1] = 7.0
-    y = np.repeat([-1, 1], [3000, 6])
-    X[:1500] = X[0]
-    X[y == 1] += 3
-    sampler = InstanceHardnessSampler(random_state=0)
-    _, labels = sampler.fit_resample(X, y)
-    assert (labels == -1).sum() == (labels == 1).sum() == 6
-
-
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [
-        ({"cv": 1}, "cv=1"),
-        ({"cv": 2.5}, "cv=2.5"),
-        ({"mode": "half"}, "mode='half'"),
-        ({"threshold": 1.5}, "threshold=1.5"),
-        ({"threshold": "high"}, "threshold='high'"),
-    ],
-)
-def test_a_wrong_parameter_is_named_at_the_fit(parameters, named):
-    with pytest.raises(ParameterError, match=named):
-        InstanceHardnessSampler(**parameters).fit_resample(*rows_and_labels())

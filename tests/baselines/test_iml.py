@@ -13,7 +13,6 @@ from sklearn.metrics import roc_auc_score
 from setconv.baselines import iml
 from setconv.baselines.base import FallbackWarning
 from setconv.baselines.iml import IMLClassifier, learned_metric, matching_ratios
-from setconv.errors import LabelError, ParameterError
 
 QUICK = {"max_iter": 4, "random_state": 0}
 
@@ -201,36 +200,6 @@ def test_the_decision_function_has_the_log_odds_of_the_probabilities(data, fitte
     assert np.array_equal(two.predict(queries), scores > 0)
 
 
-def test_predictions_do_not_depend_on_the_batch(data, fitted):
-    _, _, queries = data
-    for rows in (queries[:40], queries[:40].astype(np.float32)):
-        together = fitted.predict_proba(rows)
-        alone = np.vstack([fitted.predict_proba(row[None]) for row in rows])
-        assert together == pytest.approx(alone, abs=1e-9)
-        assert fitted.predict_proba(rows[::-1])[::-1] == pytest.approx(together, abs=1e-9)
-
-
-def test_probabilities_have_no_ties_and_agree_with_predictions(data, fitted):
-    probabilities = fitted.predict_proba(data[2])
-    assert probabilities.sum(axis=1) == pytest.approx(1)
-    assert len(np.unique(probabilities[:, 0])) == len(data[2])
-    chosen = fitted.classes_[probabilities.argmax(axis=1)]
-    assert np.array_equal(fitted.predict(data[2]), chosen)
-
-
-def test_far_queries_get_probabilities_too(data, fitted):
-    assert np.isfinite(fitted.predict_proba(1e4 * data[2])).all()
-
-
-def test_the_same_seed_gives_the_same_and_labels_may_have_any_name():
-    X, y = make_classification(300, 6, weights=[0.8], random_state=0)
-    results = []
-    for labels in (y, y, 2 * y - 1, y + 1, np.array(["a", "b"])[y]):
-        clf = IMLClassifier(max_iter=2, random_state=0).fit(X, labels)
-        results.append(clf.predict_proba(X))
-    assert all(np.array_equal(results[0], other) for other in results[1:])
-
-
 def test_features_are_reduced_to_the_number_of_components(data):
     clf = IMLClassifier(n_components=3, **QUICK).fit(*data[:2])
     assert clf.rows_.shape == (160, 3)
@@ -245,30 +214,3 @@ def test_a_class_of_one_row_works_at_a_ratio_of_500_and_says_what_was_done():
     assert clf.n_per_class_.tolist() == [10, 1]
     assert clf.predict(X[3:4] + 0.1).tolist() == ["rare"]
     assert len(clf.fallbacks_) == 1
-
-
-def test_constant_features_and_equal_rows_work():
-    X = np.column_stack([np.repeat([0.0, 1.0], 20), np.ones(40)])
-    with pytest.warns(FallbackWarning, match="equal rows"):
-        clf = IMLClassifier(**QUICK).fit(X, np.repeat([0, 1], 20))
-    assert clf.score(X, np.repeat([0, 1], 20)) == 1
-    assert clf.fallbacks_
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_per_class": 0}, "n_per_class=0"),
-        ({"match_threshold": 80}, "match_threshold=80: give a number in"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"n_components": 0}, "n_components=0"),
-    ],
-)
-def test_a_wrong_parameter_is_named(data, parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        IMLClassifier(**parameters).fit(*data[:2])
-
-
-def test_a_single_class_is_refused(data):
-    with pytest.raises(LabelError, match="at least two classes"):
-        IMLClassifier().fit(data[0], np.zeros(160))

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 from scipy.optimize import nnls
 from scipy.spatial.distance import pdist
 from sklearn.datasets import make_blobs
 
 from setconv.baselines.base import FallbackWarning
-from setconv.baselines.smote import KMeansSMOTESampler, shares, sparsity_weights
-from setconv.errors import ParameterError
+from setconv.baselines.smote import KMeansSMOTESampler, sparsity_weights
+from setconv.sampling import share_out
 
 SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
@@ -37,12 +36,6 @@ def sampled(X, y, **parameters):
     parameters = {"n_clusters": 3, "random_state": 0, **parameters}
     sampler = KMeansSMOTESampler(**parameters)
     return sampler, *sampler.fit_resample(X, y)
-
-
-def test_the_measure_of_the_hull_can_tell_outside_from_inside():
-    corners = np.array([[0.0, 0], [1, 0], [0, 1]])
-    assert distance_to_hull(np.array([0.2, 0.3]), corners) < 1e-6
-    assert distance_to_hull(np.array([0.6, 0.6]), corners) > 0.05
 
 
 def test_only_clusters_that_the_class_dominates_are_kept():
@@ -123,24 +116,6 @@ def test_without_a_cluster_to_keep_smote_is_used_and_that_is_said():
     assert all(distance_to_hull(row, X[y == 1]) < 1e-6 for row in rows[110:])
 
 
-def test_a_cluster_with_fewer_rows_than_neighbours_uses_those_it_has():
-    X, y = three_places()
-    sampler, rows, _ = sampled(X, y, k_neighbors=500)
-    assert len(rows) == 120
-    assert sampler.fallbacks_ == []
-
-
-@SILENT
-def test_a_class_of_one_row_is_duplicated_and_says_so():
-    X, y = three_places()
-    labels = np.where(y == 0, "often", "rare")[16:]
-    sampler = KMeansSMOTESampler(n_clusters=3, random_state=0)
-    with pytest.warns(FallbackWarning, match="'rare' has 1 row"):
-        rows, _ = sampler.fit_resample(X[16:], labels)
-    assert (rows[61:] == X[16]).all()
-    assert len(sampler.fallbacks_) == 2
-
-
 def test_more_clusters_than_rows_are_said():
     X, y = three_places()
     sampler = KMeansSMOTESampler(n_clusters=500, random_state=0)
@@ -171,70 +146,10 @@ def test_clusters_of_equal_rows_have_no_weight_unless_all_are_so():
     assert np.isfinite(rows).all()
 
 
-def test_the_rest_goes_to_the_largest_remainders():
-    # 10 x (.33, .42, .25) is 3.3, 4.2, 2.5: the one left goes to the last.
-    assert shares(10, np.array([0.33, 0.42, 0.25])).tolist() == [3, 4, 3]
-    assert shares(5, np.zeros(3)).tolist() == [0, 0, 0]
-
-
 @given(st.integers(1, 100_000), st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_shares_add_up_and_are_less_than_one_off(count, raw):
     weights = np.array(raw) + 1e-9
     weights /= weights.sum()
-    counts = shares(count, weights)
+    counts = share_out(weights, count, least=0)
     assert counts.sum() == count
     assert (np.abs(counts - count * weights) < 1 + 1e-6).all()
-
-
-@pytest.mark.parametrize("names", [(-1, 1), (1, 2), ("often", "rare")])
-def test_the_names_of_the_classes_do_not_matter(names):
-    X, y = three_places()
-    _, expected, _ = sampled(X, y)
-    sampler, rows, _ = sampled(X, np.array(names)[y])
-    assert np.array_equal(rows, expected)
-    assert list(sampler.clusterings_) == [names[1]]
-
-
-@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_array])
-def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(storage):
-    X, y = three_places()
-    _, expected, _ = sampled(X, y)
-    _, rows, _ = sampled(storage(X), y)
-    assert rows.format == storage(X).format
-    assert np.allclose(rows.toarray(), expected)
-
-
-def test_one_seed_gives_one_result_and_another_gives_another():
-    X, y = three_places()
-    first, again, other = (sampled(X, y, random_state=seed)[1] for seed in (3, 3, 4))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-@SILENT
-def test_an_imbalance_ratio_of_500_and_constant_features_work():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((3006, 3)), np.repeat([0, 1], [3000, 6])
-    X[:, 1] = 7.0
-    _, rows, labels = sampled(X, y)
-    assert np.bincount(labels).tolist() == [3000, 3000]
-    assert (rows[:, 1] == 7).all()
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_clusters": 0},
-        {"k_neighbors": 0},
-        {"imbalance_ratio_threshold": 0},
-        {"imbalance_ratio_threshold": "none"},
-        {"imbalance_ratio_threshold": np.nan},
-        {"density_exponent": -1},
-        {"density_exponent": np.inf},
-        {"density_exponent": "auto"},
-    ],
-)
-def test_a_wrong_parameter_is_named_at_the_fit(parameters):
-    (name,) = parameters
-    with pytest.raises(ParameterError, match=f"{name}="):
-        sampled(*three_places(), **parameters)

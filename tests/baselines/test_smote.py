@@ -9,7 +9,6 @@ from scipy.spatial.distance import cdist
 
 from setconv.baselines.base import FallbackWarning
 from setconv.baselines.smote import SMOTESampler
-from setconv.errors import ParameterError
 
 
 def two_classes(rare, often=40, features=3, seed=0):
@@ -39,20 +38,6 @@ def test_every_new_row_lies_between_a_row_and_one_of_its_nearest_neighbours():
     assert cdist(new, rare).min() > 1e-6
 
 
-def test_the_rows_that_were_there_come_first_and_unchanged():
-    X, y = two_classes(rare=12)
-    rows, labels = SMOTESampler(random_state=0).fit_resample(X, y)
-    assert np.array_equal(rows[: len(X)], X)
-    assert np.array_equal(labels[: len(X)], y)
-
-
-def test_every_class_reaches_the_size_of_the_largest():
-    X, y = two_classes(rare=20)
-    y[-6:] = 2
-    _, labels = SMOTESampler(random_state=0).fit_resample(X, y)
-    assert np.bincount(labels).tolist() == [40, 40, 40]
-
-
 def test_the_sampling_strategy_says_which_class_grows_and_how_far():
     X, y = two_classes(rare=20)
     y[-6:] = 2
@@ -70,12 +55,6 @@ def test_a_class_with_fewer_rows_than_neighbours_uses_those_it_has_and_says_so()
     assert sampler.fallbacks_ == ["class 1 has 3 rows: SMOTE used 2 neighbours instead of 5"]
 
 
-def test_a_class_with_just_enough_rows_says_nothing():
-    sampler = SMOTESampler(random_state=0)
-    sampler.fit_resample(*two_classes(rare=6))
-    assert sampler.fallbacks_ == []
-
-
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix, sparse.csc_array])
 def test_a_class_of_one_row_is_duplicated_and_says_so(storage):
     X, y = two_classes(rare=1)
@@ -87,58 +66,6 @@ def test_a_class_of_one_row_is_duplicated_and_says_so(storage):
     assert (dense[len(X) :] == X[-1]).all()
     assert (found == "rare").sum() == 40
     assert len(sampler.fallbacks_) == 1
-
-
-@pytest.mark.parametrize("names", [(-1, 1), (1, 2), ("often", "rare"), (True, False)])
-def test_the_names_of_the_classes_do_not_matter(names):
-    X, y = two_classes(rare=12)
-    expected, codes = SMOTESampler(random_state=0).fit_resample(X, y)
-    rows, labels = SMOTESampler(random_state=0).fit_resample(X, np.array(names)[y])
-    assert np.array_equal(rows, expected)
-    assert np.array_equal(labels, np.array(names)[codes])
-
-
-@pytest.mark.parametrize("storage", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
-def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(storage):
-    X, y = two_classes(rare=12)
-    X[X < 0] = 0
-    expected, _ = SMOTESampler(random_state=0).fit_resample(X, y)
-    rows, _ = SMOTESampler(random_state=0).fit_resample(storage(X), y)
-    assert rows.format == storage(X).format
-    assert np.allclose(rows.toarray(), expected)
-
-
-def test_one_seed_gives_one_result_and_another_gives_another():
-    X, y = two_classes(rare=12)
-    first, again, other = (
-        SMOTESampler(random_state=seed).fit_resample(X, y)[0] for seed in (3, 3, 4)
-    )
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-def test_an_imbalance_ratio_of_500_constant_features_and_duplicates_work():
-    X, y = two_classes(rare=6, often=3000)
-    X[:, 1] = 7.0
-    X[-5:] = X[-6]
-    rows, labels = SMOTESampler(random_state=0).fit_resample(X, y)
-    assert np.bincount(labels).tolist() == [3000, 3000]
-    assert (rows[:, 1] == 7).all()
-    assert np.allclose(rows[len(X) :], X[-1])
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_the_precision_of_the_rows_is_kept(dtype):
-    X, y = two_classes(rare=12)
-    rows, _ = SMOTESampler(random_state=0).fit_resample(X.astype(dtype), y)
-    assert rows.dtype == dtype
-
-
-@pytest.mark.parametrize("k_neighbors", [0, 2.5, "5", True])
-def test_a_wrong_number_of_neighbours_is_named_at_the_fit(k_neighbors):
-    sampler = SMOTESampler(k_neighbors=k_neighbors)
-    with pytest.raises(ParameterError, match="k_neighbors="):
-        sampler.fit_resample(*two_classes(rare=12))
 
 
 @given(

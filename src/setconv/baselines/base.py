@@ -1,93 +1,151 @@
 """What the systems share: checks, decisions, fallbacks, seeds, and the bases of the samplers.
 
-Classifiers take their checked rows from `check_training_rows` and what they have in common from
-mixins. Samplers follow imbalanced-learn's interface through `OverSampler` and `UnderSampler`; a
-sampler of ours says only which rows it makes or keeps. The labels reach both as codes 0..C-1, so
-that the result cannot depend on how the classes are called.
+A system is a `Classifier`, or a sampler of imbalanced-learn's interface through `OverSampler` or
+`UnderSampler`, which says only which rows it makes or keeps. Each has one table of what its
+parameters may be. The labels reach all as codes 0..C-1, so that the result cannot depend on how the
+classes are called.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from imblearn.over_sampling.base import BaseOverSampler
 from imblearn.under_sampling.base import BaseUnderSampler
 from scipy import sparse
 from scipy.special import logsumexp, softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from setconv.errors import LabelError, ParameterError
+from setconv.errors import LabelError
+from setconv.sampling import draw_by_class
+from setconv.validation import at_least, between, check_parameter
 
 FLOATS = [np.float64, np.float32]
 Rows = Any  # a dense matrix or one of scipy.sparse
+Random = np.random.RandomState
 
 
-def check_training_rows(
-    estimator: Any, X: Any, y: Any, *, binary: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Check rows and labels; return rows, codes of the classes 0..C-1, and the classes.
+class FallbackWarning(UserWarning):
+    """A baseline could not do what it is for and did something else."""
 
-    Parameters
+
+class System:
+    """What classifiers and samplers have in common: checks, and a record of what they did instead.
+
+    Attributes
     ----------
-    estimator : estimator
-        The one that learns; its ``n_features_in_`` is set.
-    X : array-like of shape (n, d)
-        Rows; single precision stays single.
-    y : array-like of shape (n,)
-        Labels of any kind.
-    binary : bool, default=False
-        Whether more than two classes are an error.
+    fallbacks_ : list of str
+        What was done instead, sentence by sentence, in order.
     """
-    X, y = validate_data(estimator, X, y, dtype=FLOATS)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    check_class_number(type(estimator).__name__, classes, binary=binary)
-    return X, codes, classes
+
+    classes_: np.ndarray
+    fallbacks_: list[str]
+    random_state: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _binary_only: ClassVar[bool] = False
+
+    def _validate_params(self) -> None:
+        """Check parameters by the table of the class; for samplers imbalanced-learn calls it."""
+        for name, constraints in self._parameter_constraints.items():
+            check_parameter(self, name, getattr(self, name), constraints)
+
+    def _begin(self, y: np.ndarray) -> tuple[np.ndarray, Random]:
+        """Forget what was learned; return the labels as codes, and the random state."""
+        self.fallbacks_ = []
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._check_class_number()
+        return codes, check_random_state(self.random_state)
+
+    def _check_class_number(self) -> None:
+        """Raise unless there are two classes, or more where the method takes more."""
+        name, number = type(self).__name__, len(self.classes_)
+        if number < 2:
+            raise LabelError(
+                f"{name} needs at least two classes; the labels have one class: "
+                f"{self.classes_.tolist()}. Add rows of another class."
+            )
+        if self._binary_only and number > 2:
+            raise LabelError(
+                f"Only binary classification is supported. The type of the target is multiclass. "
+                f"{name} is defined for two classes and the labels have {number}: take one class "
+                f"against the rest, sklearn.multiclass.OneVsRestClassifier(...)."
+            )
+
+    def _fall_back(self, sentence: str) -> None:
+        """Warn of a fallback and keep the sentence."""
+        self.fallbacks_.append(sentence)
+        warnings.warn(f"{type(self).__name__}: {sentence}", FallbackWarning, stacklevel=2)
 
 
-def check_new_rows(estimator: Any, X: Any, dtype: Any = FLOATS) -> np.ndarray:
-    """Check rows to be predicted, by an estimator that must be fitted."""
-    check_is_fitted(estimator)
-    return np.asarray(validate_data(estimator, X, dtype=dtype, reset=False))
+class Classifier(System, ClassifierMixin, BaseEstimator):
+    """Base of the systems that are classifiers."""
+
+    def _check_training(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Random]:
+        """Check parameters, rows and labels; return rows, codes of the classes, and a random state.
+
+        Rows in single precision stay so.
+        """
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=FLOATS)
+        check_classification_targets(y)
+        return X, *self._begin(y)
+
+    def _check_rows(self, X: Any, dtype: Any = FLOATS) -> np.ndarray:
+        """Check rows to be predicted; the classifier must be fitted."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=dtype, reset=False))
 
 
-def check_class_number(name: str, classes: np.ndarray, *, binary: bool = False) -> None:
-    """Raise unless there are two classes, or more where the method takes more."""
-    if len(classes) < 2:
-        raise LabelError(
-            f"{name} needs at least two classes; the labels have one class: {classes.tolist()}. "
-            f"Add rows of another class."
-        )
-    if binary and len(classes) > 2:
-        raise LabelError(
-            f"Only binary classification is supported. The type of the target is multiclass. "
-            f"{name} is defined for two classes and the labels have {len(classes)}: take one class "
-            f"against the rest, sklearn.multiclass.OneVsRestClassifier(...)."
-        )
+class BinaryClassifier(Classifier):
+    """Base of the classifiers of two classes that have a score from 0 to 1 for the second."""
 
+    _binary_only = True
 
-def check_number(
-    name: str,
-    value: Any,
-    low: float,
-    high: float,
-    closed: Literal["neither", "left", "both"] = "neither",
-) -> None:
-    """Refuse what is no number in the interval, of which the ends named by ``closed`` are part."""
-    inside = isinstance(value, (int, float, np.number)) and (
-        low < value < high
-        or (closed != "neither" and value == low)
-        or (closed == "both" and value == high)
-    )
-    if not inside:
-        first, last = "(" if closed == "neither" else "[", "]" if closed == "both" else ")"
-        raise ParameterError(f"{name}={value!r}: give a number in {first}{low:g}, {high:g}{last}.")
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the larger probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Predicted labels.
+        """
+        return np.asarray(self.classes_[(self._second_class(X) > 0.5).astype(int)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class, for classes of about the same weight.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        second = self._second_class(X)
+        return np.column_stack([1 - second, second])
+
+    @abstractmethod
+    def _second_class(self, X: Any) -> np.ndarray:
+        """Give the probability of the second class, of shape (n,)."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
 
 
 class LogScoresMixin:
@@ -151,106 +209,68 @@ class LogScoresMixin:
         """Give the logarithm of the score of each class, of shape (n, C)."""
 
 
-class BinaryOnlyMixin:
-    """Says by its tags that it takes two classes."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
-
-class FallbackWarning(UserWarning):
-    """A baseline could not do what it is for and did something else."""
-
-
-class FallbackMixin:
-    """Keeps in ``fallbacks_`` what was done instead, sentence by sentence, in order."""
-
-    fallbacks_: list[str]
-
-    def _fall_back(self, sentence: str) -> None:
-        """Warn of a fallback and keep the sentence."""
-        self.fallbacks_.append(sentence)
-        warnings.warn(f"{type(self).__name__}: {sentence}", FallbackWarning, stacklevel=2)
-
-
-def draw_seed(random: np.random.RandomState) -> int:
+def draw_seed(random: Random) -> int:
     """Draw the seed of one part, so that what another part draws does not change it."""
     return int(random.randint(np.iinfo(np.int32).max))
 
 
-def cloned(estimator: Any, random: np.random.RandomState) -> Any:
+def cloned(estimator: Any, random: Random) -> Any:
     """Clone an estimator and give a seed to each part of it that has none."""
     copy = clone(estimator)
-    seeds = {}
-    for name, value in sorted(copy.get_params(deep=True).items()):
-        if name.split("__")[-1] == "random_state" and value is None:
-            seeds[name] = draw_seed(random)
+    seeds = {
+        name: draw_seed(random)
+        for name, value in sorted(copy.get_params(deep=True).items())
+        if name.split("__")[-1] == "random_state" and value is None
+    }
     return copy.set_params(**seeds)
 
 
-def stratified_share(
-    codes: np.ndarray, fraction: float, random: np.random.RandomState
-) -> np.ndarray:
-    """Draw a share of the rows of each class, rounded, as a mask over the rows."""
-    drawn = np.zeros(len(codes), dtype=bool)
-    for code in np.unique(codes):
-        members = random.permutation(np.flatnonzero(codes == code))
-        drawn[members[: int(fraction * len(members) + 0.5)]] = True
-    return drawn
-
-
-class EarlyStoppingMixin(FallbackMixin):
+class EarlyStoppingMixin(System):
     """Sets rows aside for early stopping, the same share of each class."""
 
-    classes_: np.ndarray
     early_stopping: bool
     validation_fraction: float
+    _parameter_constraints: ClassVar = {
+        "early_stopping": ["boolean"],
+        "validation_fraction": [between(0, 1)],
+        "patience": [at_least(1)],
+    }
 
-    def _held_out(self, codes: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    def _held_out(self, codes: np.ndarray, random: Random) -> np.ndarray:
         """Choose the rows, as a mask; none without early stopping or two classes to judge by."""
+        held_out = np.zeros(len(codes), dtype=bool)
         if not self.early_stopping:
-            return np.zeros(len(codes), dtype=bool)
-        held_out = stratified_share(codes, self.validation_fraction, random)
-        lacking = [
-            f"{self.classes_[code].item()!r} ({int((codes == code).sum())})"
-            for code in np.setdiff1d(codes, codes[held_out])
-        ]
-        if not lacking:
             return held_out
-        too_few = (
-            f"of some classes {self.validation_fraction:g} is less than half a row, so none is set "
-            f"aside for early stopping: class (rows) {', '.join(lacking)}"
-        )
-        if len(self.classes_) - len(lacking) >= 2:
-            self._fall_back(f"{too_few}; the other classes alone decide when to stop")
-            return held_out
-        self._fall_back(f"{too_few}; training goes on to its end")
-        return np.zeros(len(codes), dtype=bool)
+        counts = np.bincount(codes)
+        sizes = (self.validation_fraction * counts + 0.5).astype(int)
+        lacking = np.flatnonzero(sizes == 0)
+        judged = len(counts) - len(lacking) >= 2
+        drawn = draw_by_class(codes, sizes, random)
+        if len(lacking):
+            classes = [f"{self.classes_[code].item()!r} ({counts[code]})" for code in lacking]
+            instead = "the other classes alone decide when to stop"
+            self._fall_back(
+                f"of some classes {self.validation_fraction:g} is less than half a row, so none is "
+                f"set aside for early stopping: class (rows) {', '.join(classes)}; "
+                f"{instead if judged else 'training goes on to its end'}"
+            )
+        if judged:
+            held_out[drawn] = True
+        return held_out
 
 
-class _Sampler(FallbackMixin):
-    """Turns labels into codes and the sampling strategy into numbers by code."""
-
-    classes_: np.ndarray
-    random_state: Any
-    sampling_strategy_: dict[Any, int]
-
-    def _begin(self, y: np.ndarray) -> tuple[np.ndarray, dict[int, int], np.random.RandomState]:
-        self.fallbacks_ = []
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        code = {label: number for number, label in enumerate(self.classes_.tolist())}
-        numbers = {code[label]: int(rows) for label, rows in self.sampling_strategy_.items()}
-        return codes, numbers, check_random_state(self.random_state)
+def _numbers_by_code(sampler: Any) -> dict[int, int]:
+    """Give the sampling strategy by code instead of by label."""
+    code = {label: number for number, label in enumerate(sampler.classes_.tolist())}
+    return {code[label]: int(rows) for label, rows in sampler.sampling_strategy_.items()}
 
 
-class OverSampler(_Sampler, BaseOverSampler):
+class OverSampler(System, BaseOverSampler):
     """Base of the samplers that add rows."""
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        codes, missing, random = self._begin(y)
-        missing = {code: count for code, count in missing.items() if count > 0}
+        codes, random = self._begin(y)
+        missing = {code: count for code, count in _numbers_by_code(self).items() if count > 0}
         if not missing:
             self._fall_back("no class has fewer rows than it should; the rows are as they were")
         parts, labels = [X], [y]
@@ -264,21 +284,21 @@ class OverSampler(_Sampler, BaseOverSampler):
         return stacked, np.concatenate(labels)
 
     @abstractmethod
-    def _new_rows(
-        self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
-    ) -> Rows:
+    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
         """Make exactly ``count`` new rows of class ``code``, sparse if X is."""
 
 
-class UnderSampler(_Sampler, BaseUnderSampler):
+class UnderSampler(System, BaseUnderSampler):
     """Base of the samplers that keep a part of the rows; ``sample_indices_`` are those kept."""
 
     sample_indices_: np.ndarray
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        codes, targets, random = self._begin(y)
+        codes, random = self._begin(y)
         counts = np.bincount(codes)
-        targets = {code: rows for code, rows in targets.items() if rows < counts[code]}
+        targets = {
+            code: rows for code, rows in _numbers_by_code(self).items() if rows < counts[code]
+        }
         if targets:
             self.sample_indices_ = np.sort(self._kept_rows(X, codes, targets, random))
         else:
@@ -288,7 +308,7 @@ class UnderSampler(_Sampler, BaseUnderSampler):
 
     @abstractmethod
     def _kept_rows(
-        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: np.random.RandomState
+        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random
     ) -> np.ndarray:
         """Choose the rows to keep; ``targets`` is how many of each class that is to be reduced."""
 

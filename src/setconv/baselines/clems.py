@@ -9,29 +9,20 @@ multidimensional scaling (MDS) that places them.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
-from setconv.baselines.base import (
-    LogScoresMixin,
-    check_new_rows,
-    check_number,
-    check_training_rows,
-    cloned,
-    draw_seed,
-)
+from setconv.baselines.base import Classifier, LogScoresMixin, Random, cloned, draw_seed
 from setconv.errors import ParameterError
-from setconv.messages import check_integer
+from setconv.validation import at_least, between, one_of
 
 
-class CLEMSClassifier(LogScoresMixin, ClassifierMixin, BaseEstimator):
+class CLEMSClassifier(LogScoresMixin, Classifier):
     """Cost-sensitive label embedding: regress to points, decide for the nearest.
 
     Each label y_i becomes two points, one for y_i as the truth and one for y_i as the answer, so
@@ -105,6 +96,13 @@ class CLEMSClassifier(LogScoresMixin, ClassifierMixin, BaseEstimator):
     (100, 2)
     """
 
+    _parameter_constraints: ClassVar = {
+        "cost": [one_of("balanced"), "array-like"],
+        "n_init": [at_least(1)],
+        "max_iter": [at_least(1)],
+        "tau": [between(0, None)],
+    }
+
     def __init__(
         self,
         *,
@@ -137,17 +135,13 @@ class CLEMSClassifier(LogScoresMixin, ClassifierMixin, BaseEstimator):
         self : CLEMSClassifier
             Fitted.
         """
-        check_number("tau", self.tau, 0, np.inf)
-        for name in ("n_init", "max_iter"):
-            check_integer(name, getattr(self, name), least=1)
-        rows, codes, self.classes_ = check_training_rows(self, X, y)
-        random = check_random_state(self.random_state)
+        rows, codes, random = self._check_training(X, y)
         counts = np.bincount(codes)
         self.cost_ = self._costs(counts)
         points, stresses = weighted_mds(
             *mirrored(self.cost_, counts),
             len(counts),
-            np.random.RandomState(draw_seed(random)),
+            Random(draw_seed(random)),
             n_init=self.n_init,
             max_iter=self.max_iter,
         )
@@ -162,20 +156,23 @@ class CLEMSClassifier(LogScoresMixin, ClassifierMixin, BaseEstimator):
 
     def _costs(self, counts: np.ndarray) -> np.ndarray:
         size = len(counts)
-        if isinstance(self.cost, str) and self.cost == "balanced":
+        if isinstance(self.cost, str):
             return np.asarray((1 - np.eye(size)) * (counts.sum() / (size * counts))[:, None])
         if np.shape(self.cost) != (size, size):
             raise ParameterError(
                 f"cost={self.cost!r}: give 'balanced', or a matrix of shape {(size, size)}, a line "
-                f"and a column for each of {self.classes_.tolist()}."
+                f"and a column for each of {self.classes_.tolist()}.",
+                parameter="cost",
             )
         costs = np.array(self.cost, dtype=np.float64)
         if not (np.isfinite(costs).all() and (costs >= 0).all() and costs.any()):
-            raise ParameterError("cost must be finite, not negative, and not all zero.")
+            raise ParameterError(
+                "cost must be finite, not negative, and not all zero.", parameter="cost"
+            )
         return costs
 
     def _log_scores(self, X: Any) -> np.ndarray:
-        rows = check_new_rows(self, X, np.float64)
+        rows = self._check_rows(X, np.float64)
         points = np.reshape(self.regressor_.predict(rows), (len(rows), -1))
         return -np.asarray(cdist(points, self.answer_points_, "sqeuclidean")) / self.tau
 
@@ -199,7 +196,7 @@ def weighted_mds(
     delta: np.ndarray,
     weights: np.ndarray,
     n_components: int,
-    random: np.random.RandomState,
+    random: Random,
     *,
     n_init: int = 8,
     max_iter: int = 300,

@@ -9,40 +9,27 @@ the network, the loss and the AUC.
 
 from __future__ import annotations
 
-import logging
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Generator, Tensor
 
-from setconv.baselines.base import (
-    EarlyStoppingMixin,
-    LogScoresMixin,
-    check_new_rows,
-    check_number,
-    check_training_rows,
-    draw_seed,
-)
-from setconv.errors import DivergedError, ParameterError
-from setconv.messages import check_choice, check_integer
-
-logger = logging.getLogger("setconv")
+from setconv.baselines.base import Classifier, EarlyStoppingMixin, LogScoresMixin, draw_seed
+from setconv.errors import DivergedError
+from setconv.validation import at_least, between, check_parameter, one_of
 
 _CHUNK = 4096  # rows that are predicted together
 _WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}  # for scikit-learn
 _Layers = list[tuple[Tensor, Tensor]]  # weights and bias of each
 
 
-class CostSensitiveDMLPClassifier(
-    LogScoresMixin, EarlyStoppingMixin, ClassifierMixin, BaseEstimator
-):
+class CostSensitiveDMLPClassifier(LogScoresMixin, EarlyStoppingMixin, Classifier):
     r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
 
     With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and
@@ -132,6 +119,17 @@ class CostSensitiveDMLPClassifier(
     (300, 2)
     """
 
+    _parameter_constraints: ClassVar = {
+        **EarlyStoppingMixin._parameter_constraints,
+        "hidden_layer_sizes": [tuple, list],
+        "cost": [one_of(*_WEIGHTS), dict],
+        "dropout": [between(0, 1, "left")],
+        "alpha": [between(0, None, "left")],
+        "lr": [between(0, None)],
+        "batch_size": [at_least(1)],
+        "max_epochs": [at_least(1)],
+    }
+
     def __init__(
         self,
         *,
@@ -174,13 +172,12 @@ class CostSensitiveDMLPClassifier(
         self : CostSensitiveDMLPClassifier
             Fitted.
         """
-        self.fallbacks_ = []
-        self._check_parameters()
-        rows, codes, self.classes_ = check_training_rows(self, X, y)
+        rows, codes, random = self._check_training(X, y)
+        for size in self.hidden_layer_sizes:
+            check_parameter(self, "hidden_layer_sizes", size, [at_least(1)])
         weights = _WEIGHTS[self.cost] if isinstance(self.cost, str) else self.cost
         labels = self.classes_[codes]
         self.costs_ = compute_class_weight(weights, classes=self.classes_, y=labels)
-        random = check_random_state(self.random_state)
         held_out = self._held_out(codes, random)
         self.scaler_ = StandardScaler().fit(rows)
         scaled = torch.from_numpy(self.scaler_.transform(rows).astype(np.float32, copy=False))
@@ -189,23 +186,6 @@ class CostSensitiveDMLPClassifier(
         generator = Generator().manual_seed(draw_seed(random))
         self._train(data.part(~held_out), data.part(held_out), generator)
         return self
-
-    def _check_parameters(self) -> None:
-        sizes: Any = self.hidden_layer_sizes
-        if not isinstance(sizes, (tuple, list)):
-            raise ParameterError(
-                f"hidden_layer_sizes={sizes!r}: give a tuple of layer widths, () for none."
-            )
-        for size in sizes:
-            check_integer("hidden_layer_sizes", size, least=1)
-        for name in ("batch_size", "max_epochs", "patience"):
-            check_integer(name, getattr(self, name), least=1)
-        check_number("dropout", self.dropout, 0, 1, "left")
-        check_number("alpha", self.alpha, 0, np.inf, "left")
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
-        check_number("lr", self.lr, 0, np.inf)
-        if isinstance(self.cost, str):
-            check_choice("cost", self.cost, list(_WEIGHTS))
 
     def _train(self, data: _Data, validation: _Data, generator: Generator) -> None:
         widths = (data.rows.shape[1], *self.hidden_layer_sizes, len(self.classes_))
@@ -232,7 +212,6 @@ class CostSensitiveDMLPClassifier(
                     break
         self.coefs_, self.intercepts_ = kept or _arrays(layers)
         self.n_epochs_ = len(self.loss_curve_)
-        logger.info("CS-DMLP: %d epochs, loss %.4g", self.n_epochs_, self.loss_curve_[-1])
 
     def _epoch(
         self, data: _Data, layers: _Layers, optimizer: torch.optim.Adam, generator: Generator
@@ -252,7 +231,7 @@ class CostSensitiveDMLPClassifier(
         return total / len(data.rows)
 
     def _log_scores(self, X: Any) -> np.ndarray:
-        rows = check_new_rows(self, X)
+        rows = self._check_rows(X)
         parts = gen_batches(len(rows), _CHUNK)
         logits = np.concatenate([self._logits(rows[part]) for part in parts])
         return logits + np.log(self.costs_) if self.cost == "posterior" else logits

@@ -10,40 +10,28 @@ the weighted errors that it lowers, and the network that makes them.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 
-from setconv.baselines.base import (
-    BinaryOnlyMixin,
-    EarlyStoppingMixin,
-    check_new_rows,
-    check_number,
-    check_training_rows,
-)
-from setconv.messages import check_integer
-
-logger = logging.getLogger("setconv")
+from setconv.baselines.base import BinaryClassifier, EarlyStoppingMixin, Random
+from setconv.validation import at_least, between, one_of
 
 CHUNK = 4096  # rows whose Jacobian is held at once
 _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 _MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
 
 
-class CostSensitiveMLPClassifier(
-    BinaryOnlyMixin, EarlyStoppingMixin, ClassifierMixin, BaseEstimator
-):
+class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     r"""A perceptron with tanh units that weighs the squared errors of the two classes.
 
     With targets -1 and +1 and errors e, it minimises
@@ -137,6 +125,17 @@ class CostSensitiveMLPClassifier(
     (300,)
     """
 
+    _parameter_constraints: ClassVar = {
+        **EarlyStoppingMixin._parameter_constraints,
+        "hidden": [at_least(1)],
+        "lam": [one_of("prior"), between(0, 1)],
+        "mu": [between(0, None)],
+        "beta": [between(1, None)],
+        "max_iter": [at_least(1)],
+        "tol": [between(0, None)],
+        "n_components": [at_least(1)],
+    }
+
     def __init__(
         self,
         *,
@@ -179,10 +178,7 @@ class CostSensitiveMLPClassifier(
         self : CostSensitiveMLPClassifier
             Fitted.
         """
-        self.fallbacks_ = []
-        self._check_parameters()
-        rows, codes, self.classes_ = check_training_rows(self, X, y, binary=True)
-        random = check_random_state(self.random_state)
+        rows, codes, random = self._check_training(X, y)
         held_out = self._held_out(codes, random)
         self._fit_inputs(rows, random)
         inputs = self._inputs(rows)
@@ -195,38 +191,6 @@ class CostSensitiveMLPClassifier(
         )
         self._train(training, validation, self.network_.first_parameters(random))
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the label of each row by the sign of its score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        scores = self.decision_function(X)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Give ``(1 + score) / 2`` for the second class, under the cost parameter.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = (1 + self.decision_function(X)) / 2
-        return np.column_stack([1 - positive, positive])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Give the output of the perceptron.
@@ -241,18 +205,13 @@ class CostSensitiveMLPClassifier(
         scores : ndarray of shape (n,)
             From -1 to 1, larger for the second class.
         """
-        inputs = self._inputs(check_new_rows(self, X))
+        inputs = self._inputs(self._check_rows(X))
         return self.network_.outputs(self.parameters_, inputs)
 
-    def _check_parameters(self) -> None:
-        for name in ("hidden", "max_iter", "patience", "n_components"):
-            check_integer(name, getattr(self, name), least=1)
-        for name in ("mu", "tol"):
-            check_number(name, getattr(self, name), 0, np.inf)
-        check_number("beta", self.beta, 1, np.inf)
-        check_number("validation_fraction", self.validation_fraction, 0, 1)
+    def _second_class(self, X: Any) -> np.ndarray:
+        return (1 + self.decision_function(X)) / 2
 
-    def _fit_inputs(self, rows: np.ndarray, random: np.random.RandomState) -> None:
+    def _fit_inputs(self, rows: np.ndarray, random: Random) -> None:
         self.scaler_ = StandardScaler().fit(rows)
         self.pca_ = None
         if rows.shape[1] > self.n_components:
@@ -295,7 +254,6 @@ class CostSensitiveMLPClassifier(
             if len(self.objective_curve_) - least_at >= self.patience:
                 break
         self.parameters_ = parameters
-        logger.info("CS-MLP: %d steps tried, J %.4g", self.n_iter_, least)
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -316,9 +274,8 @@ def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
         ``lam`` or ``1 - lam``.
     """
     counts = np.bincount(codes, minlength=2)
-    if isinstance(lam, str) and lam == "prior":
+    if isinstance(lam, str):  # "prior"
         lam = counts.min() / len(codes)
-    check_number("lam", lam, 0, 1)
     return float(lam), np.where(codes == counts.argmax(), lam, 1 - lam)
 
 
@@ -479,7 +436,7 @@ class TanhPerceptron:
         """Number of parameters, ``(d + 2) h + 1``."""
         return (self.n_inputs + 2) * self.hidden + 1
 
-    def first_parameters(self, random: np.random.RandomState) -> np.ndarray:
+    def first_parameters(self, random: Random) -> np.ndarray:
         """Draw weights whose sums have a variance of about 1, with biases of 0."""
         inner = random.standard_normal((self.hidden, self.n_inputs)) / np.sqrt(self.n_inputs)
         outer = random.standard_normal(self.hidden) / np.sqrt(self.hidden)

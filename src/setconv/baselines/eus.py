@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from setconv.baselines.base import Rows, UnderSampler, check_class_number, check_number
+from setconv.baselines.base import Random, Rows, UnderSampler
 from setconv.baselines.neighbours import smallest
 from setconv.errors import LabelError, ParameterError
-from setconv.messages import check_integer
+from setconv.validation import at_least, between
 
 # Neighbours listed for each row: memory and speed depend on it; the result, rounding apart, not.
 _LISTED = 300
@@ -114,6 +114,15 @@ class EvolutionaryUnderSampler(UnderSampler):
     (array([81, 19]), array([19, 19]))
     """
 
+    _binary_only = True
+    _parameter_constraints: ClassVar = {
+        **UnderSampler._parameter_constraints,
+        "penalty": [between(0, None, "left")],
+        "population": [at_least(2)],
+        "max_evaluations": [at_least(1)],
+        "windowing": ["boolean"],
+    }
+
     def __init__(
         self,
         *,
@@ -131,15 +140,8 @@ class EvolutionaryUnderSampler(UnderSampler):
         self.windowing = windowing
         self.random_state = random_state
 
-    def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("population", self.population, least=2)
-        check_integer("max_evaluations", self.max_evaluations, least=1)
-        check_number("penalty", self.penalty, 0, np.inf, "left")
-        check_class_number(type(self).__name__, np.unique(y), binary=True)
-        return super()._fit_resample(X, y)
-
     def _kept_rows(
-        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: np.random.RandomState
+        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random
     ) -> np.ndarray:
         if np.bincount(codes).min() < 2:
             rare = self.classes_.tolist()[np.bincount(codes).argmin()]
@@ -152,7 +154,8 @@ class EvolutionaryUnderSampler(UnderSampler):
         if more or target < 1:
             raise ParameterError(
                 f"sampling_strategy must reduce one class, to one row at least; it gives "
-                f"{self.sampling_strategy_}. Give the number of rows of the larger class only."
+                f"{self.sampling_strategy_}. Give the number of rows of the larger class only.",
+                parameter="sampling_strategy",
             )
         fitness = Fitness(NearestChosen(X, _LISTED), codes == reduced, target, self.penalty)
         everything = np.arange(len(codes))
@@ -170,7 +173,7 @@ class EvolutionaryUnderSampler(UnderSampler):
         return np.flatnonzero(fitness.choices(population)[values.argmax()])
 
 
-def windows(reduced: np.ndarray, random: np.random.RandomState) -> list[np.ndarray]:
+def windows(reduced: np.ndarray, random: Random) -> list[np.ndarray]:
     """Split the rows of the reduced class into strata as large as the other class.
 
     Returns
@@ -209,7 +212,7 @@ class CHC:
         evaluate: Callable[[np.ndarray, int], np.ndarray],
         n_genes: int,
         size: int,
-        random: np.random.RandomState,
+        random: Random,
     ) -> None:
         self.evaluate = evaluate
         self.random = random
@@ -261,7 +264,7 @@ class CHC:
         return self.evaluate(chromosomes, self.generation)
 
 
-def biased_hux(first: np.ndarray, second: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+def biased_hux(first: np.ndarray, second: np.ndarray, random: Random) -> np.ndarray:
     """Half uniform crossover, biased towards 0.
 
     Each bit in which the parents differ takes part with probability 1/2; then the 1 becomes 0, and
@@ -289,7 +292,7 @@ def biased_hux(first: np.ndarray, second: np.ndarray, random: np.random.RandomSt
     return children
 
 
-def diverge(best: np.ndarray, number: int, random: np.random.RandomState) -> np.ndarray:
+def diverge(best: np.ndarray, number: int, random: Random) -> np.ndarray:
     """Make chromosomes for a restart: copies of the best with some bits drawn anew.
 
     Parameters

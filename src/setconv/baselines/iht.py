@@ -8,7 +8,7 @@ rows. The class says it in full.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +17,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Rows, UnderSampler, check_number, cloned
-from setconv.messages import check_choice, check_integer
+from setconv.baselines.base import Random, Rows, UnderSampler, cloned
+from setconv.validation import at_least, between, one_of
 
 
 class InstanceHardnessSampler(UnderSampler):
@@ -55,11 +55,11 @@ class InstanceHardnessSampler(UnderSampler):
     Attributes
     ----------
     instance_hardness_ : ndarray of shape (n,)
-        Hardness of each row; NaN where it is not defined or was not needed.
+        Hardness of each row; NaN where it is not defined. Set where there was a class to reduce.
     sample_indices_ : ndarray
         The rows that are kept, in their order.
     n_folds_ : int
-        Number of folds that were used; 0 if nothing was to be done.
+        Number of folds that were used. Set where there was a class to reduce.
     classes_ : ndarray of shape (C,)
         The labels, sorted.
     sampling_strategy_ : dict
@@ -87,6 +87,13 @@ class InstanceHardnessSampler(UnderSampler):
     [9, 9]
     """
 
+    _parameter_constraints: ClassVar = {
+        **UnderSampler._parameter_constraints,
+        "cv": [at_least(2)],
+        "mode": [one_of("balance", "threshold")],
+        "threshold": [between(0, 1, "both")],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -104,16 +111,8 @@ class InstanceHardnessSampler(UnderSampler):
         self.threshold = threshold
         self.random_state = random_state
 
-    def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("cv", self.cv, least=2)
-        check_choice("mode", self.mode, ["balance", "threshold"])
-        check_number("threshold", self.threshold, 0, 1, "both")
-        self.instance_hardness_ = np.full(len(y), np.nan)
-        self.n_folds_ = 0
-        return super()._fit_resample(X, y)
-
     def _kept_rows(
-        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: np.random.RandomState
+        self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random
     ) -> np.ndarray:
         self.instance_hardness_ = self._instance_hardness(X, codes, random)
         order = np.lexsort((random.permutation(len(codes)), self.instance_hardness_))
@@ -129,9 +128,7 @@ class InstanceHardnessSampler(UnderSampler):
             )
         return np.flatnonzero(kept)
 
-    def _instance_hardness(
-        self, X: Rows, codes: np.ndarray, random: np.random.RandomState
-    ) -> np.ndarray:
+    def _instance_hardness(self, X: Rows, codes: np.ndarray, random: Random) -> np.ndarray:
         alone = np.bincount(codes)[codes] == 1
         splits = self._splits(codes, alone, random)
         estimator = self.estimator
@@ -144,7 +141,7 @@ class InstanceHardnessSampler(UnderSampler):
         return np.where(alone, np.nan, 1 - found[np.arange(len(codes)), codes])
 
     def _splits(
-        self, codes: np.ndarray, alone: np.ndarray, random: np.random.RandomState
+        self, codes: np.ndarray, alone: np.ndarray, random: Random
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Stratified folds; rows that are alone in their class are in every training part."""
         counts = np.bincount(codes)

@@ -12,27 +12,20 @@ triplets that it is learned from, the descent and its objective.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 
-from setconv.baselines.base import (
-    FallbackMixin,
-    LogScoresMixin,
-    check_new_rows,
-    check_number,
-    check_training_rows,
-    draw_seed,
-)
+from setconv.baselines.base import Classifier, LogScoresMixin, Random, draw_seed
 from setconv.baselines.neighbours import BLOCK, exact_nearest, exact_nearest_others
-from setconv.messages import check_integer
+from setconv.sampling import draw_by_class
+from setconv.validation import at_least, between
 
 _ROWS_FOR_WIDTH = 1000  # most rows of a class that its width is taken from
 _LEAST_WIDTH = 0.01  # share of the largest width
@@ -59,7 +52,7 @@ class Neighbourhoods(NamedTuple):
     ratios: np.ndarray
 
 
-class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class IMLClassifier(LogScoresMixin, Classifier):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
@@ -143,6 +136,13 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
     (300, 20)
     """
 
+    _parameter_constraints: ClassVar = {
+        "n_per_class": [at_least(1)],
+        "match_threshold": [between(0, 1, "both")],
+        "max_iter": [at_least(1)],
+        "n_components": [at_least(1)],
+    }
+
     def __init__(
         self,
         *,
@@ -173,11 +173,8 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         self : IMLClassifier
             Fitted.
         """
-        rows, self.codes_, self.classes_ = check_training_rows(self, X, y)
-        self._check_parameters()
-        self.fallbacks_ = []
+        rows, self.codes_, random = self._check_training(X, y)
         self.n_per_class_ = self._selected_per_class()
-        random = check_random_state(self.random_state)
         self.scaler_ = StandardScaler().fit(rows)
         kept = min(*rows.shape, self.n_components)
         self.pca_ = PCA(kept, random_state=draw_seed(random))
@@ -187,7 +184,7 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         self.rows_ = components.astype(np.float64)
         self.metrics_, widths, mapped = [], [], self.rows_
         for _ in range(self.max_iter):
-            of_metric = np.random.RandomState(draw_seed(random))
+            of_metric = Random(draw_seed(random))
             metric = learned_metric(mapped, self.codes_, of_metric, self._fall_back)
             mapped = mapped @ metric.T
             self.metrics_.append(metric)
@@ -209,7 +206,7 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         neighbourhoods : Neighbourhoods
             Selected rows, squared distances, iterations and matching ratios.
         """
-        rows = check_new_rows(self, X, np.float64)
+        rows = self._check_rows(X, np.float64)
         queries = np.asarray(self.pca_.transform(self.scaler_.transform(rows)))
         shape = len(queries), int(self.n_per_class_.sum())
         found = Neighbourhoods(
@@ -241,11 +238,6 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         scores = np.column_stack([logsumexp(part, axis=1) for part in by_class])
         return np.asarray(scores - np.log(self.n_per_class_))
 
-    def _check_parameters(self) -> None:
-        for name in ("n_per_class", "max_iter", "n_components"):
-            check_integer(name, getattr(self, name), least=1)
-        check_number("match_threshold", self.match_threshold, 0, 1, "both")
-
     def _selected_per_class(self) -> np.ndarray:
         counts = np.bincount(self.codes_)
         for place in np.flatnonzero(counts < self.n_per_class):
@@ -255,7 +247,7 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
             )
         return np.minimum(self.n_per_class, counts)
 
-    def _class_widths(self, mapped: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    def _class_widths(self, mapped: np.ndarray, random: Random) -> np.ndarray:
         """Give for each class the mean squared distance of its rows to their nearest others."""
         widths = np.zeros(len(self.classes_))
         for code, count in enumerate(self.n_per_class_):
@@ -276,8 +268,8 @@ class IMLClassifier(LogScoresMixin, FallbackMixin, ClassifierMixin, BaseEstimato
         rows, distances = [], []
         for code, count in enumerate(self.n_per_class_):
             (members,) = np.nonzero(self.codes_ == code)
-            nearest, distance = exact_nearest(queries, training[members], count)
-            rows.append(members[nearest])
+            found, distance = exact_nearest(queries, training[members], count)
+            rows.append(members[found])
             distances.append(distance)
         return np.hstack(rows), np.hstack(distances)
 
@@ -299,7 +291,7 @@ _LEAST_FALL = 1e-5  # share of the objective; less in one active set and the des
 def learned_metric(
     rows: np.ndarray,
     codes: np.ndarray,
-    random: np.random.RandomState,
+    random: Random,
     fall_back: Callable[[str], None],
     *,
     max_iter: int = 30,
@@ -364,21 +356,20 @@ def learned_metric(
     return L / unit
 
 
-def balanced_subset(codes: np.ndarray, max_rows: int, random: np.random.RandomState) -> np.ndarray:
+def balanced_subset(codes: np.ndarray, max_rows: int, random: Random) -> np.ndarray:
     """Draw at most ``max_rows`` rows, of each class an equal share or all it has, in order.
 
     What a class has less than its share goes to the larger ones.
     """
     if len(codes) <= max_rows:
         return np.arange(len(codes))
-    classes, counts = np.unique(codes, return_counts=True)
-    kept, left = [], max_rows
-    for position, place in enumerate(np.argsort(counts, kind="stable")):
-        quota = min(int(counts[place]), left // (len(classes) - position))
-        (members,) = np.nonzero(codes == classes[place])
-        kept.append(random.choice(members, quota, replace=False))
-        left -= quota
-    return np.sort(np.concatenate(kept))
+    counts = np.bincount(codes)
+    by_size = np.argsort(counts, kind="stable")
+    quotas, left = [], max_rows
+    for position, code in enumerate(by_size):
+        quotas.append(min(int(counts[code]), left // (len(counts) - position)))
+        left -= quotas[-1]
+    return draw_by_class(np.argsort(by_size)[codes], quotas, random)
 
 
 def target_pairs(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> np.ndarray:
@@ -388,8 +379,8 @@ def target_pairs(X: np.ndarray, codes: np.ndarray, n_neighbors: int) -> np.ndarr
         (members,) = np.nonzero(codes == code)
         count = min(n_neighbors, len(members) - 1)
         if count:
-            nearest, _ = exact_nearest_others(X[members], np.arange(len(members)), count)
-            parts.append(np.column_stack([np.repeat(members, count), members[nearest.ravel()]]))
+            found, _ = exact_nearest_others(X[members], np.arange(len(members)), count)
+            parts.append(np.column_stack([np.repeat(members, count), members[found.ravel()]]))
     return np.concatenate(parts)
 
 
@@ -424,8 +415,8 @@ def with_impostors(
         (members,) = np.nonzero(codes == code)
         (others,) = np.nonzero(codes != code)
         count = min(max_impostors, len(others))
-        nearest, _ = exact_nearest(Z[members], Z[others], count)
-        parts.append(np.column_stack([np.repeat(members, count), others[nearest.ravel()]]))
+        found, _ = exact_nearest(Z[members], Z[others], count)
+        parts.append(np.column_stack([np.repeat(members, count), others[found.ravel()]]))
     return _triplets(targets, np.concatenate(parts), len(Z))
 
 

@@ -9,12 +9,12 @@ clustered, and SMOTE where the class is too thin. The class says it in full.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
-from setconv.baselines.base import Rows, check_number
+from setconv.baselines.base import OverSampler, Random, Rows
 from setconv.baselines.neighbours import (
     average_linkage,
     distance_blocks,
@@ -24,7 +24,7 @@ from setconv.baselines.neighbours import (
     nearest_others,
 )
 from setconv.baselines.smote import SMOTEBased
-from setconv.messages import check_choice, check_integer
+from setconv.validation import at_least, between, one_of
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,17 @@ class MWMOTESampler(SMOTEBased):
     (90, 1.0)
     """
 
+    _parameter_constraints: ClassVar = {
+        **OverSampler._parameter_constraints,
+        "k1": [at_least(1)],
+        "k2": [at_least(1)],
+        "k3": [one_of("half"), at_least(1)],
+        "cp": [between(0, None)],
+        "cf_threshold": [between(0, None)],
+        "normalise": [one_of("features", "mean")],
+        "max_clustered": [at_least(2)],
+    }
+
     def __init__(
         self,
         *,
@@ -167,21 +178,16 @@ class MWMOTESampler(SMOTEBased):
         self.random_state = random_state
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        for name in ("k1", "k2") if self.k3 == "half" else ("k1", "k2", "k3"):
-            check_integer(name, getattr(self, name), least=1)
-        check_integer("max_clustered", self.max_clustered, least=2)
-        check_choice("normalise", self.normalise, ["features", "mean"])
-        check_number("cp", self.cp, 0, np.inf)
-        check_number("cf_threshold", self.cf_threshold, 0, np.inf)
         self.minorities_: dict[Any, WeightedMinority] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(
-        self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
-    ) -> Rows:
+    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
         label = self.classes_.tolist()[code]
         members, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
-        k1, k2, k3 = self._neighbour_numbers(label, len(members), len(others))
+        half = max(1, len(members) // 2)
+        k1 = self._at_most(label, "k1", self.k1, len(codes) - 1)
+        k2 = self._at_most(label, "k2", self.k2, len(others))
+        k3 = self._at_most(label, "k3", half if self.k3 == "half" else self.k3, len(members))
         own_nearby = codes[nearest_others(X, members, k1)] == code
         filtered = members[own_nearby.any(axis=1)]
         if len(filtered) < 2:
@@ -207,21 +213,10 @@ class MWMOTESampler(SMOTEBased):
         self.minorities_[label] = found
         return self._drawn(X, label, found, count, random)
 
-    def _neighbour_numbers(self, label: Any, members: int, others: int) -> list[int]:
-        asked_k3 = max(1, members // 2) if self.k3 == "half" else self.k3
-        numbers = []
-        for name, asked, most in (
-            ("k1", self.k1, members + others - 1),
-            ("k2", self.k2, others),
-            ("k3", asked_k3, members),
-        ):
-            if asked > most:
-                self._fall_back(
-                    f"class {label!r}: {name} is {asked}, but there are {most} such rows: all were "
-                    "used"
-                )
-            numbers.append(min(asked, most))
-        return numbers
+    def _at_most(self, label: Any, name: str, asked: int, there: int) -> int:
+        if asked > there:
+            self._fall_back(f"class {label!r}: {name} is {asked}; all {there} such rows were used")
+        return min(asked, there)
 
     def _weights(
         self, label: Any, borderline: Rows, members: Rows, k3: int
@@ -259,9 +254,7 @@ class MWMOTESampler(SMOTEBased):
         inverse[distances == 0] = np.inf
         return np.asarray(np.minimum(inverse / self.cf_threshold, 1))
 
-    def _clusters(
-        self, label: Any, members: Rows, threshold: float, random: np.random.RandomState
-    ) -> np.ndarray:
+    def _clusters(self, label: Any, members: Rows, threshold: float, random: Random) -> np.ndarray:
         """Cluster the members (step 6), through a part of them where they are too many."""
         rows = members.shape[0]
         if rows <= self.max_clustered:
@@ -275,12 +268,7 @@ class MWMOTESampler(SMOTEBased):
         return np.asarray(average_linkage(part, threshold)[joined])
 
     def _drawn(
-        self,
-        X: Rows,
-        label: Any,
-        found: WeightedMinority,
-        count: int,
-        random: np.random.RandomState,
+        self, X: Rows, label: Any, found: WeightedMinority, count: int, random: Random
     ) -> Rows:
         """Draw the new rows: step 7."""
         sizes = np.bincount(found.clusters)

@@ -13,6 +13,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
 
 from setconv.baselines.base import Rows
 
@@ -65,22 +66,15 @@ def nearest_mask(distances: np.ndarray, k: int) -> np.ndarray:
     return mask
 
 
-def condensed_distances(rows: Rows) -> np.ndarray:
-    """Give the distances above the diagonal, row after row, as scipy's linkage takes them."""
-    n = rows.shape[0]
-    condensed = np.empty(n * (n - 1) // 2)
-    row = filled = 0
-    for block in distance_blocks(rows):
-        above = np.arange(n) > np.arange(row, row + len(block))[:, None]
-        part = block[above]
-        condensed[filled : filled + len(part)] = part
-        row, filled = row + len(block), filled + len(part)
-    return condensed
-
-
 def average_linkage(rows: Rows, threshold: float) -> np.ndarray:
     """Join clusters by mean distance up to a threshold; give each row the number of its own."""
-    tree = linkage(condensed_distances(rows), method="average")
+    above_diagonal = []
+    row = 0
+    for block in distance_blocks(rows):
+        above = np.arange(rows.shape[0]) > np.arange(row, row + len(block))[:, None]
+        above_diagonal.append(block[above])
+        row += len(block)
+    tree = linkage(np.concatenate(above_diagonal), method="average")
     return np.asarray(fcluster(tree, threshold, criterion="distance") - 1)
 
 
@@ -104,7 +98,7 @@ def exact_nearest(
     found = np.empty((len(queries), count), dtype=np.intp)
     distances = np.empty((len(queries), count), dtype=np.float32)
     rows = rows.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", rows, rows)
+    norms = row_norms(rows, squared=True)
     for block in gen_batches(len(queries), max(1, BLOCK // len(rows))):
         distance = _rounded_distances(queries[block].astype(np.float64, copy=False), rows, norms)
         found[block] = smallest(distance, count)
@@ -113,7 +107,7 @@ def exact_nearest(
 
 
 def _rounded_distances(queries: np.ndarray, rows: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    own = np.einsum("ij,ij->i", queries, queries)[:, None]
+    own = row_norms(queries, squared=True)[:, None]
     distance = queries @ rows.T
     distance *= -2
     distance += norms

@@ -11,23 +11,24 @@ MWMOTE with them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from imblearn.over_sampling import SMOTE
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 
-from setconv.baselines.base import OverSampler, Rows, check_number
+from setconv.baselines.base import OverSampler, Random, Rows
 from setconv.baselines.neighbours import mean_distance
-from setconv.messages import check_integer
+from setconv.sampling import share_out
+from setconv.validation import at_least, between, one_of
 
 
 class SMOTEBased(OverSampler):
     """Base of the samplers that use SMOTE, wholly or where their own way is not open."""
 
     def _smote(
-        self, members: Rows, label: Any, count: int, k_neighbors: int, random: np.random.RandomState
+        self, members: Rows, label: Any, count: int, k_neighbors: int, random: Random
     ) -> Rows:
         """Make new rows of a class by SMOTE over all of it; a class too small is said."""
         rows = members.shape[0]
@@ -41,9 +42,7 @@ class SMOTEBased(OverSampler):
         return _interpolated(members, count, k_neighbors, random)
 
 
-def _interpolated(
-    members: Rows, count: int, k_neighbors: int, random: np.random.RandomState
-) -> Rows:
+def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -> Rows:
     """Make ``count`` rows between members and their nearest, at most ``k_neighbors``, neighbours.
 
     One member alone is duplicated. Sparse members give sparse rows.
@@ -116,6 +115,11 @@ class SMOTESampler(SMOTEBased):
     ((14, 2), 7)
     """
 
+    _parameter_constraints: ClassVar = {
+        **OverSampler._parameter_constraints,
+        "k_neighbors": [at_least(1)],
+    }
+
     def __init__(
         self,
         *,
@@ -127,13 +131,7 @@ class SMOTESampler(SMOTEBased):
         self.k_neighbors = k_neighbors
         self.random_state = random_state
 
-    def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("k_neighbors", self.k_neighbors, least=1)
-        return super()._fit_resample(X, y)
-
-    def _new_rows(
-        self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
-    ) -> Rows:
+    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
         members = X[np.flatnonzero(codes == code)]
         label = self.classes_.tolist()[code]
         return self._smote(members, label, count, self.k_neighbors, random)
@@ -233,6 +231,14 @@ class KMeansSMOTESampler(SMOTEBased):
     (90, 80)
     """
 
+    _parameter_constraints: ClassVar = {
+        **OverSampler._parameter_constraints,
+        "n_clusters": [at_least(1)],
+        "k_neighbors": [at_least(1)],
+        "imbalance_ratio_threshold": [one_of("auto"), between(0, None, "right")],
+        "density_exponent": [between(0, None, "left")],
+    }
+
     def __init__(
         self,
         *,
@@ -251,18 +257,10 @@ class KMeansSMOTESampler(SMOTEBased):
         self.random_state = random_state
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
-        check_integer("n_clusters", self.n_clusters, least=1)
-        check_integer("k_neighbors", self.k_neighbors, least=1)
-        threshold = self.imbalance_ratio_threshold
-        if threshold not in ("auto", np.inf):
-            check_number("imbalance_ratio_threshold", threshold, 0, np.inf)
-        check_number("density_exponent", self.density_exponent, 0, np.inf, "left")
         self.clusterings_: dict[Any, ClusteredClass] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(
-        self, X: Rows, codes: np.ndarray, code: int, count: int, random: np.random.RandomState
-    ) -> Rows:
+    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
         label = self.classes_.tolist()[code]
         own = codes == code
         found = self._clustered(X, own, count, random)
@@ -281,9 +279,7 @@ class KMeansSMOTESampler(SMOTEBased):
             parts.append(_interpolated(members, due, self.k_neighbors, random))
         return sparse.vstack(parts) if sparse.issparse(X) else np.vstack(parts)
 
-    def _clustered(
-        self, X: Rows, own: np.ndarray, count: int, random: np.random.RandomState
-    ) -> ClusteredClass:
+    def _clustered(self, X: Rows, own: np.ndarray, count: int, random: Random) -> ClusteredClass:
         n_clusters = min(self.n_clusters, len(own))
         if n_clusters < self.n_clusters:
             self._fall_back(f"{n_clusters} rows make {n_clusters} clusters, not {self.n_clusters}")
@@ -295,9 +291,11 @@ class KMeansSMOTESampler(SMOTEBased):
         distances = np.full(n_clusters, np.nan)
         for cluster in np.flatnonzero(kept):
             distances[cluster] = mean_distance(X[np.flatnonzero(own & (clusters == cluster))])
-        weights = np.zeros(n_clusters)
-        weights[kept] = sparsity_weights(distances[kept], inside[kept], self.density_exponent)
-        return ClusteredClass(clusters, ratios, distances, weights, shares(count, weights))
+        weights, counts = np.zeros(n_clusters), np.zeros(n_clusters, dtype=int)
+        if kept.any():
+            weights[kept] = sparsity_weights(distances[kept], inside[kept], self.density_exponent)
+            counts = share_out(weights, count, least=0)
+        return ClusteredClass(clusters, ratios, distances, weights, counts)
 
     def _threshold(self, own: np.ndarray) -> float:
         if self.imbalance_ratio_threshold == "auto":
@@ -312,15 +310,5 @@ def sparsity_weights(distances: np.ndarray, rows: np.ndarray, exponent: float) -
     else:
         with np.errstate(divide="ignore"):
             logs = exponent * np.log(distances) - np.log(rows)
-    powers = np.exp(logs - logs.max(initial=-np.inf))
+    powers = np.exp(logs - logs.max())
     return np.asarray(powers / powers.sum())
-
-
-def shares(count: int, weights: np.ndarray) -> np.ndarray:
-    """Split ``count`` by weights, exactly: what is left goes to the largest remainders."""
-    due = count * weights
-    counts = np.floor(due).astype(int)
-    if weights.any():
-        largest = np.argsort(counts - due, kind="stable")
-        counts[largest[: count - counts.sum()]] += 1
-    return np.asarray(counts)

@@ -12,35 +12,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg.blas import sger
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from setconv.baselines.base import (
-    FLOATS,
-    BinaryOnlyMixin,
-    FallbackMixin,
-    check_class_number,
-    check_new_rows,
-    check_number,
-    check_training_rows,
-    draw_seed,
-)
+from setconv.baselines.base import FLOATS, BinaryClassifier, Random, draw_seed
 from setconv.errors import LabelError, ParameterError
-from setconv.messages import check_integer
+from setconv.validation import at_least, between
 
 _CHUNK = 2048  # rows that are predicted together
 _FARTHEST = 5.0  # in standard deviations: no single value may undo what was learned
 
 
-class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstimator):
+class WEOB2Classifier(BinaryClassifier):
     """Weighted ensemble of OOB and UOB: the one with the larger G-mean decides alone.
 
     OOB and UOB are online bagging by over- and under-sampling; both learn the whole stream. For
@@ -121,6 +111,15 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
     (500, 2)
     """
 
+    _parameter_constraints: ClassVar = {
+        "n_estimators": [at_least(1)],
+        "hidden": [at_least(1)],
+        "lr": [between(0, None)],
+        "theta": [between(0, 1, "left")],
+        "theta_recall": [between(0, 1, "left")],
+        "recall_window": [at_least(1)],
+    }
+
     def __init__(
         self,
         *,
@@ -155,9 +154,8 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
         self : WEOB2Classifier
             Fitted.
         """
-        self._check_parameters()
-        rows, codes, classes = check_training_rows(self, X, y, binary=True)
-        random = self._begin(classes, rows.shape[1])
+        rows, codes, random = self._check_training(X, y)
+        self._start(random, rows.shape[1])
         self._learn(rows, codes, random.permutation(len(rows)))
         if not self.gmeans_.any():
             self._fall_back(
@@ -183,7 +181,7 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
         self : WEOB2Classifier
             Updated.
         """
-        self._check_parameters()
+        self._validate_params()
         first = not hasattr(self, "classes_")
         rows, y = validate_data(self, X, y, dtype=FLOATS, reset=first)
         check_classification_targets(y)
@@ -191,9 +189,9 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
         if announced is None or not (first or np.array_equal(announced, self.classes_)):
             raise ParameterError(
                 f"classes={classes!r}: give both labels of the stream, such as classes=[0, 1], at "
-                f"the first call of partial_fit, and later the same or none."
+                f"the first call of partial_fit, and later the same or none.",
+                parameter="classes",
             )
-        check_class_number(type(self).__name__, announced, binary=True)
         unknown = np.setdiff1d(y, announced)
         if len(unknown):
             raise LabelError(
@@ -201,63 +199,23 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
                 f"their rows, or start anew with fit."
             )
         if first:
-            self._begin(announced, rows.shape[1])
+            _, random = self._begin(announced)
+            self._start(random, rows.shape[1])
         self._learn(rows, np.searchsorted(announced, y), np.arange(len(rows)))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class with the larger probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predicted labels.
-        """
-        chosen = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Average the probabilities of the members of the ensemble that decides.
-
-        They are probabilities for the resampled stream, in which the classes are about as frequent
-        as each other.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        rows = check_new_rows(self, X)
+    def _second_class(self, X: Any) -> np.ndarray:
+        """Average the probabilities of the members of the ensemble that decides."""
+        rows = self._check_rows(X)
         chosen = 0 if self.gmeans_[0] > self.gmeans_[1] else 1
         means = []
         for part in gen_batches(len(rows), _CHUNK):
             members = self._members.probabilities(self._scaler.transform(rows[part]))
             means.append(members.reshape(len(members), 2, -1).mean(axis=2)[:, chosen])
-        positive = np.concatenate(means)
-        return np.column_stack([1 - positive, positive])
+        return np.concatenate(means)
 
-    def _check_parameters(self) -> None:
-        for name in ("n_estimators", "hidden", "recall_window"):
-            check_integer(name, getattr(self, name), least=1)
-        for name in ("theta", "theta_recall"):
-            check_number(name, getattr(self, name), 0, 1, "left")
-        check_number("lr", self.lr, 0, np.inf)
-
-    def _begin(self, classes: np.ndarray, n_features: int) -> np.random.RandomState:
-        """Start with nothing learned."""
-        self.fallbacks_ = []
-        self.classes_ = classes
-        random: np.random.RandomState = check_random_state(self.random_state)
+    def _start(self, random: Random, n_features: int) -> None:
+        """Begin with nothing learned."""
         seed = draw_seed(random)
         self._randoms = [np.random.default_rng([seed, ensemble]) for ensemble in range(2)]
         self._scaler = RunningScaler(n_features)
@@ -267,7 +225,6 @@ class WEOB2Classifier(BinaryOnlyMixin, FallbackMixin, ClassifierMixin, BaseEstim
         self.class_sizes_ = np.full(2, 0.5)
         self._recalls = np.zeros((2, 2))
         self._recent: deque[np.ndarray] = deque(maxlen=self.recall_window)
-        return random
 
     def _learn(self, rows: np.ndarray, codes: np.ndarray, order: np.ndarray) -> None:
         # A row is a small product: threads would cost ten times what they bring.
