@@ -1,10 +1,10 @@
-"""What other processes do to a cache in the tests: ``python cache_work.py <job> <folder> ...``."""
+"""Texts with embeddings that can be told apart, and what other processes do to a cache in tests."""
 
-import sys
 from itertools import count
 
 import numpy as np
 
+from setconv.text import cache
 from setconv.text.cache import EmbeddingCache, Space
 
 SPACE = Space("some/model", "hub:some/model@1", "mean", 256, "float32")
@@ -42,25 +42,15 @@ def share(folder, first, last):
         assert not wrong
 
 
-def endless(folder):
-    """Write until killed."""
-    cache = EmbeddingCache(folder)
+def write_endlessly(folder):
     for start in count(step=50):
-        store(cache, start, start + 50)
+        store(EmbeddingCache(folder), start, start + 50)
 
 
-def encode(folder, model):
-    """Encode with a real encoder until killed."""
+def encode_slowly(folder, model):
     from tiny_bert import make_texts
 
-    from setconv.text import cache
     from setconv.text.encoder import TextEncoder
 
     cache._PORTION = 20
     TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(1500))
-
-
-if __name__ == "__main__":
-    job, *arguments = sys.argv[1:]
-    numbers = [int(one) if one.isdigit() else one for one in arguments]
-    {"share": share, "endless": endless, "encode": encode}[job](*numbers)

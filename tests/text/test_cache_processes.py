@@ -1,63 +1,47 @@
 """The cache with several processes, and with one that is killed."""
 
-import os
+import multiprocessing
 import sqlite3
-import subprocess
-import sys
 import time
-from pathlib import Path
+from contextlib import closing
 
+import cache_work
 import numpy as np
 import pytest
 from cache_work import texts_of, wrong_rows
+from tiny_bert import make_texts
 
-import setconv
 from setconv.text.cache import EmbeddingCache
 
 pytestmark = pytest.mark.timeout(120)
 
 
 def start(job, *arguments):
-    source = str(Path(setconv.__file__).parent.parent)
-    program = [sys.executable, str(Path(__file__).with_name("cache_work.py")), job]
-    return subprocess.Popen(
-        [*program, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = multiprocessing.get_context("spawn").Process(target=job, args=arguments)
+    process.start()
+    return process
 
 
-def wait_for_entries(cache, process, n):
-    for _ in range(2000):
-        assert process.poll() is None, process.stderr.read()
-        if cache.info().entries >= n:
-            return
+def kill_at(n_entries, process, cache):
+    """Kill the process when it has written so many entries; return how many there are then."""
+    while cache.info().entries < n_entries:
+        assert process.is_alive()
         time.sleep(0.05)
-    pytest.fail("the other process wrote nothing")
-
-
-def kill(process):
     process.kill()
-    process.wait()
-    process.stderr.close()
+    process.join()
+    return cache.info().entries
 
 
 def is_sound(cache):
-    database = sqlite3.connect(cache.path)
-    try:
+    with closing(sqlite3.connect(cache.path)) as database:
         return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    finally:
-        database.close()
 
 
 def test_two_processes_write_the_same_texts_at_once(tmp_path):
-    spans = [(0, 400), (200, 600)]
-    processes = [start("share", tmp_path, *span) for span in spans]
+    processes = [start(cache_work.share, tmp_path, *span) for span in [(0, 400), (200, 600)]]
     for process in processes:
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        assert "cannot be used" not in errors
+        process.join()
+        assert process.exitcode == 0
     cache = EmbeddingCache(tmp_path)
     assert wrong_rows(cache, texts_of(0, 600)) == (600, 0)
     assert cache.info().entries == 600
@@ -66,24 +50,15 @@ def test_two_processes_write_the_same_texts_at_once(tmp_path):
 
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_entries(tmp_path):
     cache = EmbeddingCache(tmp_path)
-    process = start("endless", tmp_path)
-    wait_for_entries(cache, process, 200)
-    kill(process)
-    entries = cache.info().entries
-    assert entries >= 200
+    entries = kill_at(200, start(cache_work.write_endlessly, tmp_path), cache)
     assert entries % 50 == 0
     assert wrong_rows(cache, texts_of(0, entries + 50)) == (entries, 0)
     assert is_sound(cache)
 
 
 def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path, encode):
-    from tiny_bert import make_texts
-
     cache = EmbeddingCache(tmp_path)
-    process = start("encode", tmp_path, tiny)
-    wait_for_entries(cache, process, 40)
-    kill(process)
-    kept = cache.info().entries
+    kept = kill_at(40, start(cache_work.encode_slowly, tmp_path, tiny), cache)
     texts = make_texts(1500)
     done = encode(make(cache=cache), texts)
     assert done.n_cached == kept

@@ -69,7 +69,7 @@ class Space:
     model : str
         The encoder's name, for people.
     identity : str
-        See `setconv.text.models.EncoderFiles`.
+        See `setconv.text.transformer.EncoderFiles`.
     pooling, max_length, dtype : str, int, str
     """
 
