@@ -1,12 +1,15 @@
 """What the tests of encoders share: a cache of their own and a tiny random BERT."""
 
 import logging
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import setconv
 from setconv.text.encoder import TextEncoder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -41,5 +44,23 @@ def encode(caplog):
         vectors = encoder.transform(texts)
         n_cached, n_encoded = caplog.records[-1].args[2:]
         return SimpleNamespace(vectors=vectors, n_cached=n_cached, n_encoded=n_encoded)
+
+    return run
+
+
+@pytest.fixture
+def run_python():
+    """Run a program in a process of its own; return what it says of an error."""
+
+    def run(program, **environment):
+        source = str(Path(setconv.__file__).parent.parent)
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", **environment},
+            timeout=60,  # most of it the imports on a busy machine
+        )
+        return done.stderr
 
     return run

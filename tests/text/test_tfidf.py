@@ -80,3 +80,18 @@ def test_before_the_fit_and_with_empty_texts_the_error_is_clear():
             method(TfidfEncoder())
     with pytest.raises(DataError):
         TfidfEncoder().fit(["a", " "])
+
+
+def test_it_works_without_transformers_and_imports_no_torch(run_python):
+    program = """
+import sys
+
+sys.modules["transformers"] = sys.modules["huggingface_hub"] = None
+from setconv.text import EmbeddingCache, TextEncoder, TfidfEncoder
+
+assert EmbeddingCache().info().entries == 0
+assert TfidfEncoder(2).fit_transform(["a dog", "a cat"]).shape == (2, 2)
+TextEncoder(pooling="cls")
+assert "torch" not in sys.modules
+"""
+    assert run_python(program) == ""

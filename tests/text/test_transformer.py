@@ -1,16 +1,12 @@
 """Where encoders are found, what is refused, and that nothing waits for a network in vain."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-import setconv
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.text import transformer
 from setconv.text.encoder import TextEncoder
@@ -153,18 +149,11 @@ def test_a_hub_model_that_is_cached_is_loaded_without_the_network(
     [{"HF_HUB_OFFLINE": "1"}, {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}],
     ids=["offline mode", "no network"],
 )
-def test_a_hub_model_offline_fails_at_once_and_names_the_alternatives(environment, tmp_path):
+def test_a_hub_model_offline_fails_at_once_and_names_the_alternatives(
+    environment, tmp_path, run_python
+):
     program = "from setconv.text import TextEncoder; TextEncoder.paper().transform(['a dog'])"
-    source = str(Path(setconv.__file__).parent.parent)
-    settings = {"PYTHONPATH": source, "HF_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **settings, **environment},
-        timeout=60,  # most of it the imports on a busy machine
-    )
-    last = done.stderr.strip().splitlines()[-1]
+    last = run_python(program, HF_HOME=str(tmp_path), **environment).splitlines()[-1]
     assert last.startswith("setconv.errors.ModelFileError")
     for words in ("bert-large-cased", "setconv[offline]", "folder", "TfidfEncoder"):
         assert words in last
