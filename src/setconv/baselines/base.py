@@ -120,7 +120,8 @@ class BinaryClassifier(Classifier):
         labels : ndarray of shape (n,)
             Predicted labels.
         """
-        return np.asarray(self.classes_[(self._second_class(X) > 0.5).astype(int)])
+        chosen = (self._second_class(X) > 0.5).astype(int)
+        return np.asarray(self.classes_[chosen])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probability of each class, for classes of about the same weight.
