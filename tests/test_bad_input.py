@@ -325,7 +325,7 @@ def test_a_parameter_that_cannot_work_is_refused_by_name(X, y, name):
     assert set(WRONG) == set(small().get_params())
     for value in WRONG[name]:
         clf = small(**{"early_stopping": True, name: value})
-        with refuses(ParameterError, name, **{} if name == "objective" else {"parameter": name}):
+        with refuses(ParameterError, name, parameter=name):
             clf.fit(X, y)
         assert not hasattr(clf, "network_"), value
 
@@ -392,7 +392,7 @@ def left_as_it_was(clf, X):
     ],
 )
 def test_a_decision_that_cannot_be_leaves_the_one_that_is(model, X, move, value):
-    with left_as_it_was(model, X), refuses(ParameterError, move.removeprefix("set_")):
+    with left_as_it_was(model, X), refuses(ParameterError, parameter=move.removeprefix("set_")):
         getattr(model, move)(value)
     assert model.objective == "balanced"
 
