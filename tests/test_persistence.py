@@ -482,7 +482,13 @@ def test_a_newer_format_says_who_wrote_it_and_what_to_do(folder, versions, wrote
         load(folder)
 
 
-def test_every_part_is_needed_and_in_its_shape(folder):
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_every_part_is_needed_and_in_its_shape(model, binary, tmp_path, kind):
+    folder = tmp_path / "model"
+    if kind == "sparse":
+        rows = sparse.random(240, 600, 0.05, format="csr", random_state=0)
+        model = clone(model).fit(rows, binary[1])
+    model.save(folder)
     kept = {name: (folder / name).read_bytes() for name in FILES}
 
     def opens(**change):
@@ -499,6 +505,8 @@ def test_every_part_is_needed_and_in_its_shape(folder):
     assert optional == ["versions", "threshold_basis"]  # both for the card
     for key in config["model"]:
         assert not opens(config=lambda all_, key=key: all_["model"].pop(key)), key
+    if kind == "sparse":
+        assert not opens(config=lambda all_: all_["model"]["parts"].pop("front"))
     for key, tensor in tensors.items():
         # Not every model has out-of-fold rows.
         assert opens(tensors=methodcaller("pop", key)) == (key == "rule/left_out"), key
