@@ -508,8 +508,7 @@ def test_every_part_is_needed_and_in_its_shape(model, binary, tmp_path, kind):
     if kind == "sparse":
         assert not opens(config=lambda all_: all_["model"]["parts"].pop("front"))
     for key, tensor in tensors.items():
-        # Not every model has out-of-fold rows.
-        assert opens(tensors=methodcaller("pop", key)) == (key == "rule/left_out"), key
+        assert not opens(tensors=methodcaller("pop", key)), key
         for wrong in (tensor.unsqueeze(0), torch.ones(3, 1, dtype=tensor.dtype)):
             assert not opens(tensors=methodcaller("update", {key: wrong})), key
 

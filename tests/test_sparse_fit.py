@@ -221,12 +221,9 @@ def test_sparse_rows_to_a_model_of_dense_rows_give_the_same_scores(data):
 @pytest.mark.parametrize("update", ["partial_fit", "post_train"])
 def test_new_rows_join_the_representatives_exactly(data, update):
     rows, codes = data
-    found = []
-    for form in (np.asarray, lambda rows: rows.toarray()):
-        clf = small().fit(rows[:150], codes[:150])
-        given = form(rows[100:]) if form is not np.asarray else rows[100:]
+    found = [small().fit(rows[:150], codes[:150]) for _ in range(2)]
+    for clf, given in zip(found, (rows[100:], rows[100:].toarray()), strict=True):
         getattr(clf, update)(given, codes[100:])
-        found.append(clf)
     expected = np.bincount(codes[100:]) + (update == "partial_fit") * np.bincount(codes[:150])
     assert found[0].class_counts_.tolist() == expected.tolist()
     np.testing.assert_allclose(found[0].representatives_, found[1].representatives_, rtol=1e-5)
@@ -247,9 +244,8 @@ def test_rows_of_weight_zero_are_left_out_and_only_ratios_of_weights_count(data)
     kept = np.flatnonzero(weights)
     one = small().fit(rows, codes, weights)
     assert_same_model(one, small().fit(rows[kept], codes[kept], weights[kept]), rows)
-    assert_close(
-        scores(one, rows), scores(small().fit(rows, codes, 1000 * weights), rows), atol=0.01
-    )
+    scaled = small().fit(rows, codes, 1000 * weights)
+    assert_close(scores(one, rows), scores(scaled, rows), atol=0.01)
     equal = small().fit(rows[kept], codes[kept])
     assert not np.array_equal(scores(one, rows), scores(equal, rows))
 
