@@ -570,12 +570,6 @@ def test_to_dict_is_json_and_comes_back(with_nan):
     assert with_nan != "a report"
 
 
-@pytest.mark.parametrize("broken", [{}, {"classes": [0, 1]}, {"per_class": 3}])
-def test_from_dict_of_something_else(broken):
-    with pytest.raises(DataError):
-        Report.from_dict(broken)
-
-
 def test_to_frame(monkeypatch):
     r = report(BINARY_TRUTH, BINARY_GUESS, probabilities=BINARY_CHANCE)
     frame = r.to_frame()

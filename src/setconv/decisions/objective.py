@@ -236,24 +236,15 @@ class OutOfFoldScores:
     n_classes: int
 
     def __post_init__(self) -> None:
-        heads = 1 if self.n_classes == 2 else self.n_classes
-        rows = (len(self.codes),)
-        if (
-            self.scores.shape != (*rows, heads)
-            or not self.codes.shape == self.weights.shape == rows
-        ):
-            raise DataError(
-                f"out-of-fold scores have shape {self.scores.shape}: {self.n_classes} classes have "
-                f"{heads} a row, and each row a code and a weight."
-            )
+        shape = (len(self.codes), 1 if self.n_classes == 2 else self.n_classes)
+        if self.scores.shape != shape or self.codes.shape != self.weights.shape:
+            found = (self.scores.shape, self.codes.shape, self.weights.shape)
+            raise DataError(f"scores, codes and weights of {shape} have the shapes {found}.")
         finite = np.isfinite(self.scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise DataError(
-                f"out-of-fold scores are not finite, first in row {row}: look for overflow in the "
-                "model there.",
-                row=row,
-            )
+            why = f"out-of-fold scores are not finite, first in row {row}: look for overflow there."
+            raise DataError(why, row=row)
 
     @classmethod
     def none(cls, n_classes: int) -> OutOfFoldScores:

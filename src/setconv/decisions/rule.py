@@ -333,9 +333,8 @@ class FittedDecision:
                 "scores are cut in the middle of balanced episodes, unchecked"
             )
         else:
-            said = (
-                f"{n_rows:,} {'out-of-fold' if self.source == 'out_of_fold' else 'validation'} rows"
-            )
+            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
+            said = f"{n_rows:,} {kind} rows"
             if self.source == "none":
                 said += ", which chose the weights too"
             if rule.unjudged:

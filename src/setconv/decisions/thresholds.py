@@ -183,22 +183,20 @@ def sums_below(weights: Floats) -> Floats:
 def _minimum(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
     """Return the thresholds that keep the minimum of one class: those of the others stay 0."""
     target = positive if objective.target is None else objective.target
-    heads = rows.scores.shape[1]
-    thresholds = np.zeros(heads)
-    if not rows.seen[target]:
+    scores, thresholds = rows.scores, np.zeros(rows.scores.shape[1])
+    if not rows.seen[target] or objective.level is None:
         return OperatingPoint(thresholds, met=False)
-    if heads > 1:
-        margins = rows.scores[:, target] - np.delete(rows.scores, target, axis=1).max(axis=1)
-    else:
-        margins = rows.scores[:, 0] if target == 1 else -rows.scores[:, 0]
-    assert objective.level is not None
     choose = threshold_for_recall if objective.kind == "recall" else threshold_for_precision
-    threshold, met = choose(margins, rows.codes == target, rows.weights, objective.level)
-    if heads > 1:
-        thresholds[target] = threshold
+    known = (rows.codes == target, rows.weights, objective.level)
+    if len(thresholds) > 1:
+        margins = scores[:, target] - np.delete(scores, target, axis=1).max(axis=1)
+        thresholds[target], met = choose(margins, *known)
+    elif target == 1:
+        thresholds[0], met = choose(scores[:, 0], *known)
     else:
         # Class 0 is decided on at the threshold itself too, hence the next float below.
-        thresholds[0] = threshold if target == 1 else np.nextafter(-threshold, -np.inf)
+        threshold, met = choose(-scores[:, 0], *known)
+        thresholds[0] = np.nextafter(-threshold, -np.inf)
     # Alarms for rows of a class that has none here are not counted.
     return OperatingPoint(thresholds, met and (objective.kind == "recall" or bool(rows.seen.all())))
 
@@ -347,13 +345,11 @@ def threshold_for_recall(
     place = int(np.searchsorted(reached, (effective + 1) * (1 - level), side="right")) - 1
     met = place >= 0
     if not met:
-        needed = "no number of rows is enough"
-        if level < 1:
-            needed = f"{math.ceil(level / (1 - level) - 1e-9)} rows are needed"
+        needed = math.ceil(level / (1 - level) - 1e-9) if level < 1 else "infinitely many"
         warnings.warn(
             f"recall>={level:g} cannot be guaranteed by {len(own)} rows of the class (effective "
-            f"{effective:.1f}; {needed}): the threshold finds all of them, which stands for "
-            f"{effective / (effective + 1):.3f} on new rows. Ask for less, or add rows.",
+            f"{effective:.1f} of {needed} that are needed): the threshold finds all of them, which "
+            f"stands for {effective / (effective + 1):.3f} on new rows. Ask for less, or add rows.",
             UserWarning,
             stacklevel=2,
         )
@@ -502,12 +498,8 @@ def coordinate_ascent(problem: Problem, start: Floats) -> tuple[Floats, float]:
 
 def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedScores, Floats]:
     """Return the cuts of one class against its best rivals, and the criterion of each."""
-    best = np.full(values.shape[1], -np.inf)
-    rival = np.zeros(values.shape[1], dtype=np.int64)
-    for other in range(len(values)):
-        if other != c:
-            rival[values[other] > best] = other
-            np.maximum(best, values[other], out=best)
+    others = np.delete(np.arange(len(values)), c)
+    rival, best = others[values[others].argmax(axis=0)], values[others].max(axis=0)
     # Differences of scores that are equal but for rounding are one cut.
     rounding = 1e-13 * float(np.abs(best).max())
     rows = RankedScores(problem.scores[c] - best, problem.codes == c, rounding)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setconv.errors import DataError
 from setconv.messages import needed
 from setconv.metrics._arithmetic import (
     Label,
@@ -28,41 +27,28 @@ WHY_NOT_THE_LARGEST = (
     "A decision serves the objective, so it may differ from the largest probability: a rare class "
     "is worth an alarm long before it is the likelier one."
 )
-_OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "macro_auc", "mcc", "brier")
-# The heading of each figure wherever one is shown.
-HEADINGS = {
-    "n_rows": "rows",
-    "specificity": "Spec",
-    "sensitivity": "Sens",
-    "precision": "Precision",
-    "f1": "F1",
-    "g_mean": "G-mean",
-    "auc": "AUC",
-    "average_precision": "AP",
-    "accuracy": "Accuracy",
-    "balanced_accuracy": "Bal. acc.",
-    "mcc": "MCC",
-    "brier": "Brier",
-    "macro_f1": "Macro F1",
-    "macro_auc": "Macro AUC",
-}
+
+
+def _figure(heading: str) -> Any:
+    """Return a field for a figure, nan by default, with its heading wherever it is shown."""
+    return field(default=math.nan, metadata={"heading": heading})
 
 
 @dataclass(frozen=True)
 class ClassMetrics:
     """The figures of one class against the rest; ``n_rows`` counts its rows in ``y_true``."""
 
-    n_rows: int
-    specificity: float = math.nan
-    sensitivity: float = math.nan
-    precision: float = math.nan
-    f1: float = math.nan
-    g_mean: float = math.nan
-    auc: float = math.nan
-    average_precision: float = math.nan
-    balanced_accuracy: float = math.nan
-    mcc: float = math.nan
-    brier: float = math.nan
+    n_rows: int = field(metadata={"heading": "rows"})
+    specificity: float = _figure("Spec")
+    sensitivity: float = _figure("Sens")
+    precision: float = _figure("Precision")
+    f1: float = _figure("F1")
+    g_mean: float = _figure("G-mean")
+    auc: float = _figure("AUC")
+    average_precision: float = _figure("AP")
+    balanced_accuracy: float = _figure("Bal. acc.")
+    mcc: float = _figure("MCC")
+    brier: float = _figure("Brier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +82,13 @@ class Report:
     positive: Label
     per_class: Mapping[Label, ClassMetrics]
     confusion: npt.NDArray[Any]
-    accuracy: float = math.nan
-    balanced_accuracy: float = math.nan
-    macro_f1: float = math.nan
-    g_mean: float = math.nan
-    macro_auc: float = math.nan
-    mcc: float = math.nan
-    brier: float = math.nan
+    accuracy: float = _figure("Accuracy")
+    balanced_accuracy: float = _figure("Bal. acc.")
+    macro_f1: float = _figure("Macro F1")
+    g_mean: float = _figure("G-mean")
+    macro_auc: float = _figure("Macro AUC")
+    mcc: float = _figure("MCC")
+    brier: float = _figure("Brier")
     weighted: bool = False
     prior: Mapping[Label, float] | None = None
     unjudged: Mapping[Label, str] = field(default_factory=dict)
@@ -153,49 +139,38 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dictionaries and numbers, ready for JSON; nan becomes None."""
-        return _none_for_nan(
-            vars(self)
-            | {
-                "classes": list(self.classes),
-                "per_class": [
-                    {"class": c, **_none_for_nan(vars(of))} for c, of in self.per_class.items()
-                ],
-                "confusion": self.confusion.tolist(),
-                "prior": None if self.prior is None else list(self.prior.values()),
-                "unjudged": [{"class": c, "reason": why} for c, why in self.unjudged.items()],
-                "notes": list(self.notes),
-            }
-        )
+        per_class = [{"class": c} | _none_for_nan(vars(of)) for c, of in self.per_class.items()]
+        changed = {
+            "classes": list(self.classes),
+            "per_class": per_class,
+            "confusion": self.confusion.tolist(),
+            "prior": None if self.prior is None else list(self.prior.values()),
+            "unjudged": [{"class": c, "reason": why} for c, why in self.unjudged.items()],
+            "notes": list(self.notes),
+        }
+        return _none_for_nan(vars(self) | changed)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read the report that :meth:`to_dict` wrote."""
-        try:
-            known = {name: value for name, value in data.items() if value is not None}
-            per_class = {}
-            for one in known["per_class"]:
-                figures = {name: value for name, value in one.items() if value is not None}
-                label = figures.pop("class")
-                per_class[label] = ClassMetrics(**figures)
-            known |= {
-                "classes": tuple(per_class),
-                "per_class": per_class,
-                "confusion": np.asarray(known["confusion"]),
-                "unjudged": {one["class"]: one["reason"] for one in known["unjudged"]},
-                "notes": tuple(known["notes"]),
-            }
-            if "prior" in known:
-                known["prior"] = dict(zip(per_class, known["prior"], strict=True))
-            return cls(**known)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"This is not what Report.to_dict returned: {error!r}") from error
+        classes, prior = data["classes"], data["prior"]
+        changed = {
+            "classes": tuple(classes),
+            "per_class": {
+                of["class"]: ClassMetrics(**_without_none(of)) for of in data["per_class"]
+            },
+            "confusion": np.asarray(data["confusion"]),
+            "prior": None if prior is None else dict(zip(classes, prior, strict=True)),
+            "unjudged": {one["class"]: one["reason"] for one in data["unjudged"]},
+            "notes": tuple(data["notes"]),
+        }
+        return cls(**_without_none(data) | changed)
 
     def __str__(self) -> str:
-        figures = [one.name for one in fields(ClassMetrics)]
-        table = [["", "class", *(HEADINGS[name] for name in figures)]]
+        table = [["", "class", *(HEADINGS[one.name] for one in fields(ClassMetrics))]]
         for label, of in self.per_class.items():
             mark = "*" if label == self.positive else ""
-            table.append([mark, str(label), *(_show_number(getattr(of, name)) for name in figures)])
+            table.append([mark, str(label), *map(_show_number, vars(of).values())])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [f"positive class: {self.positive!r} (*)"]
         for mark, name, *cells in table:
@@ -206,11 +181,22 @@ class Report:
         return "\n".join(lines + self.remarks())
 
 
+_OVERALL = [one.name for one in fields(Report) if one.metadata]
+# The heading of each figure wherever one is shown.
+HEADINGS: dict[str, str] = {
+    one.name: one.metadata["heading"]
+    for one in (*fields(ClassMetrics), *fields(Report))
+    if one.metadata
+}
+
+
 def _none_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in figures.items()
-    }
+    # Nothing but nan differs from itself.
+    return {name: None if value != value else value for name, value in figures.items()}
+
+
+def _without_none(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: value for k, value in plain.items() if value is not None and k != "class"}
 
 
 def _show_number(number: float) -> str:
