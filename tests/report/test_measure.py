@@ -15,7 +15,7 @@ from setconv.report.measure import (
     Answers,
     count_repeats,
     explore,
-    measure,
+    measure_methods,
     precision_recall,
     reliability,
     roc,
@@ -31,7 +31,7 @@ def rows_of(seed, n=120, classes=3, ties=True, **changes):
 
 def measured_of(evaluation, *others, repeats=5, seed=0):
     ours = Answers("ours", evaluation.predicted, evaluation.scores)
-    return measure(evaluation, [ours, *others], repeats=repeats, seed=seed)
+    return measure_methods(evaluation, [ours, *others], repeats=repeats, seed=seed)
 
 
 def part(measured, name="value"):

@@ -19,16 +19,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from setconv.report.measure import (
-    Answers,
-    Bin,
-    Curve,
-    Evaluation,
-    Figure,
-    Measured,
-    precision_recall,
-    roc,
-)
+from setconv.report import measure
+from setconv.report.measure import Answers, Bin, Curve, Evaluation, Measured
 from setconv.report.space import LearnedMap
 
 SERIES = tuple(f"s{number}" for number in range(6))
@@ -141,7 +133,7 @@ class Line(NamedTuple):
     style: Style
     roc: Curve
     precision_recall: Curve
-    at: dict[str, Figure]
+    at: dict[str, measure.Figure]
 
 
 def curve_lines(
@@ -164,7 +156,9 @@ def curve_lines(
     for style, c, method, of in drawn:
         if method.scores is not None and 0 < evaluation.counts[c] < evaluation.n_rows:
             ranked = evaluation.truth == c, method.scores[:, c], evaluation.weights
-            lines.append(Line(style, roc(*ranked), precision_recall(*ranked), of[c]))
+            lines.append(
+                Line(style, measure.roc(*ranked), measure.precision_recall(*ranked), of[c])
+            )
     return lines if 0 < evaluation.counts[main] < evaluation.n_rows else []
 
 

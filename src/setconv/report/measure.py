@@ -1,9 +1,9 @@
 """What a model is worth on labelled rows, in numbers.
 
-`evaluate` asks the model once; everything else follows from its `Evaluation`. `measure` gives the
-figures of each class with their intervals, for the model and the baselines beside it. `roc`,
-`precision_recall` and `reliability` are the curves, and `explore` knows for each threshold how many
-alarms there would be.
+`evaluate` asks the model once; everything else follows from its `Evaluation`. `measure_methods`
+gives the figures of each class with their intervals, for the model and the baselines beside it.
+`roc`, `precision_recall` and `reliability` are the curves, and `explore` knows for each threshold
+how many alarms there would be.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ def count_repeats(n_rankings: int, wanted: int) -> int:
     return min(wanted, max(_FEWEST_REPEATS, _WORK // n_rankings))
 
 
-def measure(
+def measure_methods(
     evaluation: Evaluation, methods: Sequence[Answers], *, repeats: int, seed: int
 ) -> list[Measured]:
     """Measure all methods, one class against the rest, with 95 % intervals.

@@ -20,23 +20,7 @@ from setconv.io.files import write_atomically
 from setconv.messages import check_integer
 from setconv.metrics import HEADINGS
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
-from setconv.report import figures
-from setconv.report.measure import (
-    Answers,
-    baseline_answers,
-    count_repeats,
-    evaluate,
-    explore,
-    measure,
-    reliability,
-)
-from setconv.report.rows import (
-    compare_judged,
-    compare_training,
-    explain_representatives,
-    find_mistakes,
-    gather,
-)
+from setconv.report import figures, measure, rows
 from setconv.report.space import draw_map
 from setconv.report.words import FILTERS, quoted
 
@@ -133,12 +117,12 @@ def make_report(
     ReportPage
     """
     check_integer("n_bootstrap", n_bootstrap, least=1)
-    evaluation = evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
+    evaluation = measure.evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
     methods = [
-        Answers("This model", evaluation.predicted, evaluation.scores),
-        *baseline_answers(baselines or {}, evaluation),
+        measure.Answers("This model", evaluation.predicted, evaluation.scores),
+        *measure.baseline_answers(baselines or {}, evaluation),
     ]
-    sources = gather(
+    sources = rows.gather(
         model,
         X,
         evaluation,
@@ -150,12 +134,12 @@ def make_report(
         seed=seed,
     )
     n_rankings = evaluation.n_rows * len(methods) * len(evaluation.ranked)
-    repeats = count_repeats(n_rankings, n_bootstrap)
-    measured = measure(evaluation, methods, repeats=repeats, seed=seed)
-    judged = compare_judged(sources, seed)
-    compared = compare_training(sources) if sources.gave_training else judged
-    mistakes = find_mistakes(sources)
-    bins = reliability(evaluation)
+    repeats = measure.count_repeats(n_rankings, n_bootstrap)
+    measured = measure.measure_methods(evaluation, methods, repeats=repeats, seed=seed)
+    judged = rows.compare_judged(sources, seed)
+    compared = rows.compare_training(sources) if sources.gave_training else judged
+    mistakes = rows.find_mistakes(sources)
+    bins = measure.reliability(evaluation)
     laid_out = draw_map(model, evaluation, judged.similarities, judged.codes, seed)
     styles = figures.class_styles(evaluation)
     lines = figures.curve_lines(evaluation, methods, measured)
@@ -183,7 +167,7 @@ def make_report(
             missing=[name for name, n in counts if not n],
             rare=[f"{quoted(name)} ({n})" for name, n in counts if 0 < n < _FEW],
             few=_FEW,
-            explorers=explore(evaluation),
+            explorers=measure.explore(evaluation),
             bins=bins,
             laid_out=laid_out,
             styles=styles,
@@ -193,7 +177,7 @@ def make_report(
             looks=[one["validation"] for one in history if "validation" in one],
             sources=sources,
             compared=compared,
-            portraits=explain_representatives(sources, compared),
+            portraits=rows.explain_representatives(sources, compared),
             mistakes=mistakes,
             command=explain(explained) if explain and mistakes else None,
             title=title,

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,13 +39,6 @@ _PIECES = 24  # of a text, which are left out in turn; of a longer one a piece i
 _SHOWN_TEXT = 320  # characters of a text
 
 
-class Piece(NamedTuple):
-    """Part of a text, with a level from -3 (speaks against the class) to 3 (speaks for it)."""
-
-    text: str
-    level: int = 0
-
-
 @dataclass(frozen=True)
 class Shown:
     """A row on the page: what it is called, its class, its text if it has one, how similar it is.
@@ -54,7 +48,7 @@ class Shown:
 
     name: str
     class_number: int
-    text: list[Piece] | None
+    text: str | None
     similarity: float
 
 
@@ -88,7 +82,7 @@ class Source:
 
     def show(self, row: int, similarity: float) -> Shown:
         """Return what the page shows of a row beside another, or beside a representative."""
-        text = None if self.texts is None else _plain_pieces(self.texts[row])
+        text = None if self.texts is None else readable(self.texts[row], _SHOWN_TEXT)
         return Shown(self.name(row), int(self.codes[row]), text, similarity)
 
 
@@ -106,8 +100,6 @@ class Sources:
         Where similar rows are sought: training rows if there are any, else here.
     searched : int64 array
         Which rows of ``there`` are.
-    reads_texts : bool
-        Whether the model takes texts.
     feature_names : tuple of str
         Empty if the features mean nothing by themselves, as embeddings of texts do.
     usual : float64 array of shape (n_features,)
@@ -119,9 +111,13 @@ class Sources:
     here: Source
     there: Source
     searched: Codes
-    reads_texts: bool
     feature_names: tuple[str, ...]
     usual: Floats
+
+    @cached_property
+    def reads_texts(self) -> bool:
+        """Whether the model takes texts."""
+        return _are_texts(self.here.X)
 
     @property
     def gave_training(self) -> bool:
@@ -160,18 +156,18 @@ def gather(
     seed: int = 0,
 ) -> Sources:
     """Check what the user gave and bring it into one form."""
-    reads_texts = _are_texts(X)
-    shown = X if texts is None and reads_texts else texts
-    for what, given in (("texts", shown), ("row_names", row_names)):
-        _check_length(what, given, len(evaluation.codes))
-    here = Source(X, evaluation.codes, None if shown is None else list(shown), row_names)
-    there = here
+    here = there = _source(X, evaluation.codes, texts, "row_names", row_names)
     if train is not None and not evaluation.out_of_fold:
-        there = _training_rows(train, evaluation, train_row_names)
+        try:
+            train_X, train_y = train
+        except (TypeError, ValueError) as error:
+            raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
+        codes = encode_labels(train_y, count_rows(train_X), evaluation.labels, "train")
+        there = _source(train_X, codes, None, "train_row_names", train_row_names)
     searched = sample_rows(there.codes, _COMPARED, seed)
     names: tuple[str, ...] = ()
     usual = np.empty(0)
-    if shown is None:
+    if here.texts is None:
         usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
         names = name_features(model, X, len(usual), feature_names)
     return Sources(
@@ -180,22 +176,25 @@ def gather(
         here=here,
         there=there,
         searched=searched,
-        reads_texts=reads_texts,
         feature_names=names,
         usual=usual,
     )
 
 
-def _training_rows(
-    train: tuple[Any, Any], evaluation: Evaluation, names: Sequence[Any] | None
+def _source(
+    X: Any, codes: Codes, texts: Sequence[str] | None, what: str, names: Sequence[Any] | None
 ) -> Source:
-    try:
-        X, y = train
-    except (TypeError, ValueError) as error:
-        raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
-    codes = encode_labels(y, count_rows(X), evaluation.labels, "train")
-    _check_length("train_row_names", names, len(codes))
-    return Source(X, codes, list(X) if _are_texts(X) else None, names)
+    """Return rows with their texts, which may be the rows themselves, and their names."""
+    if texts is None and _are_texts(X):
+        texts = list(X)
+    for parameter, given in (("texts", texts), (what, names)):
+        if given is not None and len(given) != len(codes):
+            raise DataError(
+                f"{parameter} has {len(given)} entries but there are {len(codes)} rows: pass one "
+                "for each row.",
+                parameter=parameter,
+            )
+    return Source(X, codes, None if texts is None else list(texts), names)
 
 
 def _are_texts(X: Any) -> bool:
@@ -203,14 +202,6 @@ def _are_texts(X: Any) -> bool:
     if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
         return False
     return isinstance(next(iter(X)), str)
-
-
-def _check_length(what: str, given: Sequence[Any] | None, n_rows: int) -> None:
-    if given is not None and len(given) != n_rows:
-        raise DataError(
-            f"{what} has {len(given)} entries but there are {n_rows} rows: pass one for each row.",
-            parameter=what,
-        )
 
 
 @dataclass(frozen=True)
@@ -241,19 +232,17 @@ class Compared:
 
 def compare_judged(sources: Sources, seed: int) -> Compared:
     """Compare a sample of the judged rows with the representatives."""
-    places = sample_rows(sources.evaluation.truth, _COMPARED, seed)
-    return _compare(sources, sources.here, sources.evaluation.rows[places], places)
+    evaluation = sources.evaluation
+    places = sample_rows(evaluation.truth, _COMPARED, seed)
+    rows = evaluation.rows[places]
+    X, members = sources.here.take(rows), evaluation.members_of(places)
+    return Compared(sources.here, rows, places, to_representatives(sources.model, X, members))
 
 
 def compare_training(sources: Sources) -> Compared:
     """Compare the training rows that were given with the representatives."""
-    return _compare(sources, sources.there, sources.searched, None)
-
-
-def _compare(sources: Sources, source: Source, rows: Codes, places: Codes | None) -> Compared:
-    members = sources.evaluation.members_of(places)
-    found = to_representatives(sources.model, source.take(rows), members)
-    return Compared(source, rows, places, found)
+    there, rows = sources.there, sources.searched
+    return Compared(there, rows, None, to_representatives(sources.model, there.take(rows), None))
 
 
 class Weight(NamedTuple):
@@ -274,6 +263,13 @@ class Weight(NamedTuple):
     value: float
     detail: str
     column: int | None = None
+
+
+class Piece(NamedTuple):
+    """Part of a text, with a level from -3 (speaks against the class) to 3 (speaks for it)."""
+
+    text: str
+    level: int = 0
 
 
 @dataclass(frozen=True)
@@ -363,14 +359,9 @@ def _mistake_texts(sources: Sources, places: Codes) -> list[list[Piece] | None]:
         return [None] * len(places)
     texts = [sources.here.texts[row] for row in sources.evaluation.rows[places].tolist()]
     if not sources.reads_texts:
-        return [_plain_pieces(text) for text in texts]
+        return [[Piece(readable(text, _SHOWN_TEXT))] for text in texts]
     asked = sources.evaluation.predicted[places]
     return list(map(_marked_pieces, texts, explain_words(sources, texts, asked, places)))
-
-
-def _plain_pieces(text: str) -> list[Piece]:
-    """Return a text without marks, cut to what is shown."""
-    return [Piece(readable(text, _SHOWN_TEXT))]
 
 
 _LEVELS = 3
@@ -390,24 +381,19 @@ def _marked_pieces(text: str, of: WordContributions) -> list[Piece]:
             pieces[-1] = Piece(f"{pieces[-1].text} {word}", level)
         else:
             pieces.append(Piece(word, level))
-    return pieces or _plain_pieces(text)
+    return pieces or [Piece(readable(text, _SHOWN_TEXT))]
 
 
 def _mistake_features(sources: Sources, places: Codes) -> list[list[Weight]]:
     """Return the strongest features of each mistake; of those that cost too much, none."""
-    explained = places[: sources.explainable(len(places))]
     weights: list[list[Weight]] = [[] for _ in places]
+    explained = places[: sources.explainable(len(places))]
     if len(explained):
         X = sources.here.take(sources.evaluation.rows[explained])
-        contributions = _explain_features(
-            sources, X, sources.evaluation.predicted[explained], explained
-        )
-        rows = np.asarray(X, dtype=np.float64)
-        for i in range(len(explained)):
-            one = slice(i, i + 1)
-            weights[i] = _strongest_features(
-                sources, contributions[one], rows[one], _MISTAKE_FEATURES
-            )
+        asked = sources.evaluation.predicted[explained]
+        found = _explain_features(sources, X, asked, explained)
+        for i, row in enumerate(np.asarray(X, dtype=np.float64)):
+            weights[i] = _strongest_features(sources, found[[i]], row[None], _MISTAKE_FEATURES)
     return weights
 
 
@@ -520,7 +506,7 @@ def _show_near(
     values = np.asarray(compared.source.take(np.array([row])), dtype=np.float64)[0]
     names = sources.feature_names
     said = [f"{readable(names[i], 40)} = {figure(values[i], '.4g')}" for i in columns]
-    return replace(shown, text=[Piece(" · ".join(said))])
+    return replace(shown, text=" · ".join(said))
 
 
 _EDGES = re.compile(r"^\W+|\W+$")  # of a word: what is no letter or digit
