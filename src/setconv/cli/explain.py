@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,9 +12,6 @@ from setconv.cli.options import out, show_json, table
 from setconv.errors import DataError, LabelError, ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from setconv.cli.data import Loaded, Reading
 
 EPILOG = (
@@ -25,8 +22,7 @@ EPILOG = (
 _EXCERPT = 120  # characters of a training text that are shown
 
 
-@dataclass(frozen=True)
-class _Chosen:
+class _Chosen(NamedTuple):
     """Rows to explain.
 
     Attributes
@@ -35,20 +31,16 @@ class _Chosen:
         Encoded.
     names : list of str or None
         Of the columns; None of texts.
-    numbers : list of (int or None)
-        Which rows of the file they are, counted from 1; None of a text that was given.
-    ids : list of (str or None)
+    numbers : list of int or None
+        Which rows of the file they are, counted from 1; None of texts that were given.
+    ids : list of str or None
         What the user calls them.
     """
 
     X: Any
-    names: list[str] | None
-    numbers: list[int | None]
-    ids: list[str | None]
-
-
-# Of each row the class whose score is explained, what may have moved it, and by how much.
-_Explanation = tuple[Any, Any, "NDArray[np.float64]"]
+    names: list[str] | None = None
+    numbers: list[int] | None = None
+    ids: list[str] | None = None
 
 
 def command(
@@ -111,12 +103,10 @@ def _select_rows(
     from setconv.io.reading import open_records
     from setconv.messages import require_column
 
-    if (data is None) == (not given):
-        raise ParameterError("give a file of rows, or a text with --input")
+    if (data is None) == (not given) or (given and not takes_texts(model)):
+        raise ParameterError("give a file of rows or, to a model of texts, a text with --input")
     if given:
-        if not takes_texts(model):
-            raise ParameterError("--input is for models of texts: give a file of rows")
-        return _Chosen(list(given), None, [None] * len(given), [None] * len(given))
+        return _Chosen(given)
     numbers = np.array(_row_numbers(rows))
     id_column = reading.id_column
     with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
@@ -127,16 +117,17 @@ def _select_rows(
     if max(numbers) > whole.num_rows:
         raise DataError(f"{data} has {whole.num_rows} rows: there is no row {max(numbers)}")
     chosen = whole.take(numbers - 1)
-    ids: Any = [None] * len(numbers) if id_column is None else ids_of(chosen, id_column)
     X, _ = plan.rows(chosen, numbers)
-    return _Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
+    return _Chosen(
+        X=X,
+        names=feature_names(model, plan.features),
+        numbers=numbers.tolist(),
+        ids=None if id_column is None else ids_of(chosen, id_column),
+    )
 
 
 def _row_numbers(rows: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in rows.split(",")]
-    except ValueError:
-        numbers = [0]
+    numbers = [int(part) if part.strip().isdecimal() else 0 for part in rows.split(",")]
     if min(numbers) < 1:
         raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
     return numbers
@@ -146,94 +137,87 @@ def _explain_rows(
     model: Any, chosen: _Chosen, class_: str | None, known: Loaded | None, top: int
 ) -> list[dict[str, Any]]:
     """Return for each row its prediction, the strongest contributions and the nearest rows."""
-    import numpy as np
-
-    from setconv.cli.data import encoded, inside, takes_texts
+    from setconv.cli.data import encoded, inside
     from setconv.explain import nearest_rows
 
-    label = None if class_ is None else _label(model, class_)
-    texts = takes_texts(model)
     shown = inside(model)
-    said = shown.predictions(chosen.X)
+    labels = {str(label): label for label in model.classes_.tolist()}
+    if class_ is not None and class_ not in labels:
+        raise LabelError(f"--class {class_}: the model's classes are {', '.join(labels)}")
     search = None if known is None else encoded(model, known.X, known.numbers)
-    found = _words(shown, chosen, label) if texts else _features(shown, chosen, label, search)
+    said = shown.predictions(chosen.X)
     explained = []
+    found = _contributions(shown, chosen, None if class_ is None else labels[class_], search)
     for place, (of, names, values) in enumerate(found):
-        shares = zip(map(str, model.classes_), said.probabilities[place].tolist(), strict=True)
-        order = np.argsort(-np.abs(values), kind="stable")[:top]
+        shares = zip(labels, said.probabilities[place].tolist(), strict=True)
+        strongest = sorted(zip(names, values, strict=True), key=lambda one: -abs(one[1]))[:top]
+        texts = chosen.X if chosen.names is None else None
         explained.append(
-            {
-                "row": chosen.numbers[place],
-                "id": chosen.ids[place],
-                "text": chosen.X[place] if texts else None,
+            _called(place, chosen.numbers, chosen.ids, texts)
+            | {
                 "predicted": said.labels[place],
                 "probabilities": dict(shares),
                 "class": of,
                 "method": "occlusion",
-                "contributions": [
-                    {"name": names[i], "contribution": float(values[i])} for i in order
-                ],
+                "contributions": [{"name": name, "contribution": of} for name, of in strongest],
                 "nearest": [],
             }
         )
     if known is not None:
+        texts, numbers = known.X if known.is_text else None, known.numbers.tolist()
         nearest = nearest_rows(shown, chosen.X, search, top)
         for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
             one["nearest"] = [
-                {
-                    "row": int(known.numbers[row]),
-                    "id": None if known.ids is None else known.ids[row],
-                    "text": known.X[row] if texts else None,
-                    "label": known.y[row],
-                    "similarity": float(similarity),
-                }
+                _called(row, numbers, known.ids, texts)
+                | {"label": known.y[row], "similarity": similarity}
                 for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
             ]
     return explained
 
 
-def _label(model: Any, given: str) -> Any:
-    known = {str(label): label for label in model.classes_.tolist()}
-    if given not in known:
-        raise LabelError(f"--class {given}: the model's classes are {', '.join(known)}")
-    return known[given]
+def _called(
+    place: int, numbers: list[int] | None, ids: list[str] | None, texts: list[str] | None
+) -> dict[str, Any]:
+    """Return what a row is called: its number in the file, its id and its text, if it has them."""
+    parts = {"row": numbers, "id": ids, "text": texts}
+    return {name: None if part is None else part[place] for name, part in parts.items()}
 
 
-def _words(model: Any, chosen: _Chosen, label: Any) -> list[_Explanation]:
-    from setconv.explain import word_contributions
+def _contributions(
+    model: Any, chosen: _Chosen, label: Any, known: Any
+) -> list[tuple[Any, Sequence[str], list[float]]]:
+    """Return of each row the class that is explained, what may have moved its score, and by what.
 
-    found = []
-    for text in chosen.X:
-        one = word_contributions(model, text, label)
-        found.append((one.class_, [text[start:end] for start, end in one.spans], one.values))
-    return found
-
-
-def _features(model: Any, chosen: _Chosen, label: Any, known: Any) -> list[_Explanation]:
+    ``known`` are the training rows, if there are any.
+    """
     import numpy as np
 
-    from setconv.explain import feature_contributions
+    from setconv.explain import feature_contributions, word_contributions
 
+    if chosen.names is None:
+        texts = [word_contributions(model, text, label) for text in chosen.X]
+        return [(one.class_, one.words, one.values.tolist()) for one in texts]
+    # Without training rows the usual values are the mean anchor, which the model keeps.
+    anchors = np.asarray(model.anchor_, dtype=np.float64)
+    usual = anchors.reshape(-1, anchors.shape[-1]).mean(axis=0)
     if known is not None:
         usual = np.median(known, axis=0)
-    else:  # the mean anchor, which the model keeps
-        anchors = np.asarray(model.anchor_, dtype=np.float64)
-        usual = np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
     found = feature_contributions(
         model, chosen.X, background=usual, class_=label, feature_names=chosen.names
     )
-    return [(c, found.names, row) for c, row in zip(found.classes, found.values, strict=True)]
+    values = found.values.tolist()
+    return [(of, found.names, row) for of, row in zip(found.classes, values, strict=True)]
 
 
 def _print(one: dict[str, Any]) -> None:
     shares = ", ".join(f"{label} {share:.1%}" for label, share in one["probabilities"].items())
-    out.print(_name(one, one["text"]), markup=False)
+    out.print(_name(one), markup=False)
     out.print(f"predicted {one['predicted']} ({shares})", markup=False)
     moved = [[item["name"], f"{item['contribution']:+.3f}"] for item in one["contributions"]]
     title = f"What moves the score of {one['class']} (occlusion)"
     out.print(table(title, ["word or feature", "contribution"], moved))
     nearest = [
-        [_name(near, _excerpt(near["text"])), near["label"], f"{near['similarity']:.3f}"]
+        [_name(near, _EXCERPT), near["label"], f"{near['similarity']:.3f}"]
         for near in one["nearest"]
     ]
     if nearest:
@@ -241,16 +225,13 @@ def _print(one: dict[str, Any]) -> None:
         out.print(table(title, ["row", "class", "similarity"], nearest))
 
 
-def _name(one: dict[str, Any], text: str | None) -> str:
-    """Return which row it is, and its text if it is one."""
+def _name(one: dict[str, Any], length: int | None = None) -> str:
+    """Return which row it is, and its text if it is one, on one line where it is cut."""
     from setconv.cli.data import row_name
 
     called = None if one["row"] is None else row_name(one["row"], one["id"])
+    text = one["text"]
+    if text is not None and length is not None:
+        line = " ".join(text.split())
+        text = line if len(line) <= length else f"{line[:length]}..."
     return ": ".join(part for part in (called, text) if part is not None)
-
-
-def _excerpt(text: str | None) -> str | None:
-    if text is None:
-        return None
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}..."
