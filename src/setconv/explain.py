@@ -369,7 +369,7 @@ def occlude_words(
         values[part] = scores[owner[part]] - _scores_of(model, rests, asked[owner[part]])
     return [
         WordContributions(
-            class_=model.classes_[asked[number]].item(),
+            class_=model.classes_.tolist()[asked[number]],
             score=float(scores[number]),
             words=tuple(text[start:end] for start, end in spans),
             spans=tuple(spans),
