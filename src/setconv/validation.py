@@ -223,8 +223,10 @@ def _is_numeric(column: Array) -> bool:
         return True
     try:
         column.astype(np.float64)
-    except (ValueError, TypeError):
+    except ValueError:
         return False
+    except TypeError:  # no text either: scikit-learn says what it is
+        return True
     return column.dtype.kind not in "mM"
 
 
@@ -287,9 +289,11 @@ def check_labels(y: Any, n_rows: int) -> Array:
             parameter="y",
         )
     try:
-        # A list may mix strings, numbers and nan, which numpy would make strings all.
-        given = y if hasattr(y, "dtype") or hasattr(y, "__array__") else np.asarray(y, dtype=object)
-        labels: Array = column_or_1d(given if np.ndim(given) == 1 else y, warn=True)
+        if not hasattr(y, "dtype") and not hasattr(y, "__array__"):
+            # A list may mix strings, numbers and nan, which numpy would make strings all.
+            objects = np.asarray(y, dtype=object)
+            y = objects if objects.ndim == 1 else y
+        labels: Array = column_or_1d(y, warn=True)
         _refuse_missing(labels)
         labels = _with_one_type(labels)
         with warnings.catch_warnings():
