@@ -65,13 +65,6 @@ def test_by_default_the_predicted_class_is_explained(fitted, binary):
     np.testing.assert_allclose(found.values, sign[:, None] * second.values)
 
 
-def test_a_feature_at_its_usual_value_contributes_nothing(fitted, binary):
-    X, _ = binary
-    found = feature_contributions(fitted, X[:2], background=X[0])
-    assert (found.values[0] == 0).all()
-    assert (found.values[1] != 0).any()
-
-
 def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
     X, _ = binary
     whole = feature_contributions(fitted, X[:5], background=X.mean(axis=0))

@@ -1,7 +1,8 @@
 """What a page has to say: reference figures of predictions, and pages to compare with them."""
 
+import warnings
+
 import numpy as np
-import pytest
 from reading import Page
 from sklearn.datasets import make_classification
 from sklearn.metrics import (
@@ -42,6 +43,25 @@ def reference_figures(is_class, flagged, scores, weights):
         found["auc"] = roc_auc_score(is_class, scores, **by)
         found["average_precision"] = average_precision_score(is_class, scores, **by)
     return found
+
+
+def cosines(model, X, members=None):
+    """Of rows with the representative of each class, in its head, over the members that may speak.
+
+    ``members`` has the shape (n_members, n_rows); None: all.
+    """
+    classes, width = len(model.classes_), model.representatives_.shape[-1]
+    heads = 1 if classes == 2 else classes
+    sides = np.reshape(model.representatives_, (-1, heads, 2, width))
+    rows = np.reshape(model.transform(X), (len(X), -1, heads, width))
+    weights = np.ones((len(sides), len(X))) if members is None else members
+    found = []
+    for c in range(classes):
+        head, side = (0, c) if heads == 1 else (c, 1)
+        ours, theirs = rows[:, :, head], sides[:, head, side]
+        lengths = np.linalg.norm(ours, axis=-1) * np.linalg.norm(theirs, axis=-1)
+        found.append(np.average((ours * theirs).sum(-1) / lengths, axis=1, weights=weights.T))
+    return np.stack(found, axis=1)
 
 
 def evaluation_of(truth, scores, *, threshold=0.0, **changes):
@@ -87,9 +107,9 @@ def quick(**parameters):
 
 
 CASES = [
-    "two", "no positives", "perfect", "three", "out of fold", "three out of fold", "weights",
-    "prior", "prior out of fold", "prior, no positives", "three, prior", "a class unjudged",
-    "the rare class unjudged", "the usual class unjudged",
+    "two", "no positives", "no others", "one row", "five rows", "perfect", "three", "out of fold",
+    "three out of fold", "weights", "prior", "prior out of fold", "prior, no positives",
+    "three, prior", "a class unjudged", "the rare class unjudged", "the usual class unjudged",
 ]  # fmt: skip
 
 
@@ -100,8 +120,8 @@ class Case:
         self.model, self.X, self.out_of_fold = model, X, out_of_fold
         self.said = model.predict_out_of_fold() if out_of_fold else model.predictions(X)
         self.y, self.labels = np.asarray(y)[self.said.rows], self.said.labels
-        self.html = make_report(model, X, y, out_of_fold=out_of_fold, n_bootstrap=60).html
-        self.page = Page(self.html)
+        self.report = make_report(model, X, y, out_of_fold=out_of_fold, n_bootstrap=60)
+        self.page = Page(self.report.html)
         self.classes = model.classes_.tolist()
         self.rare = sorted(self.classes, key=lambda c: (self.known(c), -self.classes.index(c)))
         self.main = self.rare[0]
@@ -194,16 +214,19 @@ def make_cases():
     alone[:] = "usual"
     alone[[3, 8, 30]] = "rare"
     groups = np.where(alone == "rare", -1, np.arange(160))
-    with pytest.warns(UserWarning, match="cannot be judged"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes that cannot be judged
         missing = quick().fit(X3[:200], single)
-    with pytest.warns(UserWarning, match="cannot be judged"):
         bare = quick().fit(X[fit], alone, groups=groups)
-    with pytest.warns(UserWarning, match="cannot be judged"):
         crowd = quick().fit(X[fit], y[fit], groups=np.where(y[fit] == "usual", -1, np.arange(160)))
-    usual = np.flatnonzero(y == "usual")[-90:]
+    usual, rare = (np.flatnonzero(y == label)[-n:] for label, n in (("usual", 90), ("rare", 20)))
+    few = np.r_[rare[:1], usual[:4]]
     found = {
         "two": (model, X[other], y[other], False),
         "no positives": (model, X[usual], y[usual], False),
+        "no others": (model, X[rare], y[rare], False),
+        "one row": (model, X[usual[:1]], y[usual[:1]], False),
+        "five rows": (model, X[few], y[few], False),
         "perfect": (model, X[other], model.predict(X[other]), False),
         "three": (three, X3[200:], y3[200:], False),
         "out of fold": (model, X[fit], y[fit], True),
@@ -217,7 +240,9 @@ def make_cases():
         "the rare class unjudged": (bare, X[fit], alone, True),
         "the usual class unjudged": (crowd, X[fit], y[fit], True),
     }
-    return {name: Case(*given) for name, given in found.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what is undefined is shown, and nothing warns of it
+        return {name: Case(*given) for name, given in found.items()}
 
 
 def cells(y, w, c, alarm):

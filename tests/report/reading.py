@@ -3,74 +3,74 @@
 import json
 import re
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 HOSTILE = (
     "</script><img src=x onerror=\"window.flag=1\"><b onclick='window.flag=1'>&amp;\u2028 ${7*7}"
 )
 
 
+class Element(NamedTuple):
+    """A tag with its attributes, and all text inside it, piece by piece."""
+
+    tag: str
+    given: dict
+    texts: list
+
+    def text(self, between=""):
+        return " ".join(between.join(self.texts).split())
+
+
 class Page(HTMLParser):
-    """Texts by id and by class, table rows by section, tags and attributes."""
+    """The elements in their order, those with an id by it, and the text that can be read."""
 
     VOID = ("meta", "link", "br", "img", "input")
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.ids, self.rows, self.classes = [], {}, [], {}
-        self.text = ""
-        self._open, self._section, self._row, self._quiet = [], None, None, 0
+        self.elements, self.text, self._open = [], "", []
         self.feed(html)
         self.close()
+        self.ids = {
+            one.given["id"]: "".join(one.texts) for one in self.elements if "id" in one.given
+        }
 
     def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.tags.append((tag, attributes))
-        if tag in ("script", "style"):
-            self._quiet += 1
-        if tag == "section":
-            self._section = attributes["id"]
-        if tag == "tr":
-            self._row = []
-        if tag in ("td", "th") and self._row is not None:
-            self._row.append("")
+        self.elements.append(Element(tag, dict(attributes), []))
         if tag not in self.VOID:
-            texts = [[] for _ in (attributes.get("class") or "").split()]
-            for name, text in zip((attributes.get("class") or "").split(), texts, strict=True):
-                self.classes.setdefault(name, []).append(text)
-            self._open.append((tag, attributes.get("id"), texts))
+            self._open.append(self.elements[-1])
 
     def handle_endtag(self, tag):
-        if tag in ("script", "style"):
-            self._quiet -= 1
-        if tag == "tr":
-            self.rows.append((self._section, [" ".join(cell.split()) for cell in self._row]))
-            self._row = None
-        while self._open:
-            if self._open.pop()[0] == tag:
-                break
+        while self._open and self._open.pop().tag != tag:
+            pass
 
     def handle_data(self, data):
-        for _, name, texts in self._open:
-            if name:
-                self.ids[name] = self.ids.get(name, "") + data
-            for text in texts:
-                text.append(data)
-        if self._quiet:
-            return
-        self.text += data
-        if self._row:
-            self._row[-1] += f" {data}"
+        for one in self._open:
+            one.texts.append(data)
+        if not any(one.tag in ("script", "style") for one in self._open):
+            self.text += data
 
     def of_class(self, name):
         """The texts of all elements of a class."""
-        return [" ".join("".join(parts).split()) for parts in self.classes.get(name, [])]
+        return [
+            one.text() for one in self.elements if name in (one.given.get("class") or "").split()
+        ]
 
     def section(self, name):
         """The text of a section, white space aside."""
         return " ".join(self.ids[name].split())
 
-    def section_rows(self, section):
-        return [row for where, row in self.rows if where == section]
+    def section_rows(self, name):
+        """The cells of all rows of the tables in a section."""
+        rows, where = [], None
+        for one in self.elements:
+            if one.tag == "section":
+                where = one.given["id"]
+            elif where == name and one.tag == "tr":
+                rows.append([])
+            elif where == name and one.tag in ("td", "th"):
+                rows[-1].append(one.text(" "))
+        return rows
 
     def explorer(self):
         return json.loads(self.ids["explorer-data"])

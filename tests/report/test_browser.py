@@ -1,7 +1,6 @@
 """The page in a real browser: nothing is fetched, the slider counts rightly, attacks stay text."""
 
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,7 +88,7 @@ def test_a_page_opens_without_errors_and_without_requests(visit, text_page, mult
 )
 def test_the_slider_moves_the_numbers_to_what_the_margins_say(visit, cases, name):
     case = cases[name]
-    opened = visit(SimpleNamespace(save=lambda path: path.write_text(case.html) and path))
+    opened = visit(case.report)
     for place, explorer in enumerate(case.page.explorer()):
         c = next(c for c in case.classes if str(c) == explorer["name"])
         if place:
