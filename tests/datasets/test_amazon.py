@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 
-from setconv.datasets import amazon
 from setconv.datasets.amazon import load_amazon
 from setconv.datasets.dataset import numbered_lines
 from setconv.errors import DataError, ParameterError
@@ -66,11 +65,6 @@ def test_strict_json_and_python_literals_are_read_plain_or_compressed(make, form
     assert not dataset.problems
 
 
-def test_both_forms_may_stand_in_one_file(make):
-    path = make(json.dumps(review(0, 5)), repr(review(1, 1)))
-    assert load_amazon(path).n_rows == 2
-
-
 def test_three_stars_are_left_out_and_their_number_is_told(make):
     dataset = load_amazon(make(*(json.dumps(review(one, one)) for one in (1, 2, 3, 4, 5))))
     assert dataset.class_counts == {"negative": 2, "positive": 2}
@@ -89,14 +83,6 @@ def test_groups_are_products_or_reviewers(make):
     path = make(*many(6, 3))
     assert set(load_amazon(path, group="asin").groups) == {f"000{one}" for one in range(5)}
     assert set(load_amazon(path, group="reviewer", size=6).groups) <= {"A0", "A1", "A2"}
-
-
-def test_the_title_comes_before_the_text_if_it_is_wanted(make):
-    path = make(json.dumps(review(1, 5)), json.dumps(review(2, 1, reviewText="")))
-    assert load_amazon(path, summary=True).texts == [
-        "title 1\nIt's text 1\nwith a café",
-        "title 2",
-    ]
 
 
 def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
@@ -129,10 +115,7 @@ def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
             "no text: left out": 2,
             "not UTF-8: left out": 1,
         }
-        assert (
-            dataset.problems.first["neither JSON nor a Python literal of an object: left out"][0]
-            == "reviews_Books_5.json, line 3"
-        )
+        assert dataset.problems.first["not UTF-8: left out"] == ["reviews_Books_5.json, line 6"]
         assert "13 problems" in caplog.text
 
 
@@ -155,14 +138,12 @@ def test_every_review_of_a_class_has_the_same_chance(make):
     assert all(100 < times < 200 for times in drawn.values())
 
 
-def test_a_sample_of_all_reviews_is_all_reviews(make):
+def test_a_sample_larger_than_the_file_is_refused_with_what_there_is(make):
     path = make(*many(30, 7))
     assert load_amazon(path, size=37).ids == load_amazon(path).ids
-
-
-def test_a_sample_larger_than_the_file_is_refused_with_what_there_is(make):
-    with pytest.raises(ParameterError, match=r"size=38: give 2 .* to 37"):
-        load_amazon(make(*many(30, 7)), size=38)
+    with pytest.raises(ParameterError, match="37") as refused:
+        load_amazon(path, size=38)
+    assert refused.value.parameter == "size"
 
 
 def test_memory_does_not_grow_with_the_file(make, monkeypatch):
@@ -195,39 +176,14 @@ def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(make, mo
         list(numbered_lines(open_bytes(make("x" * 500))))
 
 
-def test_a_file_that_is_cut_off_is_refused(make):
-    path = make(*many(300, 100), name="cut.json.gz")
-    path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(DataError, match="cut off"):
-        load_amazon(path)
-
-
 @pytest.mark.parametrize("lines", [(), ("[",), (json.dumps(review(0, 3)),)])
 def test_a_file_without_a_usable_review_is_refused(make, lines):
     with pytest.raises(DataError, match="no usable review"):
         load_amazon(make(*lines), size=5)
 
 
-def test_a_file_that_changes_between_the_passes_is_noticed(make, monkeypatch):
-    path = make(*many(30, 10))
-    quotas = amazon.proportional_quotas
-
-    def meddle(*args):
-        path.write_text("")
-        return quotas(*args)
-
-    monkeypatch.setattr(amazon, "proportional_quotas", meddle)
-    with pytest.raises(DataError, match="has changed"):
-        load_amazon(path, size=5)
-
-
 @pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}, {"group": "author"}])
 def test_a_wrong_parameter_is_refused(make, wrong):
-    with pytest.raises(ParameterError, match="give"):
+    with pytest.raises(ParameterError) as refused:
         load_amazon(make(*many(2, 2)), **wrong)
-
-
-def test_a_missing_file_is_named_with_a_near_one(make):
-    path = make(*many(1, 1))
-    with pytest.raises(DataError, match=r"Did you mean 'reviews_Books_5\.json'"):
-        load_amazon(path.with_name("reviews_Book_5.json"))
+    assert {refused.value.parameter} == set(wrong)

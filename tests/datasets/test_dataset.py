@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.datasets.dataset import SHOWN, Dataset, Problems, proportional_quotas
+from setconv.datasets.dataset import SHOWN, Dataset, Problems
 from setconv.errors import DataError, LabelError, ParameterError
 
 
@@ -31,22 +31,25 @@ def test_it_shows_itself_on_one_line():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"texts": None}, "either texts or features"),
-        ({"features": np.ones((3, 1))}, "either texts or features"),
-        ({"ids": ["1"]}, "1 ids for 3 labels"),
-        ({"groups": np.arange(4)}, "4 groups for 3 labels"),
-        ({"labels": np.array([])}, "no rows"),
+        {"texts": None},
+        {"features": np.ones((3, 1))},
+        {"ids": ["1"]},
+        {"groups": np.arange(4)},
+        {"labels": np.array([])},
     ],
 )
-def test_parts_that_do_not_fit_together_are_refused(change, message):
-    with pytest.raises(DataError, match=message):
+def test_parts_that_do_not_fit_together_are_refused(change):
+    with pytest.raises(DataError):
         made(1, 2, **change)
 
 
 def test_rows_are_taken_with_all_that_belongs_to_them():
-    dataset = made(2, 2, ids=list("wxyz"), groups=np.array([5, 6, 7, 8]))
+    given = {"ids": list("wxyz"), "groups": np.array([5, 6, 7, 8])}
+    dataset = made(2, 2, **given)
+    numbers = made(2, 2, texts=None, features=np.arange(8).reshape(4, 2), **given)
+    assert numbers.take([3, 0]).features.tolist() == [[6, 7], [0, 1]]
     for rows in ([3, 0], np.array([True, False, False, True])):
         taken = dataset.take(rows)
         order = np.argsort(taken.ids)
@@ -54,12 +57,6 @@ def test_rows_are_taken_with_all_that_belongs_to_them():
         assert taken.labels[order].tolist() == ["a", "b"]
         assert taken.groups[order].tolist() == [5, 8]
         assert sorted(taken.ids) == ["w", "z"]
-
-
-def test_features_are_taken_by_row():
-    dataset = made(1, 2, texts=None, features=np.arange(6).reshape(3, 2), feature_names=["p", "q"])
-    assert dataset.take([2, 1]).features.tolist() == [[4, 5], [2, 3]]
-    assert dataset.take([2]).feature_names == ["p", "q"]
 
 
 def test_one_class_or_several_against_the_rest():
@@ -79,10 +76,9 @@ def test_an_unknown_class_is_refused_with_a_near_one():
     dataset = made(1, 1, labels=np.array(["crash", "fire"]))
     with pytest.raises(LabelError, match="Did you mean 'crash'"):
         dataset.binary("crush")
-    with pytest.raises(LabelError, match="nothing is left"):
-        dataset.binary(["crash", "fire"])
-    with pytest.raises(LabelError, match="classes are 'crash', 'fire'"):
-        dataset.binary([])
+    for nothing_left in (["crash", "fire"], []):
+        with pytest.raises(LabelError, match="classes are 'crash', 'fire'"):
+            dataset.binary(nothing_left)
 
 
 @given(
@@ -95,6 +91,7 @@ def test_a_subsample_keeps_the_shares_as_far_as_whole_rows_can(counts, seed, sha
     size = max(len(counts), round(share * dataset.n_rows))
     drawn = dataset.subsample(size, seed)
     assert drawn.n_rows == size
+    assert drawn.texts == dataset.subsample(size, seed).texts
     assert len(set(drawn.texts)) == size
     assert drawn.labels.tolist() == [dataset.labels[int(row)] for row in drawn.texts]
     assert len(drawn.classes) == len(counts)
@@ -111,25 +108,18 @@ def test_every_row_of_a_class_has_the_same_chance_to_be_drawn():
     assert np.abs(drawn / 400 - 0.5).max() < 0.12
 
 
-def test_a_draw_is_a_function_of_its_seed():
-    dataset = made(50, 10)
-    assert dataset.subsample(12, 1).texts == dataset.subsample(12, 1).texts
-    assert dataset.subsample(12, 1).texts != dataset.subsample(12, 2).texts
-
-
 @pytest.mark.parametrize("size", [1, 16, 0, 2.5, True])
 def test_a_size_that_cannot_be_drawn_is_refused(size):
-    with pytest.raises(ParameterError, match="size="):
+    with pytest.raises(ParameterError) as refused:
         made(12, 3).subsample(size)
-
-
-def test_all_rows_are_the_quotas_of_the_full_size():
-    counts = np.array([7, 1, 90])
-    assert proportional_quotas(counts, 98).tolist() == [7, 1, 90]
+    assert refused.value.parameter == "size"
 
 
 def test_problems_are_counted_by_kind_and_the_first_are_named(caplog):
     problems = Problems()
+    problems.warn("toy")
+    assert not problems
+    assert not caplog.records
     for line in range(1, 21):
         problems.add("no text: left out", "a.tsv", line)
     problems.add("no id: left out", "b.tsv", 3, "row")
@@ -141,11 +131,3 @@ def test_problems_are_counted_by_kind_and_the_first_are_named(caplog):
     assert str(problems).startswith("20 x no text: left out (a.tsv, line 1; a.tsv, line 2;")
     assert str(problems).endswith("1 x no id: left out (b.tsv, row 3)")
     assert "toy: 21 problems" in caplog.text
-
-
-def test_no_problems_are_false_and_not_warned_of(caplog):
-    problems = Problems()
-    problems.warn("toy")
-    assert not problems
-    assert str(problems) == "none"
-    assert not caplog.records

@@ -1,8 +1,8 @@
 """Amazon reviews: good against bad ones, from the files of McAuley's group, of any size.
 
 A file has one review a line, as a JSON object or, in older files, as a Python literal. It is gone
-through line by line; a sample is drawn by reservoirs in one pass and taken in a second, so that the
-memory is that of the chosen reviews.
+through line by line, once; a sample is drawn by a reservoir for each class, so that the memory does
+not grow with the file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -65,8 +66,7 @@ def load_amazon(
     no rating or no text, are left out and counted in ``problems``. The majority class,
     "positive", is what the paper's Table 2 has under "Negative".
 
-    With ``size`` the file is gone through twice: first to choose lines, then to take them. The
-    memory is that of the chosen reviews, whatever the size of the file.
+    With ``size`` no more than so many reviews of each class are held, however long the file is.
 
     Parameters
     ----------
@@ -92,19 +92,20 @@ def load_amazon(
     check_integer("seed", seed, least=0)
     if group is not None:
         check_choice("group", group, ["asin", "reviewer"])
+    problems, stars = Problems(), Counter[str]()
     with closing(open_bytes(path)) as source:
-        file = _ReviewFile(source, summary)
-        reviews = dict(file.usable()) if size is None else file.sampled(size, seed)
+        found = _usable_reviews(source, summary, problems, stars)
+        reviews = dict(found) if size is None else _sampled(found, size, seed)
     groups = [one.product if group == "asin" else one.reviewer for one in reviews.values()]
     provenance = (
-        f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {file.n_neutral:,} with 3 stars "
+        f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {stars[_NEUTRAL]:,} with 3 stars "
         "left out."
     )
     if size is not None:
         provenance += f" {size:,} drawn, uniformly in each class, seed {seed}."
-    found = _NAME.fullmatch(Path(path).name)
+    named = _NAME.fullmatch(Path(path).name)
     return Dataset(
-        name=f"Amazon {found[1].replace('_', ' ') if found else path}",
+        name=f"Amazon {named[1].replace('_', ' ') if named else path}",
         texts=[one.text for one in reviews.values()],
         features=None,
         labels=np.array([one.label for one in reviews.values()]),
@@ -112,67 +113,49 @@ def load_amazon(
         groups=None if group is None else np.array(groups),
         provenance=provenance,
         licence=LICENCE,
-        problems=file.problems,
+        problems=problems,
     )
 
 
-class _ReviewFile:
-    """The reviews of a file by the numbers of their lines."""
+def _usable_reviews(
+    source: ByteSource, summary: bool, problems: Problems, stars: Counter[str]
+) -> Iterator[tuple[int, _Review]]:
+    """Iterate over numbers of lines and reviews that are good or bad; all are counted."""
+    file = Path(source.name).name
+    for number, line in numbered_lines(source):
+        review = _parse_review(line, summary)
+        if isinstance(review, str):
+            problems.add(review, file, number)
+            continue
+        stars[review.label] += 1
+        if review.label != _NEUTRAL:
+            yield number, review
+    problems.warn(file)
+    if not stars[_POSITIVE] + stars[_NEGATIVE]:
+        raise DataError(
+            f"{source.name}: no usable review (problems: {problems}; with 3 stars: "
+            f"{stars[_NEUTRAL]}). Each line must be one object with overall and reviewText."
+        )
 
-    def __init__(self, source: ByteSource, summary: bool) -> None:
-        self.n_neutral = 0
-        self.problems = Problems()
-        self._source = source
-        self._summary = summary
 
-    def usable(self) -> Iterator[tuple[int, _Review]]:
-        """Iterate over reviews that are good or bad; the others are counted."""
-        n_usable = 0
-        file = Path(self._source.name).name
-        for number, line in numbered_lines(self._source):
-            review = _parse_review(line, self._summary)
-            if isinstance(review, str):
-                self.problems.add(review, file, number)
-            elif review.label == _NEUTRAL:
-                self.n_neutral += 1
-            else:
-                n_usable += 1
-                yield number, review
-        self.problems.warn(file)
-        if not n_usable:
-            raise DataError(
-                f"{self._source.name}: no usable review (problems: {self.problems}; with 3 stars: "
-                f"{self.n_neutral}). Each line must be one object with overall and reviewText."
-            )
-
-    def sampled(self, size: int, seed: int) -> dict[int, _Review]:
-        """Return so many reviews: their lines are drawn in a first pass, and read in a second."""
-        self._source.keep()  # a pipe can be read only once
-        random = Random(seed)
-        classes = {_POSITIVE: _Reservoir(size, random), _NEGATIVE: _Reservoir(size, random)}
-        for number, review in self.usable():
-            classes[review.label].offer(number)
-        present = [one for one in classes.values() if one.seen]
-        quotas = proportional_quotas(np.array([one.seen for one in present]), size)
-        chosen = {
-            line
-            for reservoir, quota in zip(present, quotas.tolist(), strict=True)
-            for line in reservoir.draw(quota)
-        }
-        self._source.rewind()
-        taken = {}
-        for number, line in numbered_lines(self._source):
-            if number in chosen:
-                again = _parse_review(line, self._summary)
-                if isinstance(again, _Review):
-                    taken[number] = again
-        if len(taken) < len(chosen):
-            raise DataError(f"{self._source.name} has changed while it was read. Read it again.")
-        return taken
+def _sampled(reviews: Iterator[tuple[int, _Review]], size: int, seed: int) -> dict[int, _Review]:
+    """Return so many reviews, in their order; the classes keep their shares."""
+    random = Random(seed)
+    classes = {_POSITIVE: _Reservoir(size, random), _NEGATIVE: _Reservoir(size, random)}
+    for number, review in reviews:
+        classes[review.label].offer((number, review))
+    present = [one for one in classes.values() if one.seen]
+    quotas = proportional_quotas(np.array([one.seen for one in present]), size)
+    drawn = [
+        kept
+        for reservoir, quota in zip(present, quotas.tolist(), strict=True)
+        for kept in random.sample(reservoir.kept, quota)
+    ]
+    return dict(sorted(drawn, key=lambda pair: pair[0]))
 
 
 class _Reservoir:
-    """Row numbers of a stream, at most so many, each with the same chance to be among them.
+    """Things of a stream, at most so many, each with the same chance to be among them.
 
     Parameters
     ----------
@@ -184,27 +167,24 @@ class _Reservoir:
     ----------
     seen : int
         How many were offered.
+    kept : list
     """
 
     def __init__(self, capacity: int, random: Random) -> None:
         self.seen = 0
+        self.kept: list[Any] = []
         self._capacity = capacity
         self._random = random
-        self._kept: list[int] = []
 
-    def offer(self, row: int) -> None:
-        """Take the row, or leave it."""
+    def offer(self, thing: Any) -> None:
+        """Take it, or leave it."""
         self.seen += 1
-        if len(self._kept) < self._capacity:
-            self._kept.append(row)
+        if len(self.kept) < self._capacity:
+            self.kept.append(thing)
             return
         place = self._random.randrange(self.seen)
         if place < self._capacity:
-            self._kept[place] = row
-
-    def draw(self, count: int) -> list[int]:
-        """Return so many of the rows, at most the capacity, drawn uniformly from all offered."""
-        return self._random.sample(self._kept, count)
+            self.kept[place] = thing
 
 
 def _parse_review(line: bytes, summary: bool) -> _Review | str:

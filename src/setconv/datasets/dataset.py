@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from setconv.errors import DataError, LabelError, ParameterError
 from setconv.io.sources import ByteSource
 from setconv.messages import check_integer, count_of, did_you_mean, listed
+from setconv.sampling import share_out
 
 logger = logging.getLogger("setconv")
 
@@ -178,6 +179,7 @@ class Dataset:
         """Return so many rows drawn uniformly in each class; the classes keep their shares."""
         _, codes, counts = np.unique(self.labels, return_inverse=True, return_counts=True)
         random = np.random.default_rng(seed)
+        # By choice, as the published studies drew their rows.
         chosen = [
             random.choice(np.flatnonzero(codes == code), size=quota, replace=False)
             for code, quota in enumerate(proportional_quotas(counts, size))
@@ -197,18 +199,18 @@ class Dataset:
         several = isinstance(positive, Sequence | np.ndarray) and not isinstance(positive, str)
         wanted = list(dict.fromkeys(positive)) if several else [positive]
         known = self.classes.tolist()
-        for one in wanted or [None]:
-            if one not in known:
-                raise LabelError(
-                    f"{self.name} has no class {one!r}.{did_you_mean(str(one), map(str, known))} "
-                    f"The classes are {listed([*map(str, known)])}."
-                )
-        if len(wanted) == len(known):
-            raise LabelError(
-                f"{self.name}: {listed([*map(str, known)])} is all there is; nothing is left to be "
-                "the other class."
-            )
-        return wanted
+        unknown = [one for one in wanted or [None] if one not in known]
+        if not unknown and len(wanted) < len(known):
+            return wanted
+        wrong = (
+            f"has no class {unknown[0]!r}.{did_you_mean(str(unknown[0]), map(str, known))}"
+            if unknown
+            else "has no other class than these."
+        )
+        raise LabelError(
+            f"{self.name} {wrong} The classes are {listed([*map(str, known)])}.",
+            parameter="positive",
+        )
 
 
 _BLOCK = 1 << 20
@@ -258,12 +260,7 @@ def proportional_quotas(counts: NDArray[np.int64], size: int) -> NDArray[np.int6
     total = int(counts.sum())
     if not len(counts) <= size <= total:
         raise ParameterError(
-            f"size={size}: give {len(counts)} (one row for each class) to {total:,} (all rows)."
+            f"size={size}: give {len(counts)} (one row for each class) to {total:,} (all rows).",
+            parameter="size",
         )
-    exact = counts / total * size
-    quotas = np.maximum(np.floor(exact).astype(np.int64), 1)
-    while quotas.sum() < size:
-        quotas[np.argmax(exact - quotas)] += 1
-    while quotas.sum() > size:
-        quotas[np.argmin(np.where(quotas > 1, exact - quotas, np.inf))] -= 1
-    return quotas
+    return share_out(counts, size)

@@ -146,7 +146,8 @@ def _wanted_cities(city: str | None) -> list[str]:
     if found is None:
         raise ParameterError(
             f"city={city!r} is none of the cities.{did_you_mean(city, CITIES)} They are "
-            f"{listed(list(CITIES))}, or 'all'."
+            f"{listed(list(CITIES))}, or 'all'.",
+            parameter="city",
         )
     return [found]
 
