@@ -7,72 +7,39 @@ from easy_rows import rows, short
 from setconv import baselines
 from setconv.errors import LabelError, ParameterError
 
+# Parameters that are checked by the scikit-learn estimator that gets them.
+ELSEWHERE = {"random_state", "estimator", "regressor"}
+# A value of the right type that cannot work, beside one of no type that can.
 WRONG = {
-    "SMOTE": {"k_neighbors": [0, 2.5, "5"], "sampling_strategy": ["most"]},
-    "KMeans-SMOTE": {
-        "n_clusters": [0],
-        "k_neighbors": [0],
-        "imbalance_ratio_threshold": [0, "none", np.nan],
-        "density_exponent": [-1, np.inf, "auto"],
-    },
-    "MWMOTE": {
-        "k1": [0],
-        "k2": [1.5],
-        "k3": ["third", 0],
-        "cp": [0],
-        "cf_threshold": [np.inf],
-        "normalise": ["median"],
-        "max_clustered": [1],
-    },
-    "IHT": {"cv": [1, 2.5], "mode": ["half"], "threshold": [1.5, "high"]},
-    "EUS": {"population": [1], "max_evaluations": [0], "penalty": [-1, np.nan]},
-    "CLEMS": {
-        "cost": ["cheap", np.ones((3, 3)), [[0, -1], [1, 0]], np.zeros((2, 2))],
-        "tau": [0],
-        "n_init": [0],
-    },
-    "IML": {"n_per_class": [0], "match_threshold": [80], "max_iter": [0], "n_components": [0]},
-    "WEOB2": {
-        "n_estimators": [0],
-        "hidden": [1.5],
-        "theta": [1.0],
-        "theta_recall": [-0.1],
-        "recall_window": [0],
-        "lr": [0],
-    },
-    "CS-MLP": {
-        "hidden": [0],
-        "lam": [0, 1.0, "half", None],
-        "mu": [0],
-        "beta": [1],
-        "max_iter": [0],
-        "tol": [-1],
-        "n_components": [0],
-        "validation_fraction": [1.0],
-        "patience": [0],
-    },
-    "CS-DMLP": {
-        "hidden_layer_sizes": [3, (0,)],
-        "dropout": [1.0],
-        "alpha": [-1],
-        "lr": [0],
-        "batch_size": [0],
-        "max_epochs": [1.5],
-        "validation_fraction": [0],
-        "cost": ["equal"],
-    },
+    "SMOTE": {"k_neighbors": 0},
+    "KMeans-SMOTE": {"imbalance_ratio_threshold": np.nan, "density_exponent": np.inf},
+    "MWMOTE": {"k3": "third", "cf_threshold": np.inf},
+    "IHT": {"cv": 2.5, "threshold": 1.5},
+    "EUS": {"penalty": np.nan, "population": 1},
+    "CLEMS": {"cost": [[0, -1], [1, 0]]},
+    "IML": {"match_threshold": 80},
+    "WEOB2": {"theta": 1.0, "theta_recall": -0.1},
+    "CS-MLP": {"lam": 1.0, "beta": 1, "validation_fraction": 1.0},
+    "CS-DMLP": {"hidden_layer_sizes": (0,), "dropout": 1.0, "cost": "equal"},
 }
 
 
 @pytest.mark.parametrize("one", baselines.all(), ids=lambda one: one.name)
-def test_a_wrong_parameter_is_named_at_the_fit(one):
+def test_every_parameter_is_checked_and_named_at_the_fit(one):
     X, y = rows(2)
-    for name, values in WRONG[one.name].items():
-        for value in values:
-            estimator = one.estimator(**{name: value})
-            with pytest.raises(ParameterError) as refused:
-                getattr(estimator, "fit_resample", getattr(estimator, "fit", None))(X, y)
-            assert refused.value.parameter == name
+    names = set(one.estimator().get_params()) - ELSEWHERE
+    for name, value in [*((name, object()) for name in names), *WRONG[one.name].items()]:
+        estimator = one.estimator(**{name: value})
+        with pytest.raises(ParameterError) as refused:
+            getattr(estimator, "fit_resample", getattr(estimator, "fit", None))(X, y)
+        assert refused.value.parameter == name
+
+
+@pytest.mark.parametrize("cost", [np.ones((3, 3)), np.zeros((2, 2))])
+def test_costs_of_another_shape_or_of_nothing_are_refused(cost):
+    with pytest.raises(ParameterError) as refused:
+        baselines.CLEMSClassifier(cost=cost).fit(*rows(2))
+    assert refused.value.parameter == "cost"
 
 
 @pytest.mark.parametrize("one", baselines.all(), ids=lambda one: one.name)

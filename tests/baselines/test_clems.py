@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import recall_score
 
 from setconv.baselines.clems import CLEMSClassifier, mirrored, weighted_mds
 
@@ -137,14 +136,3 @@ def test_in_two_classes_the_ratio_of_the_costs_acts_as_its_square_root(costs, ro
     clf.regressor_ = Given((1 - share) * clf.true_points_[0] + share * clf.true_points_[1])
     threshold = share[clf.predict(share).argmax(), 0]
     assert threshold / (1 - threshold) == pytest.approx(np.sqrt(first / second), rel=0.02)
-
-
-def test_a_dearer_mistake_is_made_less_often():
-    X, y = make_classification(600, 8, weights=[0.9], class_sep=0.6, random_state=0)
-    recalls = []
-    for cost in ([[0, 1], [1, 0]], [[0, 1], [10, 0]]):
-        clf = CLEMSClassifier(cost=cost, random_state=0).fit(X, y)
-        recalls.append(recall_score(y, clf.predict(X)))
-    assert recalls[1] > recalls[0] + 0.2
-    balanced = CLEMSClassifier(random_state=0).fit(X, y)
-    assert recall_score(y, balanced.predict(X)) > recalls[0] + 0.2

@@ -157,13 +157,3 @@ def test_the_row_of_a_class_of_one_is_kept_and_the_hardness_of_the_others_is_def
     assert sorted(kept) == ["often", "rare"]
     assert np.isnan(sampler.instance_hardness_).tolist() == (labels == "rare").tolist()
     assert sampler.n_folds_ == 5
-
-
-def test_a_class_of_one_among_several_is_kept():
-    X, y = make_classification(120, n_classes=3, n_informative=4, random_state=0)
-    y[y == 2] = 0
-    y[0] = 2
-    sampler = InstanceHardnessSampler(sampling_strategy={0: 50}, random_state=0)
-    with pytest.warns(FallbackWarning, match="classes with 1 row"):
-        _, labels = sampler.fit_resample(X, y)
-    assert np.bincount(labels).tolist() == [50, (y == 1).sum(), 1]

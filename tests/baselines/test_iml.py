@@ -80,29 +80,6 @@ def test_neighbourhoods_and_the_stopping_rule_are_those_of_the_steps_by_hand(dat
     assert (found.ratios < 0.8).any()
 
 
-def test_a_threshold_of_0_stops_at_the_second_iteration(data):
-    X, y, queries = data
-    found = IMLClassifier(match_threshold=0, **QUICK).fit(X, y).neighbourhoods(queries)
-    assert (found.iterations == 2).all()
-
-
-@pytest.mark.usefixtures("same_metric")
-def test_the_first_iteration_never_stops_and_has_no_ratio(data):
-    X, y, queries = data
-    found = IMLClassifier(max_iter=1).fit(X, y).neighbourhoods(queries)
-    assert (found.iterations == 1).all()
-    assert np.isnan(found.ratios).all()
-
-
-@pytest.mark.usefixtures("same_metric")
-def test_a_metric_that_changes_nothing_matches_wholly_at_the_second_iteration(data):
-    X, y, queries = data
-    clf = IMLClassifier(match_threshold=1).fit(X, y)
-    found = clf.neighbourhoods(queries)
-    assert (found.iterations == 2).all()
-    assert (found.ratios == 1).all()
-
-
 def test_equal_rows_do_not_unsettle_a_selection():
     X = np.repeat(np.random.default_rng(0).standard_normal((6, 3)), 20, axis=0)
     clf = IMLClassifier(max_iter=2)
@@ -198,11 +175,6 @@ def test_the_decision_function_has_the_log_odds_of_the_probabilities(data, fitte
     assert scores.shape == (80,)
     assert expit(scores) == pytest.approx(two.predict_proba(queries)[:, 1])
     assert np.array_equal(two.predict(queries), scores > 0)
-
-
-def test_features_are_reduced_to_the_number_of_components(data):
-    clf = IMLClassifier(n_components=3, **QUICK).fit(*data[:2])
-    assert clf.rows_.shape == (160, 3)
 
 
 def test_a_class_of_one_row_works_at_a_ratio_of_500_and_says_what_was_done():

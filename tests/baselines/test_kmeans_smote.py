@@ -95,16 +95,6 @@ def test_an_infinite_threshold_keeps_every_cluster_with_two_rows_of_the_class():
     assert (sampler.clusterings_[1].counts > 0).sum() == 2
 
 
-def test_all_other_classes_together_are_the_majority():
-    X, y = three_places()
-    y[14:45] = 2
-    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
-    found = sampler.clusterings_[1]
-    assert np.isclose(found.imbalance_ratios[found.clusters[20]], 64)
-    found = sampler.clusterings_[2]
-    assert np.isclose(found.imbalance_ratios[found.clusters[20]], 33 / 32)
-
-
 def test_without_a_cluster_to_keep_smote_is_used_and_that_is_said():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((110, 2)), np.repeat([0, 1], [100, 10])

@@ -9,7 +9,6 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from setconv.baselines import iml
 from setconv.baselines.iml import (
     balanced_subset,
     laplacian_product,
@@ -154,26 +153,6 @@ def test_nearest_rows_come_in_order_and_the_first_of_equals_wins(drawn):
     assert distances == pytest.approx(np.take_along_axis(exact, expected, axis=1), abs=1e-5)
 
 
-def test_the_objective_falls_between_refreshes(monkeypatch):
-    X, y = make_classification(200, 8, n_informative=4, weights=[0.8], random_state=0)
-    objectives = []
-
-    def descend(*arguments):
-        L, values = before(*arguments)
-        objectives.append(values)
-        return L, values
-
-    before = iml._descend
-    monkeypatch.setattr(iml, "_descend", descend)
-    learned(X, y, max_iter=20)
-    assert len(objectives) >= 2
-    assert sum(len(values) - 1 for values in objectives) <= 20
-    for values in objectives:
-        assert len(values) <= 6
-        assert (np.diff(values) <= 0).all()
-    assert objectives[-1][-1] < 0.9 * objectives[0][0]
-
-
 def test_distances_are_rescaled_so_the_unit_of_the_features_does_not_matter():
     X, y = make_classification(120, 6, random_state=0)
     small, large = learned(X, y)[0], learned(1000 * X, y)[0]
@@ -200,20 +179,6 @@ def test_the_subset_has_an_equal_share_of_each_class_or_all_of_it(counts, max_ro
     sizes = np.bincount(codes[kept], minlength=len(counts))
     share = max_rows // len(counts)
     assert all(size >= min(count, share) for size, count in zip(sizes, counts, strict=True))
-
-
-def test_the_same_seed_gives_the_same_map():
-    X, y = make_classification(300, 5, weights=[0.8], random_state=0)
-    first, again, other = (learned(X, y, seed, max_rows=80)[0] for seed in (0, 0, 1))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-def test_a_class_of_one_row_only_pushes():
-    X, _ = make_classification(60, 4, random_state=0)
-    L, said = learned(X, np.arange(60) == 7)
-    assert said == []
-    assert np.isfinite(L).all()
 
 
 def test_classes_of_one_row_each_leave_the_first_metric_and_say_so():

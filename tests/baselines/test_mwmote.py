@@ -233,12 +233,3 @@ def test_a_row_is_never_its_own_neighbour_among_copies_of_it():
     np.fill_diagonal(distances, np.inf)
     reached = np.sort(np.take_along_axis(distances, found, axis=1), axis=1)
     assert np.allclose(reached, np.sort(distances, axis=1)[:, :3])
-
-
-def test_distances_in_blocks_are_those_of_scipy(monkeypatch):
-    monkeypatch.setattr(neighbours, "BLOCK_MEGABYTES", 0.002)
-    rows = np.random.default_rng(0).standard_normal((90, 4))
-    assert np.isclose(neighbours.mean_distance(rows), pdist(rows).mean())
-    near = cdist(rows, rows)
-    np.fill_diagonal(near, np.inf)
-    assert np.allclose(neighbours.nearest_distances(rows), near.min(axis=1))
