@@ -124,15 +124,18 @@ def plan_quotas(
 def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_source: str) -> None:
     if query_source not in ("leave_one_out", "disjoint", "support"):
         raise ParameterError(
-            f'query_source={query_source!r}: choose "leave_one_out", "disjoint" or "support".'
+            f'query_source={query_source!r}: choose "leave_one_out", "disjoint" or "support".',
+            parameter="query_source",
         )
     if n_queries < 1:
-        raise ParameterError(f"n_queries={n_queries!r}: every class needs at least one query.")
+        raise ParameterError(
+            f"n_queries={n_queries!r}: every class needs at least one.", parameter="n_queries"
+        )
     if support_size < len(counts):
         raise ParameterError(
-            f"support_size={support_size!r} is smaller than the number of classes "
-            f"({len(counts)}): every class needs a support row. Give support_size of at least "
-            f"{len(counts)}."
+            f"support_size={support_size!r}: every class needs a support row, and there are "
+            f"{len(counts)} classes.",
+            parameter="support_size",
         )
 
 
@@ -207,7 +210,9 @@ class EpisodeSampler:
         if labels.ndim != 1 or len(labels) == 0:
             raise LabelError(f"y must be a non-empty list of labels; got shape {labels.shape}.")
         if n_episodes < 1:
-            raise ParameterError(f"n_episodes={n_episodes!r}: draw at least one episode.")
+            raise ParameterError(
+                f"n_episodes={n_episodes!r}: draw at least one episode.", parameter="n_episodes"
+            )
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         self.n_episodes = n_episodes
         self.quotas_ = plan_quotas(counts, support_size, n_queries, query_source)
@@ -339,7 +344,6 @@ class EpisodeBatches:
         random_state: int,
     ) -> None:
         shared = sharing == "shared" or n_classes == 2
-        self.single = shared and len(members) == 1
         problems = [
             (rows, labels)
             for rows in members
@@ -361,7 +365,7 @@ class EpisodeBatches:
         self.layout = self._lay_out(n_classes if shared else 2, query_source)
 
     def draw(self) -> Indices:
-        """Return the next row numbers, support before queries: ([groups,] episodes, rows).
+        """Return the next row numbers, support before queries: (groups, episodes, rows).
 
         The groups are the members or, if heads are separate, the heads of all members.
         """
@@ -369,7 +373,7 @@ class EpisodeBatches:
         if drawn is None:
             self._ahead = iter(self._draw_ahead())
             drawn = next(self._ahead)
-        return drawn[0] if self.single else drawn
+        return drawn
 
     def _draw_ahead(self) -> Indices:
         """Return the next draws, (draws, groups, episodes, rows)."""

@@ -25,7 +25,7 @@ from setconv.data import Matrix, Part, weighted_mean
 from setconv.episodes import ABSENT, count_heads, head_sides
 from setconv.errors import DataError, ParameterError
 from setconv.linear import LINEAR_PARTS, LinearPart
-from setconv.nn.network import ReadyEncoder, SetConvNetwork
+from setconv.nn.network import SetConvNetwork
 from setconv.preprocessing import FRONTS, NARROW, VIEWS, Scaler, SparseFront
 
 Array: TypeAlias = NDArray[Any]
@@ -364,7 +364,7 @@ class SetConvModel:
         batch = BLOCK if wide else BATCH  # wide ones are made dense
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
-            encode = ReadyEncoder(self.network.layers)
+            encode = self.network.ready_encoder()
             for part in gen_batches(rows.shape[0], batch):
                 read = rows[part]
                 views = torch.from_numpy(self.scaler(self._dense(read)))
@@ -387,8 +387,8 @@ class SetConvModel:
         if len(views) == 1:
             return views[0]
         network = self.network
-        groups = network.n_members if network.share_encoder else network.n_stacked
-        member = torch.arange(groups, device=views.device) // (groups // network.n_members)
+        encoder = torch.arange(network.n_encoders, device=views.device)
+        member = encoder // (network.n_encoders // network.n_members)
         return views[member % len(views)]
 
 

@@ -109,15 +109,6 @@ def test_a_set_of_two_worked_by_hand():
         assert result.item() == pytest.approx((-0.5 * 1 - 4.5 * 3) / 2, abs=1e-6)
 
 
-def test_float32_agrees_with_the_printed_equations_in_float64():
-    layer = make_layer(64, 16, (8,), seed=3)
-    rows, anchor = noise(4, 50, 64), noise(5, 64)
-    exact = literal(rows, anchor, layer.attention, layer.g1)
-    for narrow in both_ways(layer.float(), rows.float(), anchor.float()):
-        assert narrow.dtype == torch.float32
-        torch.testing.assert_close(narrow.double(), exact, rtol=1e-4, atol=1e-4)
-
-
 def test_very_unequal_attention_neither_overflows_nor_vanishes():
     layer = make_layer(4, 2).float()
     with torch.no_grad():
@@ -193,46 +184,17 @@ def test_no_tensor_as_large_as_the_kernel_is_ever_made():
 # ---------------------------------------------------------------------------------- sets of rows
 
 
-@given(st.integers(1, 20), depths, seeds)
-def test_the_order_of_the_rows_does_not_matter(n, hidden, seed):
+@given(st.integers(1, 9), depths, seeds)
+def test_a_set_is_the_mean_of_its_rows_embeddings_in_any_order(n, hidden, seed):
     layer = make_layer(5, 4, hidden, seed=seed)
     rows, anchor = noise(seed + 1, n, 5), noise(seed + 2, 5)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(layer(rows[order], anchor), layer(rows, anchor), **EXACT)
-
-
-@given(depths, seeds)
-def test_a_row_is_embedded_as_a_set_of_one(hidden, seed):
-    layer = make_layer(5, 4, hidden, seed=seed)
-    rows, anchor = noise(seed + 1, 6, 5), noise(seed + 2, 5)
+    expected = layer(rows, anchor)
+    torch.testing.assert_close(layer(rows[order], anchor), expected, **EXACT)
     for embedded in (layer.embed(rows, anchor), layer.prepare(anchor[None])(rows)):
-        assert embedded.shape == (6, 4)
+        torch.testing.assert_close(embedded.mean(dim=0), expected, **EXACT)
         for row, alone in zip(rows, embedded, strict=True):
             torch.testing.assert_close(layer(row[None], anchor), alone, **EXACT)
-            one = literal(row[None], anchor, layer.attention, layer.g1)
-            torch.testing.assert_close(alone, one, **EXACT)
-
-
-@given(st.integers(1, 9), leads, depths, seeds)
-def test_a_set_is_represented_by_the_mean_of_its_rows_embeddings(n, lead, hidden, seed):
-    layer = make_layer(5, 4, hidden, seed=seed)
-    rows, anchor = noise(seed + 1, *lead, n, 5), noise(seed + 2, 5)
-    torch.testing.assert_close(layer(rows, anchor), layer.embed(rows, anchor).mean(dim=-2), **EXACT)
-
-
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), seeds)
-def test_a_union_is_represented_by_the_sums_and_counts_of_its_parts(sizes, seed):
-    layer = make_layer(5, 4, (3,), seed=seed)
-    rows, anchor = noise(seed + 1, sum(sizes), 5), noise(seed + 2, 5)
-    total, count = torch.zeros(4).double(), 0
-    for part in rows.split(sizes):
-        total += layer.embed(part, anchor).sum(dim=0)
-        count += len(part)
-    torch.testing.assert_close(total / count, layer(rows, anchor), **EXACT)
-    # The parts' representations and sizes are enough too.
-    parts = torch.stack([layer(part, anchor) for part in rows.split(sizes)])
-    weighted = (parts * torch.tensor(sizes).double()[:, None]).sum(dim=0) / sum(sizes)
-    torch.testing.assert_close(weighted, layer(rows, anchor), **EXACT)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), seeds)
@@ -272,10 +234,8 @@ def test_sets_laid_end_to_end_equal_the_sets_one_by_one(sizes, shuffled, seed):
 def test_segments_have_leading_dimensions_and_weights_too():
     layer = make_layer(5, 4, seed=1)
     rows, anchor = noise(2, 3, 6, 5), noise(3, 5)
-    segments = torch.tensor([0, 1, 0, 1, 1, 0])
-    mask = noise(4, 3, 6).abs()
+    segments, mask = torch.tensor([0, 1, 0, 1, 1, 0]), noise(4, 3, 6).abs()
     result = layer(rows, anchor, segments=segments, mask=mask)
-    assert result.shape == (3, 2, 4)
     for one, number in itertools.product(range(3), range(2)):
         member = segments == number
         expected = layer(rows[one, member], anchor, mask=mask[one, member])
@@ -348,35 +308,16 @@ def test_a_stack_takes_leading_dimensions_before_its_own():
 # ------------------------------------------------------------------------------------- attention
 
 
-def kernel_of(layer, d):
-    return layer.prepare(torch.zeros(1, d).double())
-
-
 @given(widths, widths, st.sampled_from([None, 1, 3]), seeds)
-def test_the_attention_of_each_output_sums_to_one_over_the_features(d, d_o, stack, seed):
+def test_attention_leaves_a_row_of_equal_features_what_it_is(d, d_o, stack, seed):
     layer = make_layer(d, d_o, stack=stack, seed=seed)
     with torch.no_grad():
         layer.attention.mul_(20)  # far from uniform
-    attention = kernel_of(layer, d).matrix[..., :d_o]
-    assert (attention >= 0).all()
-    torch.testing.assert_close(attention.sum(dim=-2), torch.ones_like(attention[..., 0, :]))
-    # Seen from outside: attention leaves a row of equal features what it is.
-    zero_g1 = {name: torch.zeros_like(value) for name, value in layer.g1.state_dict().items()}
-    zero_g1["0.bias"] = torch.ones_like(zero_g1["0.bias"])
-    layer.g1.load_state_dict(zero_g1)
-    rows = torch.full((2, d), 3.5).double()
-    for result in (layer.embed(rows, torch.zeros(d).double()), kernel_of(layer, d)(rows)):
-        torch.testing.assert_close(result, torch.full_like(result, 3.5))
-
-
-def test_a_new_layer_attends_to_all_features_alike():
-    layer = SetConv(5, 4).double()
-    with torch.no_grad():
         layer.g1[0].weight.zero_()
         layer.g1[0].bias.fill_(1.0)
-    rows = noise(1, 7, 5)
-    expected = rows.mean(dim=1, keepdim=True).expand(7, 4)
-    torch.testing.assert_close(layer.embed(rows, torch.zeros(5).double()), expected, **EXACT)
+    rows, anchor = torch.full((2, d), 3.5).double(), torch.zeros(d).double()
+    for result in (layer.embed(rows, anchor), layer.prepare(anchor[None])(rows)):
+        torch.testing.assert_close(result, torch.full_like(result, 3.5))
 
 
 def test_initial_weights_come_from_the_generator_and_from_nowhere_else():
@@ -393,56 +334,32 @@ def test_initial_weights_come_from_the_generator_and_from_nowhere_else():
 # ---------------------------------------------------------------------------------------- errors
 
 
-def test_an_empty_set_is_refused():
-    layer = make_layer(3, 2)
-    anchor = torch.zeros(3).double()
-    with pytest.raises(DataError, match="empty set"):
-        layer(torch.zeros(0, 3).double(), anchor)
-    with pytest.raises(DataError, match="empty set"):
-        layer(torch.zeros(4, 0, 3).double(), anchor)
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((0, 3), {}),
+        ((4, 0, 3), {}),
+        ((2, 2, 3), {"mask": torch.tensor([[1.0, 1.0], [0.0, 0.0]])}),
+        ((4, 3), {"segments": torch.tensor([0, 0, 2, 2])}),
+        ((4, 3), {"segments": torch.tensor([0, 0, 1, 1]), "n_sets": 3}),
+        ((2, 3), {"segments": torch.tensor([0, 1]), "mask": torch.tensor([0.0, 1.0])}),
+        ((4, 3), {"segments": torch.tensor([0, 0, 1])}),  # not one for each row
+        ((4, 3), {"segments": torch.zeros(4, 1, dtype=torch.int64)}),
+        ((4, 5), {}),  # not as wide as the layer
+    ],
+)
+def test_empty_sets_and_sets_of_other_shapes_are_refused(shape, options):
+    with pytest.raises(DataError):
+        make_layer(3, 2)(torch.zeros(*shape).double(), torch.zeros(3).double(), **options)
 
 
-def test_a_set_of_padding_only_is_refused_by_its_number():
-    layer = make_layer(3, 2)
-    rows, anchor = noise(1, 3, 4, 3), torch.zeros(3).double()
-    mask = torch.ones(3, 4)
-    mask[1] = 0
-    with pytest.raises(DataError, match="number 1"):
-        layer(rows, anchor, mask=mask)
-
-
-def test_a_segment_without_rows_is_refused_by_its_number():
-    layer = make_layer(3, 2)
-    rows, anchor = noise(1, 4, 3), torch.zeros(3).double()
-    with pytest.raises(DataError, match="number 1"):
-        layer(rows, anchor, segments=torch.tensor([0, 0, 2, 2]))
-    with pytest.raises(DataError, match="number 2"):
-        layer(rows, anchor, segments=torch.tensor([0, 0, 1, 1]), n_sets=3)
-    with pytest.raises(DataError, match="number 0"):
-        layer(rows, anchor, segments=torch.tensor([0, 0, 1, 1]), mask=torch.tensor([0, 0, 1, 1]))
-
-
-def test_segments_must_name_the_set_of_every_row():
-    layer = make_layer(3, 2)
-    rows, anchor = noise(1, 4, 3), torch.zeros(3).double()
-    for segments in (torch.tensor([0, 0, 1]), torch.zeros(4, 1, dtype=torch.int64)):
-        with pytest.raises(DataError, match="each of the 4 rows"):
-            layer(rows, anchor, segments=segments)
-
-
-@pytest.mark.parametrize("method", ["forward", "embed"])
-def test_rows_or_an_anchor_of_the_wrong_width_are_refused_by_name(method):
-    run = getattr(make_layer(3, 2), method)
-    right, wrong = torch.zeros(4, 3).double(), torch.zeros(4, 5).double()
-    with pytest.raises(DataError, match=r"rows of shape \(4, 5\).*must be 3"):
-        run(wrong, right[0])
-    with pytest.raises(DataError, match=r"anchor of shape \(5,\).*must be 3"):
-        run(right, wrong[0])
+@pytest.mark.parametrize("anchor", [torch.zeros(5), torch.tensor(1.0)])
+def test_an_anchor_of_another_width_is_refused(anchor):
     with pytest.raises(DataError, match="anchor of shape"):
-        run(right, torch.tensor(1.0).double())
+        make_layer(3, 2).embed(torch.zeros(4, 3).double(), anchor.double())
 
 
-@pytest.mark.parametrize("sizes", [(0, 2, ()), (3, 0, ()), (3, 2, (0,)), (3, 2, (4, -1))])
+@pytest.mark.parametrize("sizes", [(0, 2, ()), (3, 0, ()), (3, 2, (0,))])
 def test_sizes_below_one_are_refused(sizes):
-    with pytest.raises(ParameterError, match="at least 1"):
+    with pytest.raises(ParameterError):
         SetConv(*sizes)

@@ -206,7 +206,7 @@ def test_separate_heads_equal_the_heads_computed_one_by_one(class_weights):
         weights = side_weights(np.array(class_weights or [1.0] * 3))[own]
         alone = EpisodeLoss(layout, weights, CPU)
         apart += total_loss(
-            alone, single, rows, anchors[own], drawn[head][:, torch.cat([support, query])]
+            alone, single, rows, anchors[own], drawn[own][..., torch.cat([support, query])]
         )
     assert padded > 0
     torch.testing.assert_close(together, apart)

@@ -1,8 +1,9 @@
 """What the layers compute, as functions of tensors, with gradients that are written by hand.
 
-Dropout comes first, then the set convolution for many heads at once (`convolve`) and for one
-(`embed_rows`), then the comparison in which every row is a query against the others
-(`cosine_margin`, `left_out_means`). Functions with a gradient of their own are called by `apply`.
+Dropout comes first, then a layer of the encoder (`relu_layer`), the set convolution for many heads
+at once (`convolve`) and for one (`embed_rows`), and the comparison in which every row is a query
+against the others (`cosine_margin`, `left_out_means`). Functions with a gradient of their own are
+called by `apply`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,85 @@ def dropout_scale(share: float) -> float:
 
 def _threshold(share: float) -> int:
     return min(round(share * _LEVELS), _LEVELS - 1)
+
+
+def relu_layer(
+    rows: Tensor,
+    others: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    share: float = 0.0,
+    generator: torch.Generator | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return ``relu(x weight + bias)`` of rows, with dropout, and of other rows without.
+
+    Both go through at once because they share a gradient as large as the weights: it is made in
+    one pass, where automatic differentiation makes two and adds them. The gradient can be taken
+    once.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (stack, n, in)
+    others : Tensor of shape (stack, n_others, in)
+    weight : Tensor of shape (stack, in, out)
+    bias : Tensor of shape (stack, 1, out)
+    share : float
+        Of the dropout.
+    generator : torch.Generator or None
+        Turns dropout on.
+
+    Returns
+    -------
+    rows, others : Tensors of shape (stack, n, out) and (stack, n_others, out)
+    """
+    mask = draw_mask((*rows.shape[:-1], weight.shape[-1]), rows, share, generator)
+    scale = 1.0 if mask is None else dropout_scale(share)
+    pair: tuple[Tensor, Tensor] = apply(_ReluLayer, rows, others, weight, bias, mask, scale)
+    return pair
+
+
+class _ReluLayer(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        others: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        mask: Tensor | None,
+        scale: float,
+    ) -> tuple[Tensor, Tensor]:
+        # What is kept is scaled up by the product itself: relu(s x) = s relu(x).
+        active = torch.baddbmm(bias * scale, rows, weight, alpha=scale).clamp_min_(0)
+        if mask is not None:
+            active.mul_(mask)
+        plain = torch.baddbmm(bias, others, weight).clamp_min_(0)
+        ctx.save_for_backward(rows, others, weight, active, plain)
+        ctx.scale = scale
+        return active, plain
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, to_active: Tensor, to_plain: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor, Tensor, None, None]:
+        rows, others, weight, active, plain = ctx.saved_tensors
+        # What is 0 was negative or dropped: no gradient either way.
+        inner = torch.ops.aten.threshold_backward(to_active, active, 0)
+        inner = inner if ctx.scale == 1 else inner.mul_(ctx.scale)
+        outer = torch.ops.aten.threshold_backward(to_plain, plain, 0)
+        to_rows = to_others = None
+        if ctx.needs_input_grad[0]:
+            to_rows = inner @ weight.mT
+        if ctx.needs_input_grad[1]:
+            to_others = outer @ weight.mT
+        to_weight = rows.mT @ inner
+        if others.shape[-2] == 1:
+            to_weight.addcmul_(others.mT, outer)
+        else:
+            to_weight += others.mT @ outer
+        to_bias = inner.sum(dim=-2, keepdim=True) + outer.sum(dim=-2, keepdim=True)
+        return to_rows, to_others, to_weight, to_bias, None, None
 
 
 def convolve(
@@ -120,7 +200,7 @@ class _Convolve(Function):
         torch.sub(to_shares, mean, out=to_attention.view(to_shares.shape))
         to_attention.view(to_shares.shape).mul_(_by_head(wide)[0])
         torch.neg(to_slopes, out=to_weight.view(to_slopes.shape))
-        accumulate(to_weight, anchor, to_bias)
+        to_weight.addcmul_(anchor.mT, to_bias)
         to_rows = through @ wide.flatten(2).mT if ctx.needs_input_grad[0] else None
         to_anchor = to_bias @ weight.mT if ctx.needs_input_grad[1] else None
         return to_rows, to_anchor, to_attention, to_weight, to_bias
@@ -259,21 +339,16 @@ class _CosineMargin(Function):
 
 
 def left_out_means(embedded: Tensor, average: Tensor) -> Tensor:
-    """Return for each row the mean of the others on its side, the shape of ``embedded``."""
-    share = left_out_shares(average)
+    """Return for each row the mean of the others on its side, the shape of ``embedded``.
+
+    A row that is alone on its side has nobody to be compared with but itself, and so has one with
+    nearly all the weight: what the others leave would drown in rounding errors.
+    """
+    share = average.sum(dim=-2).unsqueeze(-1)  # of each row in its own side, (..., rows, 1)
+    share = torch.where(share < _NEARLY_ALL, share, 0.0)
     own_side = (average > 0).to(embedded.dtype).mT
     own = own_side @ (average @ embedded)
     return (own - share * embedded) / (1 - share)
-
-
-def left_out_shares(average: Tensor) -> Tensor:
-    """Return each row's share in the representative of its own side, (..., rows, 1).
-
-    A row that is alone on its side has nobody to be compared with but itself: share 0. So has one
-    with nearly all the weight: what the others leave would drown in rounding errors.
-    """
-    share = average.sum(dim=-2).unsqueeze(-1)
-    return torch.where(share < _NEARLY_ALL, share, 0.0)
 
 
 def apply(function: type[Function], *arguments: Any) -> Any:
@@ -282,18 +357,8 @@ def apply(function: type[Function], *arguments: Any) -> Any:
     if not torch.is_autocast_enabled(kind):
         return function.apply(*arguments)
     # Autocast would round products here, but not those of the gradient.
+    low = (torch.bfloat16, torch.float16)
     with torch.autocast(kind, enabled=False):
-        return function.apply(*(_widened(one) for one in arguments))
-
-
-def _widened(argument: Any) -> Any:
-    low = isinstance(argument, Tensor) and argument.dtype in (torch.bfloat16, torch.float16)
-    return argument.float() if low else argument
-
-
-def accumulate(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add ``left.mT @ right`` to ``total`` in place, for few rows."""
-    if left.shape[-2] == 1:
-        total.addcmul_(left.mT, right)
-    else:
-        total += left.mT @ right
+        return function.apply(
+            *(a.float() if isinstance(a, Tensor) and a.dtype in low else a for a in arguments)
+        )

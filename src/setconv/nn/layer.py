@@ -1,7 +1,7 @@
 """The set convolution, equations 2-4 of the paper, without its large tensor.
 
-`SetConv` is the layer, and `Kernel` the layer made ready for one anchor. Below them are the linear
-layers that both are made of: `StackedLinear`, many at once, and `relu_layer` for training.
+`SetConv` is the layer, and `Kernel` the layer made ready for one anchor. Both are made of
+`StackedLinear`, many linear layers at once.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from setconv.errors import DataError, ParameterError
-from setconv.nn.functional import accumulate, apply, convolve, draw_mask, dropout_scale, embed_rows
+from setconv.nn.functional import convolve, embed_rows
 
 
 class SetConv(nn.Module):
@@ -160,15 +158,12 @@ class SetConv(nn.Module):
         return Kernel(matrix, first(anchor), deeper, self.out_features)
 
     def embed_shared(self, rows: Tensor, anchor: Tensor) -> Tensor:
-        """Embed rows that heads of a stack share: the same as `prepare`, for training.
+        """Embed rows that heads of a stack share: the same as `prepare`, to train a linear g1.
 
-        Rows ([groups,] n, d), those of a group for ``stack / groups`` heads that follow one
-        another; anchor (stack, 1, d) -> (stack, n, d_o).
+        Rows (groups, n, d), those of a group for ``stack / groups`` heads that follow one another;
+        anchor (stack, 1, d) -> (stack, n, d_o).
         """
-        if self.hidden:
-            return self.prepare(anchor)(rows)
-        grouped = rows.unsqueeze(0) if rows.dim() == 2 else rows
-        return convolve(grouped, anchor, *self._matrices())
+        return convolve(rows, anchor, *self._matrices())
 
     def extra_repr(self) -> str:
         """Describe the layer in the way torch modules do."""
@@ -325,92 +320,3 @@ def stacked_matmul(rows: Tensor, weight: Tensor) -> Tensor:
 def side_by_side(weight: Tensor) -> Tensor:
     """Lay the matrices (stack, in, out) of a stack beside each other: (in, stack * out)."""
     return weight.transpose(0, 1).reshape(weight.shape[1], -1)
-
-
-def relu_layer(
-    linear: StackedLinear,
-    rows: Tensor,
-    others: Tensor,
-    share: float = 0.0,
-    generator: torch.Generator | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return ``relu(linear(...))`` of rows, with dropout, and of other rows without.
-
-    Both go through at once because they share a gradient as large as the weights: it is made in
-    one pass, where automatic differentiation makes two and adds them. The gradient can be taken
-    once.
-
-    Parameters
-    ----------
-    linear : StackedLinear
-    rows : Tensor of shape ([stack,] n, in)
-    others : Tensor of shape ([stack,] n_others, in)
-    share : float
-        Of the dropout.
-    generator : torch.Generator or None
-        Turns dropout on.
-
-    Returns
-    -------
-    rows, others : Tensors of shape ([stack,] n, out) and ([stack,] n_others, out)
-    """
-    weight, bias = linear.weight, linear.bias
-    if bias is None:
-        raise RuntimeError("a ReLU layer has a bias")
-    mask = draw_mask((*rows.shape[:-1], weight.shape[-1]), rows, share, generator)
-    scale = 1.0 if mask is None else dropout_scale(share)
-    pair: tuple[Tensor, Tensor] = apply(
-        _ReluLayer,
-        *(_stacked(tensor) for tensor in (rows, others, weight)),
-        bias.view(-1, 1, weight.shape[-1]),
-        None if mask is None else _stacked(mask),
-        scale,
-    )
-    if weight.dim() == 2:
-        return pair[0].squeeze(0), pair[1].squeeze(0)
-    return pair
-
-
-def _stacked(tensor: Tensor) -> Tensor:
-    return tensor.unsqueeze(0) if tensor.dim() == 2 else tensor
-
-
-class _ReluLayer(Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        rows: Tensor,
-        others: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        mask: Tensor | None,
-        scale: float,
-    ) -> tuple[Tensor, Tensor]:
-        # What is kept is scaled up by the product itself: relu(s x) = s relu(x).
-        active = torch.baddbmm(bias * scale, rows, weight, alpha=scale).clamp_min_(0)
-        if mask is not None:
-            active.mul_(mask)
-        plain = torch.baddbmm(bias, others, weight).clamp_min_(0)
-        ctx.save_for_backward(rows, others, weight, active, plain)
-        ctx.scale = scale
-        return active, plain
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any, to_active: Tensor, to_plain: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, Tensor, Tensor, None, None]:
-        rows, others, weight, active, plain = ctx.saved_tensors
-        # What is 0 was negative or dropped: no gradient either way.
-        inner = torch.ops.aten.threshold_backward(to_active, active, 0)
-        inner = inner if ctx.scale == 1 else inner.mul_(ctx.scale)
-        outer = torch.ops.aten.threshold_backward(to_plain, plain, 0)
-        to_rows = to_others = None
-        if ctx.needs_input_grad[0]:
-            to_rows = inner @ weight.mT
-        if ctx.needs_input_grad[1]:
-            to_others = outer @ weight.mT
-        to_weight = rows.mT @ inner
-        accumulate(to_weight, others, outer)
-        to_bias = inner.sum(dim=-2, keepdim=True) + outer.sum(dim=-2, keepdim=True)
-        return to_rows, to_others, to_weight, to_bias, None, None

@@ -1,7 +1,6 @@
 """The network around the layer: encoder, set convolution, output, similarity.
 
-`SetConvNetwork` holds all heads of all members and is what is trained; `ReadyEncoder` is its
-encoder for prediction.
+`SetConvNetwork` holds all heads of all members and is what is trained; `resolve_device` says where.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setconv.errors import ParameterError
-from setconv.nn.functional import cosine_margin, drop, left_out_means
-from setconv.nn.layer import Kernel, SetConv, StackedLinear, relu_layer, side_by_side
+from setconv.nn.functional import cosine_margin, drop, left_out_means, relu_layer
+from setconv.nn.layer import Kernel, SetConv, StackedLinear, side_by_side
 
 Similarity = Literal["cosine", "dot"]
+_TEMPERATURE = 5.0  # start of the learned factor on the cosine
 
 
 class SetConvNetwork(nn.Module):
@@ -41,14 +41,10 @@ class SetConvNetwork(nn.Module):
         Widths of the ReLU layers before the set convolution; empty for none (the paper).
     out_features : int, default=128
         ``d_o`` of the set convolution.
-    hidden : sequence of int, default=()
-        Hidden layers of g1.
     output : int or None, default=None
         Width of a bias-free ReLU layer after the set convolution (the authors' code).
     similarity : {"cosine", "dot"}, default="cosine"
         How an embedding is compared with a representative; "dot" is equation 5 of the paper.
-    temperature : float, default=5.0
-        Start of the learned factor on the cosine.
     dropout : float, default=0.0
         Share of encoder outputs zeroed in training.
     input_dropout : float, default=0.0
@@ -56,7 +52,7 @@ class SetConvNetwork(nn.Module):
         support and queries stay comparable, and falling to half of it towards the end, so that
         training ends close to what prediction sees.
     share_encoder : bool, default=True
-        Whether heads share the encoder or are wholly separate models.
+        Whether the heads of a member share the encoder or are wholly separate models.
     generator : torch.Generator or None
         Source of the initial weights.
 
@@ -66,9 +62,10 @@ class SetConvNetwork(nn.Module):
         The arguments that make a network of the same shape.
     n_stacked : int
         All heads of all members.
+    n_encoders : int
+        One a member or, if encoders are not shared, one a head of each member.
     encoder : ModuleList of StackedLinear
-        Weights of shape (in, out), with an axis in front of the members, or, if the encoder is
-        not shared, of all heads.
+        Weights of shape (n_encoders, in, out), or (in, out) if one member's heads share one.
     setconv : SetConv
         ``attention`` of shape (n_stacked, in, out); ``g1[k].weight`` likewise.
     output : StackedLinear or None
@@ -84,10 +81,8 @@ class SetConvNetwork(nn.Module):
         n_members: int = 1,
         encoder: Sequence[int] = (256,),
         out_features: int = 128,
-        hidden: Sequence[int] = (),
         output: int | None = None,
         similarity: Similarity = "cosine",
-        temperature: float = 5.0,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         share_encoder: bool = True,
@@ -95,26 +90,17 @@ class SetConvNetwork(nn.Module):
     ) -> None:
         super().__init__()
         if similarity not in ("cosine", "dot"):
-            raise ParameterError(f'similarity={similarity!r}: choose "cosine" or "dot".')
-        if any(width < 1 for width in encoder) or (output is not None and output < 1):
             raise ParameterError(
-                f"encoder={tuple(encoder)}, output={output}: layer widths must be at least 1."
+                f'similarity={similarity!r}: choose "cosine" or "dot".', parameter="similarity"
             )
-        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
-            if not 0 <= share < 1:
-                raise ParameterError(f"{name}={share!r}: give a share from 0 up to, not with, 1.")
-        if not temperature > 0:
-            raise ParameterError(f"temperature={temperature!r}: give a positive number.")
         self.spec: dict[str, Any] = {
             "in_features": in_features,
             "n_heads": n_heads,
             "n_members": n_members,
             "encoder": tuple(encoder),
             "out_features": out_features,
-            "hidden": tuple(hidden),
             "output": output,
             "similarity": similarity,
-            "temperature": temperature,
             "dropout": dropout,
             "input_dropout": input_dropout,
             "share_encoder": share_encoder,
@@ -124,18 +110,14 @@ class SetConvNetwork(nn.Module):
         self.n_stacked = n_heads * n_members
         self.dropout = dropout
         self.input_dropout = input_dropout
-        self.share_encoder = share_encoder
         sizes = (in_features, *encoder)
-        stack: int | None = n_members if share_encoder else self.n_stacked
-        if share_encoder and n_members == 1:
-            stack = None
+        self.n_encoders = n_members if share_encoder else self.n_stacked
+        stack = None if share_encoder and n_members == 1 else self.n_encoders
         self.encoder = nn.ModuleList(
             StackedLinear(n_in, n_out, stack=stack, gain=math.sqrt(2), generator=generator)
             for n_in, n_out in pairwise(sizes)
         )
-        self.setconv = SetConv(
-            sizes[-1], out_features, hidden, stack=self.n_stacked, generator=generator
-        )
+        self.setconv = SetConv(sizes[-1], out_features, stack=self.n_stacked, generator=generator)
         self.output = None
         if output is not None:
             xavier = math.sqrt(2 * out_features / (out_features + output))
@@ -148,7 +130,7 @@ class SetConvNetwork(nn.Module):
                 generator=generator,
             )
         self.log_temperature = (
-            nn.Parameter(torch.full((self.n_stacked,), math.log(temperature)))
+            nn.Parameter(torch.full((self.n_stacked,), math.log(_TEMPERATURE)))
             if similarity == "cosine"
             else None
         )
@@ -170,9 +152,8 @@ class SetConvNetwork(nn.Module):
 
         Parameters
         ----------
-        rows : Tensor of shape ([groups,] episodes, rows, d)
-            The support rows of each episode, then its queries. With members (or separate heads)
-            each has episodes of its own, along the first axis.
+        rows : Tensor of shape (n_encoders, episodes, rows, d)
+            The support rows of each episode, then its queries.
         anchors : Tensor of shape (heads, n_anchors, d)
         average : Tensor of shape (heads, episodes or 1, 2, support)
             Weights that average the support rows of each side; each row of it sums to one. If
@@ -191,8 +172,8 @@ class SetConvNetwork(nn.Module):
             share = self.input_dropout * (1 - progress / 2)
             kept = drop(anchors.new_ones(*rows.shape[:-2], 1, rows.shape[-1]), share, generator)
             rows = rows * kept
-        embedded = self._embed_episodes(rows.flatten(-3, -2), anchors, generator)
-        embedded = embedded.reshape(self.n_stacked, *rows.shape[-3:-1], -1)
+        embedded = self._embed_episodes(rows.flatten(1, 2), anchors, generator)
+        embedded = embedded.reshape(self.n_stacked, *rows.shape[1:3], -1)
         if average.shape[-1] == rows.shape[-2]:
             margin = self._leave_one_out(embedded, average)
         else:
@@ -203,12 +184,29 @@ class SetConvNetwork(nn.Module):
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Run rows through the encoder.
 
-        They are (n, d), for all members and heads, or have an axis in front of the members (of all
-        heads if these do not share an encoder). Without an encoder rows come back as they are.
+        They are (n, d), for all encoders, or (n_encoders, n, d). Without an encoder rows come back
+        as they are.
         """
         for linear in self.encoder:
             rows = drop(torch.relu(linear(rows)), self.dropout, generator)
         return rows
+
+    def ready_encoder(self) -> Callable[[Tensor], Tensor]:
+        """Return `encode` without dropout for many rows, under ``torch.inference_mode``.
+
+        The first layer's weights for all members are laid side by side once, not at every call,
+        and results are changed in place.
+        """
+        layers: list[Callable[[Tensor], Tensor]] = list(self.layers)
+        if layers and self.layers[0].weight.dim() == 3:
+            layers[0] = _beside(self.layers[0])
+
+        def encode(rows: Tensor) -> Tensor:
+            for layer in layers:
+                rows = layer(rows).relu_()
+            return rows
+
+        return encode
 
     def prepare(self, anchors: Tensor) -> Callable[[Tensor], Tensor]:
         """Fix the anchors; returns the map from encoded rows to their embeddings ``h(x)``.
@@ -218,7 +216,9 @@ class SetConvNetwork(nn.Module):
         anchors : Tensor of shape (heads, n_anchors, d)
             With several anchors a head, the embeddings for each are laid side by side.
         """
-        encoded = self.encode(self._to_encoders(anchors)).view(*anchors.shape[:-1], -1)
+        stack = self.layers[0].weight.shape[:-2] if self.layers else ()
+        encoded = self.encode(anchors.reshape(*stack, -1, anchors.shape[-1]))
+        encoded = encoded.view(*anchors.shape[:-1], -1)
         if encoded.shape[-2] == 1:
             return self.setconv.prepare(encoded)
         kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
@@ -244,16 +244,13 @@ class SetConvNetwork(nn.Module):
     def _embed_episodes(
         self, rows: Tensor, anchors: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """Return the embeddings ``h(x)`` of rows ([groups,] n, d), in few passes over weights."""
-        layers = self.layers
-        stack = layers[0].weight.shape[:-2] if layers else rows.shape[:-2]
-        if stack == (1,) and rows.dim() == 2:
-            rows = rows.unsqueeze(0)
-        if rows.shape[:-2] != stack:
-            return self.prepare(anchors)(self.encode(rows, generator))
-        centres = self._to_encoders(anchors)
-        for linear in layers:
-            rows, centres = relu_layer(linear, rows, centres, self.dropout, generator)
+        """Return the embeddings ``h(x)`` of rows (n_encoders, n, d), in few passes over weights."""
+        centres = anchors.reshape(self.n_encoders, -1, anchors.shape[-1])
+        for linear in self.layers:
+            assert linear.bias is not None
+            weight = linear.weight.view(self.n_encoders, *linear.weight.shape[-2:])
+            bias = linear.bias.view(self.n_encoders, 1, -1)
+            rows, centres = relu_layer(rows, centres, weight, bias, self.dropout, generator)
         each = centres.reshape(*anchors.shape[:-1], -1).split(1, dim=-2)
         embedded = [self.setconv.embed_shared(rows, centre) for centre in each]
         return embedded[0] if len(embedded) == 1 else torch.cat(embedded, dim=-1)
@@ -278,51 +275,20 @@ class SetConvNetwork(nn.Module):
         other = on_one * sides[..., 0] + (1 - on_one) * sides[..., 1]
         return (own - other) * (2 * on_one - 1)
 
-    def _to_encoders(self, anchors: Tensor) -> Tensor:
-        """Lay the anchors (heads, n_anchors, d) together that the same encoder sees."""
-        if not self.share_encoder:
-            return anchors
-        width = anchors.shape[-1]
-        return anchors.reshape((-1, width) if self.n_members == 1 else (self.n_members, -1, width))
 
+def _beside(linear: StackedLinear) -> Callable[[Tensor], Tensor]:
+    """Return a layer for rows that all of its stack share, with its weights laid side by side."""
+    stack, _, n_out = linear.weight.shape
+    wide, bias = side_by_side(linear.weight), linear.bias
 
-class ReadyEncoder:
-    """Dense ReLU layers without dropout, for prediction under ``torch.inference_mode``.
-
-    The first layer's weights for all members are laid side by side once, not at every block, and
-    results are changed in place. `SetConvNetwork.encode` is the same for training.
-
-    Parameters
-    ----------
-    layers : sequence of StackedLinear
-    """
-
-    def __init__(self, layers: Sequence[StackedLinear]) -> None:
-        self._layers: list[Callable[[Tensor], Tensor]] = list(layers)
-        if layers and layers[0].weight.dim() == 3:
-            self._layers[0] = _FirstLayer(layers[0])
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Encode rows, (n, d) for all members or with an axis in front; the same without layers."""
-        for layer in self._layers:
-            rows = layer(rows).relu_()
-        return rows
-
-
-class _FirstLayer:
-    def __init__(self, linear: StackedLinear) -> None:
-        self.linear = linear
-        stack, _, n_out = linear.weight.shape
-        self.shape = (-1, stack, n_out)
-        self.wide = side_by_side(linear.weight)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        bias = self.linear.bias
+    def forward(rows: Tensor) -> Tensor:
         if rows.dim() != 2 or bias is None:
-            plain: Tensor = self.linear(rows)
+            plain: Tensor = linear(rows)
             return plain
-        product = torch.addmm(bias.view(-1), rows, self.wide)
-        return product.view(self.shape).transpose(0, 1)
+        product = torch.addmm(bias.view(-1), rows, wide)
+        return product.view(-1, stack, n_out).transpose(0, 1)
+
+    return forward
 
 
 def resolve_device(device: str) -> torch.device:

@@ -131,7 +131,7 @@ class Feed:
             self._in_memory = self._scaled(slice(None)).to(device)
 
     def batches(self, draws: Iterator[Drawn]) -> Generator[Batch]:
-        """Yield each draw of row numbers ([groups,] episodes, rows) with its rows.
+        """Yield each draw of row numbers (groups, episodes, rows) with its rows.
 
         The rows are (..., n_inputs); each member's are in its own view. Close the iterator to end.
         """
@@ -163,9 +163,10 @@ class Feed:
 
 
 def pick_rows(scaled: Tensor, places: Drawn, n_members: int) -> Tensor:
-    """Return rows of (n_views, n_rows, n_inputs) by their places, each member's in its view.
+    """Return rows of (n_views, n_rows, n_inputs) by their places (groups, episodes, rows).
 
-    Members, or separate heads of all of them, are the first axis of the places if there are three.
+    The groups are the members, or separate heads of all of them, and each member's rows are in its
+    view.
     """
     n_views, n_rows, n_inputs = scaled.shape
     if n_views > 1:
@@ -286,8 +287,7 @@ class Trainer:
         support_weights = query_weights = None
         if self.row_weights is not None:
             weights = self.row_weights[torch.from_numpy(drawn).to(self.row_weights.device)]
-            if weights.dim() == 3:
-                weights = weights.repeat_interleave(self.network.n_stacked // len(weights), dim=0)
+            weights = weights.repeat_interleave(self.network.n_stacked // len(weights), dim=0)
             # With "leave_one_out" the support set and the queries are the same columns.
             support_weights = weights[..., : self.loss.average.shape[-1]]
             query_weights = weights[..., -self.loss.target.shape[-1] :]
@@ -400,7 +400,7 @@ class EpisodeLoss:
         self._query_weights = (weight.view(-1, 1, 2, 1) * self._sides).sum(dim=-2)
 
     def support_average(self, row_weights: Tensor | None) -> Tensor:
-        """Return the support averages; row weights ([heads,] episodes, support) join in."""
+        """Return the support averages; row weights (heads, episodes, support) join in."""
         if row_weights is None:
             return self.average
         weighted = self.average * row_weights.unsqueeze(-2)
@@ -412,7 +412,7 @@ class EpisodeLoss:
         Parameters
         ----------
         margin : Tensor of shape (heads, episodes, queries)
-        row_weights : Tensor of shape ([heads,] episodes, queries), optional
+        row_weights : Tensor of shape (heads, episodes, queries), optional
             Weights of the queries; within a side only their ratio matters.
         """
         # Two-class cross-entropy is softplus of the negative margin of the true side.
