@@ -123,7 +123,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         fitted = self.vectorizers_.items()
         terms = {kind: one.get_feature_names_out().tolist() for kind, one in fitted}
         weights = {f"{kind}_weights": one.idf_ for kind, one in fitted}
-        config = {"parameters": self.get_params(), "terms": terms}
+        seed = self.random_state if isinstance(self.random_state, int) else None
+        config = {"parameters": self.get_params() | {"random_state": seed}, "terms": terms}
         return config, {"components": self.components_, **weights}
 
     @classmethod
