@@ -200,11 +200,9 @@ def test_clones_and_pickles_have_the_same_parameters_and_a_plain_state(make, tmp
         ("pooling", "first"),
         ("dtype", "float8"),
         ("max_length", 2),
-        ("batch_size", 0),
         ("cache", 7),
         ("device", "toaster"),
         ("model", None),
-        ("progress", "often"),
     ],
 )
 def test_a_wrong_parameter_is_named(make, name, value):
