@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from numbers import Integral, Real
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,13 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods
 
 from setconv.data import Matrix, Rows, StoredRows, choose
 from setconv.decisions.objective import weight_scales
@@ -45,14 +38,18 @@ from setconv.training.early_stopping import split_validation
 from setconv.training.loop import Callback, Progress, gather_callbacks
 from setconv.training.optimizer import Optimizer, Schedule
 from setconv.validation import (
+    at_least,
+    between,
     check_class_weight,
     check_classes,
     check_groups,
+    check_parameter,
     check_weights,
     columns_kept_on_error,
     encode_known_labels,
     encode_labels,
     iter_batches,
+    one_of,
     open_rows,
     stack_rows,
     warn_of_equal_counts,
@@ -65,47 +62,42 @@ Array = NDArray[Any]
 
 
 Monitor = Literal["loss", "auc", "average_precision", "g_mean", "macro_f1", "minimum_of_five"]
-_AUTO = StrOptions({"auto"})
-_SHARE = Interval(Real, 0, 1, closed="left")
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-
-
-def _at_least(number: int) -> Interval:
-    return Interval(Integral, number, None, closed="left")
-
+_AUTO = one_of("auto")
+_SHARE = between(0, 1, "left")
+_POSITIVE = between(0, None)
 
 # What objective, class_weight, scaling, anchor and device may be, the rooms say that read them.
 _CONSTRAINTS: Mapping[str, list[Any]] = {
-    "n_members": [_at_least(1), _AUTO],
+    "n_members": [at_least(1), _AUTO],
     "linear_share": [_SHARE, _AUTO],
     "encoder": [tuple, _AUTO],
-    "out_features": [_at_least(1), _AUTO],
-    "output": [_at_least(1), None],
-    "similarity": [StrOptions({"cosine", "dot"})],
+    "out_features": [at_least(1), _AUTO],
+    "output": [at_least(1), None],
+    "similarity": [one_of("cosine", "dot")],
     "dropout": [_SHARE, _AUTO],
     "input_dropout": [_SHARE, _AUTO],
-    "heads": [StrOptions({"shared", "separate"})],
-    "support_size": [_at_least(2)],
-    "n_queries": [_at_least(1)],
-    "n_episodes": [_at_least(1), _AUTO],
-    "query_source": [StrOptions({"leave_one_out", "disjoint", "support"})],
-    "post_size": [_at_least(2), None],
-    "max_steps": [_at_least(0), _AUTO],
+    "heads": [one_of("shared", "separate")],
+    "support_size": [at_least(2)],
+    "n_queries": [at_least(1)],
+    "n_episodes": [at_least(1), _AUTO],
+    "query_source": [one_of("leave_one_out", "disjoint", "support")],
+    "post_size": [at_least(2), None],
+    "max_steps": [at_least(0), _AUTO],
     "lr": [_POSITIVE, dict, _AUTO],
-    "optimizer": [StrOptions({"adamw", "adam"})],
-    "weight_decay": [Interval(Real, 0, None, closed="left")],
-    "schedule": [StrOptions({"one_cycle", "cosine", "constant"})],
+    "optimizer": [one_of("adamw", "adam")],
+    "weight_decay": [between(0, None, "left")],
+    "schedule": [one_of("one_cycle", "cosine", "constant")],
     "early_stopping": ["boolean"],
-    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-    "patience": [_at_least(1), None],
-    "monitor": [StrOptions(set(Monitor.__args__))],  # type: ignore[attr-defined]
+    "validation_fraction": [between(0, 1)],
+    "patience": [at_least(1), None],
+    "monitor": [one_of(*Monitor.__args__)],  # type: ignore[attr-defined]
     "progress": ["boolean", _AUTO],
     "callbacks": [list, tuple],
     "checkpoint_dir": [str, Path, None],
-    "random_state": [_at_least(0), np.random.RandomState, np.random.Generator, None],
+    "random_state": [at_least(0), np.random.RandomState, np.random.Generator, None],
 }
 # Of the values inside a sequence or mapping.
-_PARTS = {"encoder": _at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
+_PARTS = {"encoder": at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
 _LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
 
 
@@ -900,24 +892,17 @@ def check_parameters(estimator: Any) -> Parameters:
     plain = {name: _plain(v) if name in _CONSTRAINTS else v for name, v in given.items()}
     for name, constraints in _CONSTRAINTS.items():
         value = plain[name]
-        _check(name, value, constraints)
+        check_parameter(estimator, name, value, constraints)
         if name in _PARTS and not isinstance(value, str | float | int):
             parts = value.values() if isinstance(value, dict) else value
             for part in parts:
-                _check(name, part, [_PARTS[name]])
+                check_parameter(estimator, name, part, [_PARTS[name]])
     if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
         raise ParameterError(
             f"lr={plain['lr']!r}: give one number, or exactly the keys {', '.join(_LR_GROUPS)}.",
             parameter="lr",
         )
     return SimpleNamespace(**plain)
-
-
-def _check(name: str, value: Any, constraints: list[Any]) -> None:
-    try:
-        validate_parameter_constraints({name: constraints}, {name: value}, "SetConvClassifier")
-    except InvalidParameterError as error:
-        raise ParameterError(str(error), parameter=name) from None
 
 
 def _plain(value: Any) -> Any:
