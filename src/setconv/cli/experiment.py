@@ -11,8 +11,7 @@ import typer
 from setconv.cli.options import out, say, table
 
 if TYPE_CHECKING:
-    from setconv.experiment.results import Findings
-    from setconv.experiment.study import Study, Suite
+    from setconv.experiment.study import Study
 
 app = typer.Typer(
     help="Run a study of many data sets and methods, and report what it says.",
@@ -52,13 +51,13 @@ Repeats = Annotated[
 def list_studies() -> None:
     """List the built-in studies, and the names that a study file can give to methods."""
     from setconv.experiment.cells import method_names
-    from setconv.experiment.study import built_in_studies, read_suite
+    from setconv.experiment.study import built_in_studies, read_studies
 
     rows = []
     for name in built_in_studies():
-        suite = read_suite(name)
-        cells = sum(len(one.data) * len(one.methods) for one in suite.studies)
-        rows.append([name, len(suite.studies), cells])
+        studies = read_studies(name)
+        cells = sum(len(one.data) * len(one.methods) for one in studies)
+        rows.append([name, len(studies), cells])
     out.print(table("Built-in studies", ["name", "parts", "data sets x methods"], rows))
     out.print(f"Methods: {', '.join(method_names())}", markup=False)
 
@@ -91,9 +90,9 @@ def run(
     """
     from setconv.experiment.results import run_study
 
-    suite = _chosen(study, dataset, method, repeats)
-    for one in suite.studies:
-        folder = _folder(suite, one, results)
+    studies = _chosen(study, dataset, method, repeats)
+    for one in studies:
+        folder = _within(_results(study, results), one, studies)
         say(f"{one.name}: results go to {folder}")
         try:
             tally = run_study(one, folder, data=data, jobs=jobs, retry_failed=retry_failed)
@@ -130,46 +129,38 @@ def report(
 
     It can be asked for at any time: cells that are missing are said to be.
     """
-    from setconv.experiment.page import write_report
+    from rich.markdown import Markdown
+
+    from setconv.experiment.page import markdown_text, write_report
     from setconv.experiment.results import findings
 
-    suite = _chosen(study, dataset, method, repeats)
-    for one in suite.studies:
-        folder = _folder(suite, one, results)
-        found = findings(one, folder, command=f"setconv experiment run {suite.name} --data FOLDER")
-        place = folder / "report" if output is None else output
-        if output is not None and len(suite.studies) > 1:
-            place = output / one.name
+    studies = _chosen(study, dataset, method, repeats)
+    command = f"setconv experiment run {study} --data FOLDER"
+    for one in studies:
+        folder = _within(_results(study, results), one, studies)
+        found = findings(one, folder, command)
+        place = folder / "report" if output is None else _within(output, one, studies)
         page, *_ = write_report(found, place)
         if not quiet:
-            _print(found)
+            out.print(Markdown(markdown_text(found)))
         say(f"{one.name}: the report is {page}")
-
-
-def _print(found: Findings) -> None:
-    from setconv.experiment.tables import sections, terminal
-
-    for section in sections(found):
-        out.print()
-        out.print(section.title, style="bold", markup=False)
-        if section.text:
-            out.print(section.text, markup=False)
-        for sheet in section.sheets:
-            out.print(terminal(sheet))
 
 
 def _chosen(
     study: str, data: list[str] | None, methods: list[str] | None, repeats: int | None
-) -> Suite:
-    from setconv.experiment.study import Suite, read_suite
+) -> list[Study]:
+    from setconv.experiment.study import read_studies
 
-    suite = read_suite(study)
-    chosen = [one.choose(tuple(data or ()), tuple(methods or ())) for one in suite.studies]
+    chosen = [one.choose(data or (), methods or ()) for one in read_studies(study)]
     if repeats is not None:
         chosen = [replace(one, split=replace(one.split, repeats=repeats)) for one in chosen]
-    return Suite(suite.name, tuple(chosen))
+    return chosen
 
 
-def _folder(suite: Suite, study: Study, results: Path | None) -> Path:
-    folder = Path("experiments") / suite.name if results is None else results
-    return folder / study.name if len(suite.studies) > 1 else folder
+def _within(folder: Path, study: Study, studies: list[Study]) -> Path:
+    """Return the folder of a study: one of its own where there are several."""
+    return folder / study.name if len(studies) > 1 else folder
+
+
+def _results(study: str, results: Path | None) -> Path:
+    return Path("experiments") / Path(study).stem if results is None else results

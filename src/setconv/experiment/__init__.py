@@ -11,56 +11,25 @@ independent sources, and the corrected t test over the splits of one data set. A
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from setconv.errors import StudyError
-from setconv.experiment.runner import Tally, run
-from setconv.experiment.store import Cell, Outcome, Store
-from setconv.experiment.study import (
-    DataSpec,
-    MethodSpec,
-    Probe,
-    SearchRule,
-    SplitRule,
-    Study,
-    Suite,
-    built_in_studies,
-    read_study,
-    read_suite,
-)
-
-if TYPE_CHECKING:
-    from setconv.experiment.cells import method_names
-    from setconv.experiment.page import write_report
-    from setconv.experiment.results import Findings, Unit, findings, run_study
-    from setconv.experiment.statistics import (
-        MINIMUM_SOURCES,
-        Friedman,
-        Nemenyi,
-        Ranks,
-        TestResult,
-        WilcoxonHolm,
-        average_ranks,
-        corrected_t_test,
-        critical_difference,
-        friedman,
-        nemenyi,
-        source_scores,
-        wilcoxon_holm,
-    )
-
-# A worker starts in half the time without what only tables and tests need.
-_LATER = {
+# Imported at first use: a worker starts in half the time without what only tables and tests need.
+_HOMES = {
     "cells": "method_names",
     "page": "write_report",
-    "results": "Findings Unit findings run_study",
-    "statistics": "MINIMUM_SOURCES Friedman Nemenyi Ranks TestResult WilcoxonHolm average_ranks "
-    "corrected_t_test critical_difference friedman nemenyi source_scores wilcoxon_holm",
+    "results": "Findings findings run_study",
+    "runner": "Tally run",
+    "statistics": "Friedman Nemenyi Ranks WilcoxonHolm average_ranks corrected_t_test friedman "
+    "nemenyi wilcoxon_holm",
+    "store": "Cell Outcome Store",
+    "study": "DataSpec MethodSpec Probe SearchRule SplitRule Study Sweep built_in_studies "
+    "read_studies read_study",
 }
+__all__ = sorted(" ".join(_HOMES.values()).split())
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _LATER.items():
+    for module, names in _HOMES.items():
         if name in names.split():
             return getattr(import_module(f"setconv.experiment.{module}"), name)
     raise AttributeError(f"module 'setconv.experiment' has no attribute {name!r}")
@@ -68,42 +37,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "MINIMUM_SOURCES",
-    "Cell",
-    "DataSpec",
-    "Findings",
-    "Friedman",
-    "MethodSpec",
-    "Nemenyi",
-    "Outcome",
-    "Probe",
-    "Ranks",
-    "SearchRule",
-    "SplitRule",
-    "Store",
-    "Study",
-    "StudyError",
-    "Suite",
-    "Tally",
-    "TestResult",
-    "Unit",
-    "WilcoxonHolm",
-    "average_ranks",
-    "built_in_studies",
-    "corrected_t_test",
-    "critical_difference",
-    "findings",
-    "friedman",
-    "method_names",
-    "nemenyi",
-    "read_study",
-    "read_suite",
-    "run",
-    "run_study",
-    "source_scores",
-    "wilcoxon_holm",
-    "write_report",
-]

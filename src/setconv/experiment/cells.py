@@ -18,38 +18,25 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError, MissingDependencyError, ParameterError
-from setconv.experiment.data import Prepared, Rows, rows_of, with_encoder
+from setconv.experiment.data import Prepared, rows_of, with_encoder
 from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin
 from setconv.experiment.store import Cell
-from setconv.experiment.study import (
-    METRICS,
-    DataSpec,
-    MethodSpec,
-    Probe,
-    SearchRule,
-    Study,
-    known_name,
-)
+from setconv.experiment.study import METRICS, DataSpec, MethodSpec, Probe, Study, known_name
 from setconv.messages import needed
-from setconv.metrics.report import report
+from setconv.metrics.report import Report, report
 from setconv.metrics.scores import scorers
+from setconv.sampling import draw_by_class
 
-_FORMAT = 1  # changes when the same study would give other figures
+_FORMAT = 2  # changes when the same study would give other figures
 _OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "mcc")
 _POST_SIZE = "post-training size"
 _BALANCED = "post-training size, balanced subsets"
-
-
-def check_methods(study: Study) -> None:
-    """Refuse a method that does not exist or lacks a parameter, before anything is computed."""
-    for method in study.methods:
-        build_method(method, 0)
 
 
 def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> list[Cell]:
@@ -61,21 +48,15 @@ def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> lis
     planned: list[Cell] = []
     for data in study.data:
         known = prepared[data.name]
-        _check_reported(data, known)
+        if unknown := [one for one in reported_classes(data, known) if one not in known.counts]:
+            known_classes = ", ".join(known.counts)
+            raise LabelError(f"{data.name}: report has {unknown}; the classes are {known_classes}.")
         rows = rows_of(folder, known.digest)
         number = count_splits(study.rule(data), rows.labels, rows.groups, data.name)
         for method in study.methods:
             version = _version(study, data, method, known)
             planned += [Cell(data.name, method.name, split, version) for split in range(number)]
     return sorted(planned, key=lambda cell: cell.split)
-
-
-def _check_reported(data: DataSpec, known: Prepared) -> None:
-    for label in reported_classes(data, known.counts):
-        try:
-            known_name("class", label, known.counts, f"{data.name}: report")
-        except ValueError as error:
-            raise LabelError(str(error)) from None
 
 
 def _version(study: Study, data: DataSpec, method: MethodSpec, known: Prepared) -> str:
@@ -100,12 +81,17 @@ def _version(study: Study, data: DataSpec, method: MethodSpec, known: Prepared) 
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def reported_classes(spec: DataSpec, counts: dict[str, int]) -> tuple[str, ...]:
+def reported_classes(spec: DataSpec, known: Prepared) -> tuple[str, ...]:
     """Return the classes that are counted: those of the study, or all but the largest."""
-    if spec.report:
-        return spec.report
-    largest = max(counts, key=lambda label: counts[label])
-    return tuple(label for label in counts if label != largest)
+    largest = max(known.counts, key=known.counts.__getitem__)
+    return spec.report or tuple(label for label in known.counts if label != largest)
+
+
+class _Labelled(NamedTuple):
+    """Rows with their labels."""
+
+    rows: Any
+    labels: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -137,38 +123,75 @@ class StudyWork:
             split = split._replace(train=train)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figures, notes = self._compute(data, method, rows, split, seed)
+            figures, notes = self._compute(data, method, split, seed)
         told = sorted({f"{one.category.__name__}: {one.message}" for one in caught})
         sizes = [len(part) for part in split]
         return figures, {"seed": seed, "rows": sizes, "warnings": told[:10], **notes}
 
     def _compute(
-        self, data: DataSpec, method: MethodSpec, rows: Rows, split: Split, seed: int
+        self, data: DataSpec, method: MethodSpec, split: Split, seed: int
     ) -> tuple[dict[str, float], dict[str, Any]]:
-        model = _build_for(method, seed, len(np.unique(rows.labels)))
+        known = self.prepared[data.name]
+        rows = rows_of(self.folder, known.digest)
+        texts = rows.features.dtype == object
+        model = build_method(method, seed, len(known.counts))
         fitted_on = training_rows(model, split)
-        if rows.features.dtype == object:
+        if texts:
             model = with_encoder(model, self.study.text_encoder(data))
-        labels = rows.labels[fitted_on]
+        train, test = (
+            _Labelled(taken.tolist() if texts else np.asarray(taken), rows.labels[chosen])
+            for chosen in (fitted_on, split.test)
+            for taken in [rows.features[chosen]]
+        )
         groups = None if rows.groups is None else rows.groups[fitted_on]
         if method.search:
-            model = _searched(model, method, self.study.search, labels, groups, seed)
-        train, test = _take(rows, fitted_on), _take(rows, split.test)
+            model = self._searched(model, method, train.labels, groups, seed)
+        # Groups are for what can keep them apart when it judges itself.
+        takes_groups = "groups" in inspect.signature(model.fit).parameters
         started = time.perf_counter()
-        model.fit(train, labels, **_known_groups(model, groups))
+        model.fit(*train, **({"groups": groups} if takes_groups and groups is not None else {}))
         fitted = time.perf_counter()
-        truth = rows.labels[split.test]
-        reported = reported_classes(data, self.prepared[data.name].counts)
-        figures = _measure(model, test, truth, reported)
-        notes: dict[str, Any] = {}
-        if method.search:
-            notes["chosen"] = {name: str(value) for name, value in model.best_params_.items()}
-        timing = {"fit_seconds": fitted - started, "test_seconds": time.perf_counter() - fitted}
+        found = _measure(model, test)
+        reported = reported_classes(data, known)
+        figures = {
+            figure_name(metric, label): float(getattr(found[label], metric))
+            for label in reported
+            for metric in METRICS
+        }
+        figures |= {name: float(getattr(found, name)) for name in _OVERALL}
+        figures["fit_seconds"] = fitted - started
+        figures["test_seconds"] = time.perf_counter() - fitted
         if self.study.probe.post_sizes and hasattr(model, "post_train"):
-            figures |= _probe(
-                model, self.study.probe, (train, labels), (test, truth), reported, seed
-            )
-        return figures | timing, notes
+            figures |= _probe(model, self.study.probe, train, test, reported, seed)
+        if not method.search:
+            return figures, {}
+        return figures, {"chosen": {name: str(one) for name, one in model.best_params_.items()}}
+
+    def _searched(
+        self,
+        estimator: Any,
+        method: MethodSpec,
+        labels: NDArray[Any],
+        groups: NDArray[Any] | None,
+        seed: int,
+    ) -> Any:
+        """Return a grid search around the estimator, over folds that groups do not cross."""
+        from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
+
+        rule = self.study.search
+        folds = min(rule.folds, int(np.unique(labels, return_counts=True)[1].min()))
+        if folds < 2:
+            raise DataError("a class has one training row: nothing can be cross-validated.")
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
+        grid = {name: [_from_yaml(one) for one in values] for name, values in method.search.items()}
+        scoring = partial(_score, rule.metric)
+        return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
+
+
+# All figures as they are would do too, but a search warns of those that a method has not.
+def _score(metric: str, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+    return scorers(estimator, X, y)[metric]
 
 
 def training_rows(estimator: Any, split: Split) -> NDArray[np.int64]:
@@ -178,24 +201,10 @@ def training_rows(estimator: Any, split: Split) -> NDArray[np.int64]:
     """
     if not len(split.validation) or not getattr(estimator, "early_stopping", False):
         return split.train
+    both = np.sort(np.concatenate([split.train, split.validation]))
     if "validation_fraction" in estimator.get_params():
-        both = len(split.train) + len(split.validation)
-        estimator.set_params(validation_fraction=len(split.validation) / both)
-    return np.sort(np.concatenate([split.train, split.validation]))
-
-
-def _take(rows: Rows, chosen: NDArray[np.int64]) -> Any:
-    taken = rows.features[chosen]
-    return taken.tolist() if rows.features.dtype == object else np.asarray(taken)
-
-
-def _known_groups(model: Any, groups: NDArray[Any] | None) -> dict[str, Any]:
-    """Return the groups for what can keep them apart when it judges itself."""
-    takes = "groups" in inspect.signature(model.fit).parameters
-    return {"groups": groups} if takes and groups is not None else {}
-
-
-_Builder = Callable[[int], Any]
+        estimator.set_params(validation_fraction=len(split.validation) / len(both))
+    return both
 
 
 def method_names() -> list[str]:
@@ -203,7 +212,7 @@ def method_names() -> list[str]:
     return [*_OWN, *_baselines(), *_USUAL]
 
 
-def build_method(spec: MethodSpec, seed: int) -> Any:
+def build_method(spec: MethodSpec, seed: int, n_classes: int = 2) -> Any:
     """Return an unfitted classifier with the parameters of the study.
 
     Parameters
@@ -211,30 +220,33 @@ def build_method(spec: MethodSpec, seed: int) -> Any:
     spec : MethodSpec
     seed : int
         Given to every ``random_state`` that the parameters do not set.
+    n_classes : int, default=2
+        For more than two, a method for two alone is put one-vs-rest.
     """
-    made = _named(spec, seed) if spec.estimator is None else _imported(spec, seed)
+    name = spec.method or spec.name
+    binary_only = False
+    if spec.estimator is not None:
+        made = _imported(spec, seed)
+    elif name in _OWN | _USUAL:  # the baselines take a second to import
+        made = (_OWN | _USUAL)[name](seed)
+    else:
+        baseline = _baselines()[known_name("method", name, method_names(), spec.name)]
+        made, binary_only = baseline.make(seed), baseline.binary_only
     known = made.get_params(deep=True)
-    for name in (*spec.parameters, *spec.search):
-        known_name("parameter", name, sorted(known), spec.name)
-    for name, values in spec.search.items():
+    for parameter in (*spec.parameters, *spec.search):
+        known_name("parameter", parameter, sorted(known), spec.name)
+    for parameter, values in spec.search.items():
         if not isinstance(values, list) or not values:
             raise ParameterError(
-                f"{spec.name}: search.{name} is {values!r}: give a list of values."
+                f"{spec.name}: search.{parameter} is {values!r}: give a list of values.",
+                parameter=parameter,
             )
-    return made.set_params(**{name: _from_yaml(one) for name, one in spec.parameters.items()})
+    made.set_params(**{one: _from_yaml(value) for one, value in spec.parameters.items()})
+    if n_classes == 2 or not binary_only:
+        return made
+    from sklearn.multiclass import OneVsRestClassifier
 
-
-def _build_for(spec: MethodSpec, seed: int, n_classes: int) -> Any:
-    """Return the classifier for so many classes; methods for two alone are put one-vs-rest."""
-    made = build_method(spec, seed)
-    name = spec.method or spec.name
-    if n_classes > 2 and name not in _QUICK:
-        baseline = _baselines().get(name)
-        if baseline is not None and baseline.binary_only:
-            from sklearn.multiclass import OneVsRestClassifier
-
-            return OneVsRestClassifier(made)
-    return made
+    return OneVsRestClassifier(made)
 
 
 def _from_yaml(value: Any) -> Any:
@@ -242,27 +254,19 @@ def _from_yaml(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _named(spec: MethodSpec, seed: int) -> Any:
-    name = spec.method or spec.name
-    if name in _QUICK:  # the baselines take a second to import
-        return _QUICK[name](seed)
-    return _baselines()[known_name("method", name, method_names(), spec.name)].make(seed)
-
-
 def _imported(spec: MethodSpec, seed: int) -> Any:
     """Return an estimator by the import path of its class."""
-    path = str(spec.estimator)
-    module, _, name = path.rpartition(".")
+    module, _, name = str(spec.estimator).rpartition(".")
     try:
-        kind = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        made = getattr(import_module(module), name)()
+        known = made.get_params()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ParameterError(
-            f"{spec.name}: estimator {path!r} cannot be imported ({error}): give module.Class."
+            f"{spec.name}: estimator {spec.estimator!r} cannot be made ({error}): give the "
+            "module.Class of a scikit-learn estimator.",
+            parameter="estimator",
         ) from error
-    if not hasattr(kind, "get_params"):
-        raise ParameterError(f"{spec.name}: {path} is no scikit-learn estimator.")
-    made = kind()
-    return made.set_params(random_state=seed) if "random_state" in made.get_params() else made
+    return made.set_params(random_state=seed) if "random_state" in known else made
 
 
 def _baselines() -> dict[str, Any]:
@@ -297,98 +301,54 @@ def _lightgbm(seed: int) -> Any:
     return LGBMClassifier(class_weight="balanced", random_state=seed, n_jobs=1, verbose=-1)
 
 
-_OWN: dict[str, _Builder] = {
+_OWN: dict[str, Callable[[int], Any]] = {
     "SetConv": _setconv,
     "PAPER": partial(_setconv, preset="PAPER"),
     "REFERENCE": partial(_setconv, preset="REFERENCE"),
 }
-_USUAL: dict[str, _Builder] = {"logistic regression": _logistic, "LightGBM": _lightgbm}
-_QUICK = _OWN | _USUAL
+_USUAL: dict[str, Callable[[int], Any]] = {
+    "logistic regression": _logistic,
+    "LightGBM": _lightgbm,
+}
 
 
-def _searched(
-    estimator: Any,
-    method: MethodSpec,
-    rule: SearchRule,
-    labels: NDArray[Any],
-    groups: NDArray[Any] | None,
-    seed: int,
-) -> Any:
-    """Return a grid search around the estimator, over folds that groups do not cross."""
-    from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
-
-    fewest = int(np.unique(labels, return_counts=True)[1].min())
-    folds = min(rule.folds, fewest)
-    if folds < 2:
-        raise DataError("a class has one training row: nothing can be chosen by cross-validation.")
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
-    grid = {name: list(map(_from_yaml, choices)) for name, choices in method.search.items()}
-    scoring = partial(_score, rule.metric)
-    return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
-
-
-# All figures as they are would do too, but a search warns of those that a method has not.
-def _score(metric: str, estimator: Any, X: Any, y: NDArray[Any]) -> float:
-    return scorers(estimator, X, y)[metric]
-
-
-def _measure(
-    model: Any, rows: Any, truth: NDArray[Any], reported: Sequence[str]
-) -> dict[str, float]:
-    """Return every metric of each reported class against the rest, and some over all classes.
-
-    Decisions are the classifier's own; the AUC is that of its probabilities, or of its decision
-    function if it has none.
-    """
-    predicted = np.asarray(model.predict(rows))
-    classes = list(model.classes_)
-    # Test rows may have a class that was not trained on: then nobody scored it.
-    unseen = sorted(set(truth.tolist()) - set(classes))
-    scores, probabilities = (None, None) if unseen else _scores(model, rows, len(classes))
-    found = report(
-        truth, predicted, scores, probabilities=probabilities, classes=[*classes, *unseen]
-    )
-    figures = {
-        _key(metric, label): float(getattr(found[label], metric))
-        for label in reported
-        for metric in METRICS
-    }
-    return figures | {name: float(getattr(found, name)) for name in _OVERALL}
-
-
-def _scores(model: Any, rows: Any, n_classes: int) -> tuple[Any, Any]:
-    """Return what rows are ranked by, and the probabilities; None where the model has none."""
-    if hasattr(model, "predict_proba"):
-        probabilities = np.asarray(model.predict_proba(rows))
-        return probabilities, probabilities
-    if not hasattr(model, "decision_function"):
-        return None, None
-    scores = np.asarray(model.decision_function(rows))
-    return (scores if scores.ndim == 1 or scores.shape[1] == n_classes else None), None
-
-
-def _key(metric: str, label: str, curve: str = "", setting: float = 0.0) -> str:
+def figure_name(metric: str, label: str, curve: str = "", setting: float = 0.0) -> str:
     """Return the name under which the store has a figure of a class."""
     along = f"@{curve}={setting:g}" if curve else ""
     return f"{metric}{along}:{label}"
 
 
-def read_key(name: str) -> tuple[str, str, str, float] | None:
-    """Return metric, class, curve and setting of such a name; None for a figure of all classes."""
-    metric, colon, label = name.partition(":")
-    if not colon:
-        return None
-    metric, _, along = metric.partition("@")
-    curve, _, setting = along.partition("=")
-    return metric, label, curve, float(setting or "nan")
+def _measure(model: Any, test: _Labelled) -> Report:
+    """Return the report of the classifier's own decisions, and of what it ranks rows by."""
+    predicted = np.asarray(model.predict(test.rows))
+    classes = list(model.classes_)
+    # Test rows may have a class that was not trained on: then nobody scored it.
+    unseen = sorted(set(test.labels.tolist()) - set(classes))
+    scores, probabilities = (None, None) if unseen else _scores(model, test.rows)
+    return report(
+        test.labels, predicted, scores, probabilities=probabilities, classes=[*classes, *unseen]
+    )
+
+
+def _scores(model: Any, rows: Any) -> tuple[Any, Any]:
+    """Return what rows are ranked by, and the probabilities; None where the model has none.
+
+    Two classes are ranked by the decision function, which still tells rows apart whose
+    probabilities are all 0 or 1; for more it need not rank a class against the rest.
+    """
+    proba = np.asarray(model.predict_proba(rows)) if hasattr(model, "predict_proba") else None
+    if hasattr(model, "decision_function") and (proba is None or len(model.classes_) == 2):
+        scores = np.asarray(model.decision_function(rows))
+        if scores.ndim == 1 or scores.shape[1] == len(model.classes_):
+            return scores, proba
+    return proba, proba
 
 
 def _probe(
     model: Any,
     probe: Probe,
-    train: tuple[Any, NDArray[Any]],
-    test: tuple[Any, NDArray[Any]],
+    train: _Labelled,
+    test: _Labelled,
     reported: Sequence[str],
     seed: int,
 ) -> dict[str, float]:
@@ -406,48 +366,33 @@ def _probe(
     found: dict[str, float] = {}
     rng = np.random.default_rng(seed)
     moving = probe.draws > 1
-    before = copy.deepcopy(model).post_train(*train).predict(test[0]) if moving else None
+    before = copy.deepcopy(model).post_train(*train).predict(test.rows) if moving else None
+    _, codes, counts = np.unique(train.labels, return_inverse=True, return_counts=True)
     for curve in (_POST_SIZE, _BALANCED) if moving else (_POST_SIZE,):
+        shares = counts / counts.sum() if curve == _POST_SIZE else 1 / len(counts)
         for size in probe.post_sizes:
-            figures, places, flips = [], [], []
-            for _ in range(probe.draws):
-                rows = _draw(train[1], size, curve == _BALANCED, rng)
-                moved = copy.deepcopy(model).post_train(train[0][rows], train[1][rows])
-                figures.append(_measure(moved, *test, reported))
-                if moving:
-                    places.append(moved.representatives_)
-                    flips.append(np.mean(moved.predict(test[0]) != before))
-            found |= _along(curve, size, figures)
+            sizes = np.clip(np.round(size * shares).astype(int), 1, counts)
+            drawn = [draw_by_class(codes, sizes, rng) for _ in range(probe.draws)]
+            moved = [
+                copy.deepcopy(model).post_train(train.rows[rows], train.labels[rows])
+                for rows in drawn
+            ]
+            reports = [_measure(one, test) for one in moved]
+            told = {
+                (metric, label): [getattr(one[label], metric) for one in reports]
+                for label in reported
+                for metric in METRICS
+            }
             if moving:
+                flips = [float(np.mean(one.predict(test.rows) != before)) for one in moved]
+                movement = _movement(np.stack([one.representatives_ for one in moved]))
                 for label in reported:
-                    found[_key("movement", label, curve, size)] = _movement(np.stack(places))
-                    found[_key("flips", label, curve, size)] = float(np.mean(flips))
+                    told |= {("movement", label): [movement], ("flips", label): flips}
+            found |= {
+                figure_name(metric, label, curve, size): float(np.mean(values))
+                for (metric, label), values in told.items()
+            }
     return found
-
-
-def _along(curve: str, size: int, figures: list[dict[str, float]]) -> dict[str, float]:
-    """Average over draws, under names that say where on the curve they are."""
-    found = {}
-    for name in figures[0]:
-        parts = read_key(name)
-        if parts is not None:
-            mean = float(np.mean([one[name] for one in figures]))
-            found[_key(parts[0], parts[1], curve, size)] = mean
-    return found
-
-
-def _draw(
-    labels: NDArray[Any], size: int, balanced: bool, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return a random subset that has every class, at most all rows."""
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    shares = np.full(len(classes), 1 / len(classes)) if balanced else counts / len(labels)
-    wanted = np.clip(np.round(size * shares).astype(int), 1, counts)
-    drawn = [
-        rng.choice(np.flatnonzero(codes == code), count, replace=False)
-        for code, count in enumerate(wanted)
-    ]
-    return np.sort(np.concatenate(drawn))
 
 
 def _movement(places: NDArray[np.floating[Any]]) -> float:

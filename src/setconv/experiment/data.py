@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Loader = Callable[..., "Dataset"]
-
-_LOADERS = ("amazon", "digits", "file", "irt", "named", "npz", "semeval")
 # "transformer" learns nothing from the rows, so it may see all of them before they are split.
 _ENCODERS = ("transformer", "paper", "tfidf", "terms")
-_MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -85,34 +81,39 @@ def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
     data : Path
         Where paths of the study begin.
     """
-    manifest = _read_manifest(folder)
-    done: dict[str, Prepared] = {}
+    folder.mkdir(parents=True, exist_ok=True)
     for spec in study.data:
-        key = _key(study, spec)
-        entry = {"source": key, "files": _source_files(spec, data)}
-        known = manifest.get(_name(key))
-        if known is None or known["entry"] != entry:
+        note, sources = _note(study, spec, folder), _source_files(spec, data)
+        if not note.exists() or json.loads(note.read_bytes())["files"] != sources:
             logger.info("loading %s", spec.base or spec.name)
-            known = {"entry": entry, "prepared": asdict(_prepare(study, spec, folder, data))}
-            manifest[_name(key)] = known
-            write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
-        done[spec.name] = Prepared(**known["prepared"])
-    return done
+            made = _prepare(study, spec, folder, data)
+            told = {"files": sources, "prepared": asdict(made)}
+            write_atomically(note, json.dumps(told, indent=1).encode())
+    return known_data(study, folder)
 
 
 def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
-    """Return the data sets that an earlier run has prepared, as they were then."""
-    manifest = _read_manifest(folder)
-    found = {spec.name: manifest.get(_name(_key(study, spec))) for spec in study.data}
-    return {name: Prepared(**one["prepared"]) for name, one in found.items() if one is not None}
+    """Return the data sets that were prepared, as they were then."""
+    notes = {spec.name: _note(study, spec, folder) for spec in study.data}
+    return {
+        name: Prepared(**json.loads(note.read_bytes())["prepared"])
+        for name, note in notes.items()
+        if note.exists()
+    }
+
+
+def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
+    """Return the file that tells of a data set, named by what its rows depend on."""
+    kept = (spec.load, dict(spec.options), spec.binary, spec.drop, spec.size)
+    key = json.dumps([*kept, study.text_encoder(spec)], sort_keys=True)
+    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
 
 
 @cache
 def rows_of(folder: Path, digest: str) -> Rows:
     """Return the rows of a prepared data set; features are read from disk where they are needed."""
     place = folder / digest
-    groups = place / "groups.npy"
-    texts = place / "texts.json"
+    groups, texts = place / "groups.npy", place / "texts.json"
     return Rows(
         np.array(json.loads(texts.read_text(encoding="utf-8")), dtype=object)
         if texts.exists()
@@ -120,25 +121,6 @@ def rows_of(folder: Path, digest: str) -> Rows:
         np.load(place / "labels.npy"),
         np.load(groups) if groups.exists() else None,
     )
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / _MANIFEST
-    if not path.exists():
-        return {}
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return manifest
-
-
-def _key(study: Study, spec: DataSpec) -> dict[str, Any]:
-    key = {**spec.loading(), "encoder": study.text_encoder(spec)}
-    loaded: dict[str, Any] = json.loads(json.dumps(key, sort_keys=True))
-    return loaded
-
-
-def _name(key: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
 
 
 def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared:
@@ -155,54 +137,57 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
     return Prepared(name, counts, dataset.provenance, dataset.licence)
 
 
-def _files(dataset: Any, encoder: dict[str, Any]) -> dict[str, bytes]:
-    files = {"labels.npy": _array(dataset.labels.astype(str))}
+def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> dict[str, bytes]:
+    arrays = {"labels.npy": dataset.labels.astype(str)}
+    files = {}
     features = dataset.features
-    if features is None:
-        assert dataset.texts is not None
+    if dataset.texts is not None:
         features = _encode_texts(dataset.texts, encoder)
     if features is None:
         files["texts.json"] = json.dumps(dataset.texts).encode()
     else:
-        files["features.npy"] = _array(np.asarray(features, dtype=np.float32))
+        arrays["features.npy"] = np.asarray(features, dtype=np.float32)
     if dataset.groups is not None:
         # Names may be of any kind; workers need only know which are equal, and their order.
         names = np.asarray(dataset.groups).astype(str)
-        files["groups.npy"] = _array(np.unique(names, return_inverse=True)[1])
+        arrays["groups.npy"] = np.unique(names, return_inverse=True)[1]
+    for name, values in arrays.items():
+        content = BytesIO()
+        np.save(content, values, allow_pickle=False)
+        files[name] = content.getvalue()
     return files
-
-
-def _array(values: NDArray[Any]) -> bytes:
-    content = BytesIO()
-    np.save(content, values, allow_pickle=False)
-    return content.getvalue()
 
 
 def _source_files(spec: DataSpec, folder: Path) -> list[list[str | int]]:
     """Return name, size and time of the files that the rows come from."""
     if "path" not in spec.options:
         return []
-    path = _path(spec, folder)
+    path = folder / str(spec.options["path"])
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{spec.name}: there is no {path}. Say where the data is (data=, --data); "
+            "help(setconv.datasets) says where benchmarks are published."
+        )
     found = sorted(path.rglob("*")) if path.is_dir() else [path]
     stats = [(one.name, one.stat()) for one in found if one.is_file()]
     return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
 
 def _load_data(spec: DataSpec, folder: Path) -> Dataset:
-    """Return the rows of a data set, as the study wants them.
-
-    Parameters
-    ----------
-    spec : DataSpec
-    folder : Path
-        Where paths that are not absolute begin.
-    """
-    loader = _loader(spec)
-    options = _loader_options(loader, spec)
-    known = list(inspect.signature(loader).parameters)
+    """Return the rows of a data set, as the study wants them; its path begins in the folder."""
+    loaders = _loaders()
+    loader = loaders[known_name("loader", spec.load, loaders, spec.name)]
+    known = inspect.signature(loader).parameters
+    first = next(iter(known))  # of those that read files, where these are
+    names = ["path" if name == "folder" else name for name in known]
+    options = dict(spec.options)
+    for name in options:
+        known_name("option of its loader,", name, names, spec.name)
+    for name, one in zip(names, known.values(), strict=True):
+        if one.default is one.empty and name not in options:
+            raise ParameterError(f"{spec.name}: its loader needs {name!r}.", parameter=name)
     if "path" in options:
-        del options["path"]
-        options[known[0]] = _path(spec, folder)  # loaders call it what it is to them
+        options[first] = folder / str(options.pop("path"))
     # A loader that can sample reads files that would not fit in memory.
     size = spec.size
     if "size" in known and size is not None:
@@ -221,38 +206,12 @@ def _load_data(spec: DataSpec, folder: Path) -> Dataset:
     return dataset if size is None else dataset.subsample(min(size, dataset.n_rows))
 
 
-def _loader(spec: DataSpec) -> _Loader:
+def _loaders() -> dict[str, Callable[..., Dataset]]:
     from setconv import datasets
 
-    name = known_name("loader", spec.load, _LOADERS, spec.name)
-    own: dict[str, _Loader] = {"digits": _load_digits, "npz": _load_npz}
-    return own[name] if name in own else cast(_Loader, getattr(datasets, f"load_{name}"))
-
-
-def _loader_options(loader: _Loader, spec: DataSpec) -> dict[str, Any]:
-    """Refuse options that the loader does not have, and those that it needs and lacks."""
-    known = inspect.signature(loader).parameters
-    first, *others = known
-    names = ["path" if first == "folder" else first, *others]
-    for name in spec.options:
-        known_name(f"option of the loader for {spec.name},", name, names)
-    defaults = [one.default for one in known.values()]
-    needed = [
-        name for name, one in zip(names, defaults, strict=True) if one is inspect.Parameter.empty
-    ]
-    if lacking := [name for name in needed if name not in spec.options]:
-        raise ParameterError(f"{spec.name}: its loader needs {', '.join(lacking)}.")
-    return dict(spec.options)
-
-
-def _path(spec: DataSpec, folder: Path) -> Path:
-    path = folder / str(spec.options["path"])
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{spec.name}: there is no {path}. Say where the data is with --data FOLDER; "
-            "help(setconv.datasets) says where benchmarks are published."
-        )
-    return path
+    own: dict[str, Callable[..., Dataset]] = {"digits": _load_digits, "npz": _load_npz}
+    names = ("amazon", "file", "irt", "named", "semeval")
+    return own | {name: getattr(datasets, f"load_{name}") for name in names}
 
 
 def _load_npz(
@@ -262,15 +221,13 @@ def _load_npz(
     from setconv.datasets.dataset import Dataset
 
     with np.load(path, allow_pickle=False) as stored:
-        names = list(stored)
-        wanted = [features, label, *([group] if group else [])]
-        arrays = [
-            stored[require_column(name, names, "features, label or group")] for name in wanted
-        ]
-    groups = arrays[2] if group else None
-    return Dataset(
-        path.stem, None, arrays[0].astype(np.float32), arrays[1].astype(str), groups=groups
-    )
+        X, y, *groups = (
+            stored[require_column(name, list(stored), "features, label or group")]
+            for name in (features, label, group)
+            if name
+        )
+    X, y = X.astype(np.float32), y.astype(str)
+    return Dataset(path.stem, None, X, y, groups=groups[0] if groups else None)
 
 
 def _load_digits(digit: int) -> Dataset:
@@ -303,7 +260,7 @@ def _encode_texts(texts: list[str], encoder: Mapping[str, Any]) -> NDArray[np.fl
     try:
         made = make(**parameters)
     except TypeError as error:
-        raise ParameterError(f"encoder: {error}.") from None
+        raise ParameterError(f"encoder: {error}.", parameter="encoder") from None
     return np.asarray(made.fit(texts).transform(texts), dtype=np.float32)
 
 

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from setconv._version import __version__
-from setconv.experiment.figures import (
-    StudyFigure,
-    compose,
-    file_name,
-    study_figures,
-    write_figures,
-)
+from setconv.experiment.figures import StudyFigure, file_name, study_figures
 from setconv.experiment.results import Findings
-from setconv.experiment.tables import Section, Sheet, cut, line, plain, sections, write_tables
+from setconv.experiment.tables import Section, Sheet, Shown, cut, plain, sections
 from setconv.io.files import write_atomically
 from setconv.messages import count_of, needed
 
-with needed("the page of a study", "jinja2", "report"):
-    from jinja2 import DictLoader, Environment, StrictUndefined
+with needed("the page of a study", "jinja2 and pandas", "experiment"):
+    import pandas as pd
+    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-# Nothing is fetched and nothing runs.
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-_NARROW = 5  # columns of a table that has room beside another
 _LONGEST_WARNING = 300
+# Of templates in which braces mean something else.
+_SIGNS: dict[str, Any] = {
+    **{"block_start_string": "<%", "block_end_string": "%>"},
+    **{"variable_start_string": "<<", "variable_end_string": ">>"},
+}
+_MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
+_LATEX = str.maketrans(
+    {one: f"\\{one}" for one in "{}$&#_%"}
+    # After the end of a row a bracket or a star would be taken for its argument.
+    | {one: f"{{{one}}}" for one in "[]*"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}"}
+    | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "↓": r"$\downarrow$"}
+)
 
 
 def write_report(findings: Findings, folder: str | Path) -> list[Path]:
@@ -44,231 +48,148 @@ def write_report(findings: Findings, folder: str | Path) -> list[Path]:
     ----------
     findings : Findings
     folder : str or Path
-        Gets ``index.html``, ``tables.md``, ``tables.tex``, ``tables.csv`` and ``figures/``.
+        Gets ``index.html``, ``tables.md``, ``tables.tex``, ``tables.csv`` (every mean, with all
+        digits), ``scores.csv`` (every figure of every split) and ``figures/``; it is made if it is
+        not there.
 
     Returns
     -------
     list of Path
         The files, the page first.
     """
-    folder = Path(folder)
-    page = write_page(findings, folder / "index.html")
-    return [page, *write_tables(findings, folder), *write_figures(findings, folder / "figures")]
+    figures = study_figures(findings)
+    contents = {
+        "index.html": page_text(findings, figures),
+        "tables.md": markdown_text(findings),
+        "tables.tex": latex_text(findings),
+        "tables.csv": findings.summary.to_csv(index=False, lineterminator="\n"),
+        "scores.csv": findings.scores.to_csv(index=False, lineterminator="\n"),
+    }
+    written = {name: text.encode("utf-8", "replace") for name, text in contents.items()}
+    written |= {f"figures/{one.name}.svg": one.svg for one in figures}
+    paths = [Path(folder) / name for name in written]
+    for path, content in zip(paths, written.values(), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    return paths
 
 
-def write_page(findings: Findings, path: str | Path) -> Path:
-    """Write the page to a file, which is there whole or not at all.
-
-    Parameters
-    ----------
-    findings : Findings
-    path : str or Path
-        Folders above it are made if they are not there.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, study_page(findings).encode("utf-8"))
-    return path
+def markdown_text(findings: Findings) -> str:
+    """Return the tables of a study as one document."""
+    return _render("tables.md", findings, sections(findings))
 
 
-def study_page(findings: Findings) -> str:
-    """Return the page: figures, tables, what may be concluded, cost, failures and versions.
+def latex_text(findings: Findings) -> str:
+    r"""Return the tables of a study, to ``\input`` into a document."""
+    return _render("tables.tex", findings, sections(findings))
+
+
+def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
+    """Return the page, HTML: figures, tables, what may be concluded, cost, failures and versions.
 
     The same findings give the same page.
-
-    Parameters
-    ----------
-    findings : Findings
-
-    Returns
-    -------
-    str
-        HTML.
     """
+    drawn: defaultdict[str, list[StudyFigure]] = defaultdict(list)
+    for one in figures:
+        drawn[{"scores": "Figures", "ranks": "Average ranks"}.get(one.name, "Curves")].append(one)
+    parts = [
+        Section("Data", [_data_sheet(findings)]),
+        *(Section(title) for title in ("Figures", "Curves")),
+        *sections(findings),
+        Section("Warnings", _warning_sheets(findings)),
+        Section("Versions", _version_sheets(findings)),
+    ]
+    parts = [one for one in parts if one.text or one.sheets or one.title in drawn]
+    return _render("page.html", findings, parts, figures=drawn)
+
+
+def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
+    """Fill in a template; whatever it shows is on one line and escaped for its format."""
+    html = template.endswith(".html")
+    escape = {"page.html": plain, "tables.md": markdown_escape, "tables.tex": latex_escape}[
+        template
+    ]
     environment = Environment(
-        loader=DictLoader({"page.html": _read_file("setconv.experiment", "page.html")}),
-        autoescape=True,
+        loader=PackageLoader("setconv.experiment", "templates"),
+        autoescape=html,
+        finalize=lambda value: escape(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        **({} if html else _SIGNS),
     )
-    environment.filters |= {"plain": plain, "picture": _picture}
-    return environment.get_template("page.html").render(
-        findings=findings,
-        state=_state(findings),
-        sections=_page_sections(findings),
-        policy=_POLICY,
-        style=Markup(_read_file("setconv.report", "page.css").strip()),
-        version=__version__,
-    )
+    environment.filters |= {"picture": _picture, "file_name": file_name, "raw": _raw}
+    style = Markup(files("setconv.report").joinpath("page.css").read_text(encoding="utf-8"))
+    values = {"findings": findings, "sections": parts, "style": style, "version": __version__}
+    return environment.get_template(template).render(values | more)
 
 
-def _read_file(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8")
+def markdown_escape(text: str) -> str:
+    """Return a text on one line in which nothing is markup."""
+    return plain(text).translate(_MARKDOWN)
+
+
+def latex_escape(text: str) -> str:
+    """Return a text on one line in which nothing is a command; a number has a true minus."""
+    return re.sub(r"^-(?=[.\d])", "$-$", plain(text).translate(_LATEX))
+
+
+def _raw(text: str) -> Markup:
+    return Markup(plain(text))
 
 
 def _picture(figure: StudyFigure) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(compose(figure)).decode()}"
-
-
-def _state(findings: Findings) -> dict[str, Any]:
-    """Return how many cells are finished, failed and missing, and when they were computed."""
-    cells = findings.cells
-    finished = int((cells["status"] == "ok").sum())
-    failed = len(cells) - finished
-    words = ""
-    if len(cells):
-        started = sorted(str(one)[:16].replace("T", " ") for one in cells["started"])
-        hours = float(cells["seconds"].sum()) / 3600
-        words = (
-            f"Started between {started[0]} and {started[-1]} (UTC); the cells took "
-            f"{hours:.1f} hours of computing together."
-        )
-    tiles = [
-        (finished, f"of {len(cells) + findings.missing:,} cells finished"),
-        (failed, "failed"),
-        (findings.missing, "not computed yet"),
-    ]
-    return {
-        "tiles": [{"value": f"{value:,}", "text": text} for value, text in tiles],
-        "words": words,
-        "incomplete": bool(failed or findings.missing),
-    }
-
-
-@dataclass(frozen=True)
-class _PageSection(Section):
-    """A part of the page under one heading: a text, figures, tables and notes."""
-
-    figures: tuple[StudyFigure, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def narrow(self) -> bool:
-        """Whether two tables fit beside each other."""
-        return len(self.sheets) > 1 and max(len(sheet.head) for sheet in self.sheets) <= _NARROW
-
-    @property
-    def name(self) -> str:
-        """The section's name in the page's address."""
-        return file_name(self.title)
-
-
-def _page_sections(findings: Findings) -> list[_PageSection]:
-    """Return all sections that have something to say."""
-    figures = study_figures(findings)
-    ranks = tuple(one for one in figures if one.name == "ranks")
-    curves = tuple(one for one in figures if one.name.startswith("curve"))
-    scores = tuple(one for one in figures if one not in (*ranks, *curves))
-    found = [
-        _PageSection("Data", (_data_sheet(findings),)),
-        _PageSection("Figures", figures=scores),
-        _PageSection("Curves", figures=curves),
-        *(
-            _with_figures(section, ranks if section.title == "Average ranks" else ())
-            for section in sections(findings)
-        ),
-    ]
-    more = {"Warnings": _warning_sheet(findings), "Versions": _version_sheet(findings)}
-    found += [_PageSection(title, (sheet,)) for title, sheet in more.items() if sheet]
-    found.append(_PageSection("Notes", notes=findings.notes))
-    return [one for one in found if one.text or one.figures or one.sheets or one.notes]
-
-
-def _with_figures(section: Section, figures: tuple[StudyFigure, ...]) -> _PageSection:
-    """Return a section of tables that says once what all of its tables would say."""
-    captions = {sheet.caption for sheet in section.sheets}
-    text, sheets = section.text, section.sheets
-    if len(sheets) > 1 and len(captions) == 1:
-        text = " ".join(filter(None, [text, *captions]))
-        sheets = tuple(replace(sheet, caption="") for sheet in sheets)
-    if [sheet.title for sheet in sheets] == [section.title]:
-        sheets = (replace(sheets[0], title=""),)
-    return _PageSection(section.title, sheets, text, figures)
+    return f"data:image/svg+xml;base64,{b64encode(figure.svg).decode()}"
 
 
 def _data_sheet(findings: Findings) -> Sheet:
     """Return the units with their rows and imbalance ratios."""
-    rows = [
-        line(
-            *(unit.name, unit.dataset, unit.label),
-            *(f"{unit.n_rows:,}", f"{unit.imbalance_ratio:.2f}", unit.source),
-        )
-        for unit in findings.units
-    ]
+    table = pd.DataFrame(
+        [
+            (
+                one.name,
+                one.dataset,
+                one.label,
+                one.source,
+                f"{one.n_rows:,}",
+                f"{one.imbalance_ratio:.2f}",
+            )
+            for one in findings.units
+        ],
+        columns=["unit", "data set", "class", "source", "rows", "imbalance ratio"],
+    )
     return Sheet(
         "",
         "The class of a unit is counted as positive, all others as negative. The imbalance ratio "
         "is rows of the others over rows of the class. Units of one source are no independent "
         "evidence.",
-        ("unit", "data set", "class", "rows", "imbalance ratio", "source"),
-        "lllrrl",
-        tuple(rows),
+        table.set_index(["unit", "data set", "class", "source"]).map(Shown),
     )
 
 
-def _warning_sheet(findings: Findings) -> Sheet | None:
-    """Return what the cells warned of, with how many cells did; None if none did."""
-    found: Counter[tuple[str, str, str]] = Counter()
-    cells = findings.cells
-    if "notes" not in cells:
-        return None
-    for dataset, method, text in zip(
-        cells["dataset"], cells["method"], cells["notes"], strict=True
-    ):
-        for warning in dict.fromkeys(_warnings(text)):
-            found[str(dataset), str(method), warning] += 1
-    if not found:
-        return None
-    rows = [
-        line(dataset, method, str(count), warning)
-        for (dataset, method, warning), count in found.items()
-    ]
-    return Sheet(
-        "",
-        f"What {count_of(sum(found.values()), 'cell')} warned of while they were computed.",
-        ("data set", "method", "cells", "warning"),
-        "llrp",
-        tuple(rows),
+def _warning_sheets(findings: Findings) -> list[Sheet]:
+    """Return what the cells warned of, with how many cells did; nothing if none did."""
+    cells = findings.cells[["dataset", "method", "notes"]].itertuples(index=False)
+    found = Counter(
+        (dataset, method, cut(plain(warning), _LONGEST_WARNING))
+        for dataset, method, notes in cells
+        for warning in dict.fromkeys(json.loads(notes).get("warnings", []))
     )
+    rows = [(*key[:2], f"{count}", key[2]) for key, count in sorted(found.items())]
+    table = pd.DataFrame(rows, columns=["data set", "method", "cells", "warning"])
+    caption = f"What {count_of(found.total(), 'cell')} warned of while they were computed."
+    return [Sheet("", caption, table.set_index(["data set", "method"]).map(Shown))] * bool(rows)
 
 
-def _warnings(text: Any) -> Iterator[str]:
-    told = _read_json(text).get("warnings", [])
-    for warning in told if isinstance(told, list) else []:
-        yield cut(plain(str(warning)), _LONGEST_WARNING)
-
-
-def _version_sheet(findings: Findings) -> Sheet | None:
-    """Return the versions that the cells were computed with; None if no cell tells any."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for text in findings.cells["versions"]:
-        for package, version in _read_json(text).items():
-            found[str(package)][str(version)] += 1
-    if not found:
-        return None
-    rows = [line(package, _versions(found[package])) for package in sorted(found)]
-    notes: tuple[str, ...] = ()
-    if differing := [package for package in sorted(found) if len(found[package]) > 1]:
-        notes = (f"Cells were computed with different versions of {', '.join(differing)}.",)
-    return Sheet("", "", ("package", "version"), "lp", tuple(rows), notes)
-
-
-def _versions(counts: Counter[str]) -> str:
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(f"{version} ({count_of(n, 'cell')})" for version, n in sorted(counts.items()))
-
-
-def _read_json(text: Any) -> dict[str, Any]:
-    """Return a JSON object; a cell without one tells nothing."""
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _version_sheets(findings: Findings) -> list[Sheet]:
+    """Return the versions that the cells were computed with; nothing if there are no cells."""
+    found = pd.DataFrame([json.loads(text) for text in findings.cells["versions"]])
+    counts = {
+        name: one.value_counts().sort_index() for name, one in found.sort_index(axis=1).items()
+    }
+    told = {
+        package: Shown(", ".join(f"{one} ({count_of(n, 'cell')})" for one, n in versions.items()))
+        for package, versions in counts.items()
+    }
+    table = pd.Series(told, dtype=object).rename_axis("package").to_frame("version")
+    return [Sheet("", "", table)] * bool(told)

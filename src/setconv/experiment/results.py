@@ -1,78 +1,56 @@
-"""A study from beginning to end: rows prepared, cells computed, findings collected and ranked."""
+"""A study from beginning to end: rows prepared, cells computed, findings collected and ranked.
+
+`Findings` has every figure of the finished cells in one table; what tables and figures show of them
+is made from it once: the means over splits with their tests (``summary``), and ranks over units.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
-import numpy as np
-
-from setconv.errors import DataError, StudyError
-from setconv.experiment.cells import (
-    StudyWork,
-    check_methods,
-    plan_cells,
-    read_key,
-    reported_classes,
-)
+from setconv.errors import StudyError
+from setconv.experiment import statistics
+from setconv.experiment.cells import StudyWork, build_method, plan_cells, reported_classes
 from setconv.experiment.data import Prepared, known_data, prepare
 from setconv.experiment.runner import Tally, run
-from setconv.experiment.statistics import (
-    Friedman,
-    Nemenyi,
-    Ranks,
-    TestResult,
-    WilcoxonHolm,
-    average_ranks,
-    friedman,
-    nemenyi,
-    wilcoxon_holm,
-)
-from setconv.experiment.store import Cell, Store
-from setconv.experiment.study import DataSpec, Study, published_counts, published_figures
+from setconv.experiment.store import Store
+from setconv.experiment.study import PUBLISHED, DataSpec, Study
 from setconv.messages import needed
+from setconv.metrics.report import HEADINGS
 
-if TYPE_CHECKING:
+with needed("The findings of a study", "pandas", "experiment"):
     import pandas as pd
 
 ALPHA = 0.05
-_DIGITS = 12  # of means, to see ties
+BETTER, WORSE = "▲", "▼"
+DIGITS = 3  # of figures that are shown
+_TIED = 12  # digits of means, to see ties
 
 # What a study keeps in its folder.
-_STORE = "results.sqlite"
-_ROWS = "rows"
+_STORE, _ROWS = "results.sqlite", "rows"
+_CELL = ["dataset", "method", "split", "version"]
+# How the store names a figure of a class: see cells.figure_name.
+_FIGURE = r"(?s)(?P<metric>[^@:]+)(?:@(?P<curve>[^=]*)=(?P<setting>[^:]*))?:(?P<label>.*)"
+_SWEEP = "imbalance ratio of the training rows"
 
-METRIC_NAMES = {
-    "f1": "F1",
-    "g_mean": "G-mean",
-    "auc": "AUC",
-    "specificity": "Spec",
-    "sensitivity": "Sens",
-    "average_precision": "Average precision",
-    "balanced_accuracy": "Balanced accuracy",
-    "precision": "Precision",
-    "mcc": "MCC",
-    "brier": "Brier score",
-    "macro_f1": "Macro F1",
-    "movement": "Movement of representatives",
-    "flips": "Changed predictions",
-}
 # Asked of a fitted model, along a curve only.
-PROBED = ("movement", "flips")
-_LOWER_IS_BETTER = frozenset({"brier", *PROBED})
+PROBED = {"movement": "Movement of representatives", "flips": "Changed predictions"}
 
 
-def metric_name(metric: str) -> str:
-    """Return the display name of a metric; one that is not known is called what it is called."""
-    return METRIC_NAMES.get(metric, metric)
+def heading(metric: str) -> str:
+    """Return what tables and figures call a metric."""
+    return (HEADINGS | PROBED)[metric]
 
 
 def higher_is_better(metric: str) -> bool:
     """Whether more of a metric is better."""
-    return metric not in _LOWER_IS_BETTER
+    return metric not in ("brier", *PROBED)
 
 
 @dataclass(frozen=True)
@@ -110,54 +88,244 @@ class Unit:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranking:
+    """Methods over units, for one metric.
+
+    Attributes
+    ----------
+    metric : str
+    reason : str
+        Why there are no ranks, or why nothing is claimed of them; empty if all is well.
+    notes : tuple of str
+        What was left out.
+    n_units : int
+        How many units the ranks rest on.
+    ranks : Ranks or None
+        1 is best.
+    omnibus : Friedman or None
+        Whether the methods differ at all; needs two sources and three methods.
+    all_pairs : Nemenyi or None
+        All methods against each other; needs two sources.
+    against_ours : WilcoxonHolm or None
+        The study's own method against each other; needs two sources and that method.
+    """
+
+    metric: str
+    reason: str
+    notes: tuple[str, ...]
+    n_units: int = 0
+    ranks: statistics.Ranks | None = None
+    omnibus: statistics.Friedman | None = None
+    all_pairs: statistics.Nemenyi | None = None
+    against_ours: statistics.WilcoxonHolm | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Findings:
     """The finished cells of a study.
 
     Attributes
     ----------
-    name, title, about : str
-    command : str
-        The command that makes the cells.
-    methods : tuple of str
-        In the order of the study.
-    ours : tuple of str
-        The methods that the study is about; the first is compared with all others.
-    metrics : tuple of str
-        In the order of the study.
+    study : Study
     units : tuple of Unit
         In the order of the study.
     scores : DataFrame
-        Columns unit, method, split, metric and value; nan where a metric is not defined.
-    curves : DataFrame
-        Columns curve, unit, method, split, metric, setting (a number) and value: the metrics along
-        a parameter, such as the size of the post-training subset or the imbalance ratio.
-        ``curve`` names the parameter. Empty if the study has none.
-    published : DataFrame
-        Figures that others reported: columns unit, method, metric, mean and deviation (nan where
-        none is given). Empty if there are none.
+        Every figure of a class: columns unit, method, split, metric, curve, setting and value; nan
+        where a metric is not defined. Along a parameter, such as the size of the post-training
+        subset or the imbalance ratio, ``curve`` is its name and ``setting`` its value.
     cells : DataFrame
         As `Store.cells` gives them: dataset, method, split, status, error, seconds, peak_mb,
         started, versions and notes (both JSON).
     missing : int
         Cells of the study that are not computed yet.
+    command : str
+        The command that makes the cells.
     notes : tuple of str
         Where the rows come from, one text a data set.
     """
 
-    name: str
-    title: str
-    about: str
-    command: str
-    methods: tuple[str, ...]
-    ours: tuple[str, ...]
-    metrics: tuple[str, ...]
+    study: Study
     units: tuple[Unit, ...]
     scores: pd.DataFrame
-    curves: pd.DataFrame
-    published: pd.DataFrame
     cells: pd.DataFrame
     missing: int = 0
+    command: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> list[str]:
+        """Names in the order of the study."""
+        return [one.name for one in self.study.methods]
+
+    @property
+    def curves(self) -> list[tuple[str, str, str, pd.DataFrame]]:
+        """Curve, unit, metric and figures: the metrics of the study, then the probed ones."""
+        known = self.scores[self.scores["curve"] != ""].dropna(subset="value")
+        groups: Any = known.groupby(["curve", "unit"], sort=False)
+        return [
+            (curve, unit, metric, here)
+            for (curve, unit), rows in groups
+            for metric in (*self.study.metrics, *PROBED)
+            if len(here := rows[rows["metric"] == metric])
+        ]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The cells that did not end well."""
+        return self.cells[self.cells["status"] != "ok"]
+
+    def by_split(self, unit: str, metric: str) -> pd.DataFrame:
+        """Return one row a split, one column a method; nan where there is no figure."""
+        here = (self.scores["unit"] == unit) & (self.scores["metric"] == metric)
+        rows = self.scores[here & (self.scores["curve"] == "")]
+        table = rows.pivot(index="split", columns="method", values="value")
+        return table.reindex(columns=self.methods).astype("float64").dropna(how="all")
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """What the splits say: a row for every unit, metric and method, then what is published.
+
+        Columns are unit, method, metric; mean, sd (of a sample) and n_splits; best (no other mean
+        over all splits is better, at the digits that are shown); p_value and mark (of the
+        difference from the study's own method); state (measured, failed, missing, undefined or
+        published) and partial (whether others have more splits).
+        """
+        parts = [_summarise(self, unit, one) for unit in self.units for one in self.study.metrics]
+        return pd.concat([*parts, _published(self.study.published)], ignore_index=True)
+
+    @cached_property
+    def rankings(self) -> dict[str, Ranking]:
+        """The ranks of each metric of the study, or why there are none."""
+        return {metric: _ranking(self, metric) for metric in self.study.metrics}
+
+
+def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
+    """Return the rows of one unit and metric."""
+    by_split = findings.by_split(unit.name, metric)
+    counts, means = by_split.count(), by_split.mean()
+    higher = higher_is_better(metric)
+    # Means over other splits than the rest are no basis for who is best.
+    whole = (counts > 0) & (counts == counts.max())
+    shown = means.map(lambda mean: round(mean, DIGITS))[whole]
+    best = shown[shown == (shown.max() if higher else shown.min())]
+    tested = compare(by_split, findings.study.ours[0], unit.test_share, higher)
+    states = [
+        "measured" if counts[method] else _why_not(findings, unit, method, metric)
+        for method in findings.methods
+    ]
+    return pd.DataFrame(
+        {
+            **{"unit": unit.name, "method": findings.methods, "metric": metric},
+            **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
+            **{"best": by_split.columns.isin(best.index), **tested},
+            **{"state": states, "partial": (counts > 0) & ~whole},
+        }
+    )
+
+
+def _why_not(findings: Findings, unit: Unit, method: str, metric: str) -> str:
+    """Return why a method has no mean: undefined, failed or missing."""
+    scores, failed = findings.scores, findings.failed
+    asked = (scores["unit"] == unit.name) & (scores["metric"] == metric)
+    if (asked & (scores["method"] == method)).any():
+        return "undefined"
+    crashed = (failed["dataset"] == unit.dataset) & (failed["method"] == method)
+    return "failed" if crashed.any() else "missing"
+
+
+def compare(
+    by_split: pd.DataFrame, control: str, test_share: float, higher_is_better: bool
+) -> dict[str, list[Any]]:
+    """Compare every method with one, on the splits that both have.
+
+    Parameters
+    ----------
+    by_split : DataFrame
+        Scores of one unit and metric: one row a split, one column a method; nan where there is
+        none.
+    control : str
+        The method that the others are compared with.
+    test_share : float
+        Rows for testing over rows for training.
+    higher_is_better : bool
+
+    Returns
+    -------
+    dict of str to list
+        For each column ``p_value``, two-sided and after Holm, nan for the control and where the two
+        share fewer than two splits; and ``mark``, which is ``BETTER`` or ``WORSE`` where the method
+        differs.
+    """
+    differences = [(by_split[one] - by_split[control]).dropna().to_numpy() for one in by_split]
+    p_values = statistics.holm(
+        [
+            math.nan if method == control else statistics.corrected_t_test(values, test_share)
+            for method, values in zip(by_split, differences, strict=True)
+        ]
+    )
+    marks = [
+        (BETTER if (values.mean() > 0) == higher_is_better else WORSE) if p_value <= ALPHA else ""
+        for values, p_value in zip(differences, p_values, strict=True)
+    ]
+    return {"p_value": p_values, "mark": marks}
+
+
+def _published(name: str | None) -> pd.DataFrame | None:
+    """Return the figures that others reported, as rows of a summary."""
+    if name is None:
+        return None
+    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
+        table = pd.read_csv(file, comment="#").rename(columns={"deviation": "sd"})
+    table["method"] += " (published)"
+    table[["best", "partial"]] = False
+    return table.assign(n_splits=0, mark="", state="published")
+
+
+def _ranking(findings: Findings, metric: str) -> Ranking:
+    """Rank the methods on the splits that all of them have.
+
+    A method with scores on half of the units or fewer has no rank, and a unit without a split that
+    all other methods have does not count; the notes name both.
+    """
+    tables = {unit.name: findings.by_split(unit.name, metric) for unit in findings.units}
+    tables = {unit: table for unit, table in tables.items() if len(table)}
+    covered = Counter(one for table in tables.values() for one in table.dropna(axis=1, how="all"))
+    methods = [one for one in findings.methods if 2 * covered[one] > len(tables)]
+    common = {unit: table[methods].dropna() for unit, table in tables.items()}
+    means = {unit: table.mean() for unit, table in common.items() if len(table)}
+    left_out = {
+        "Without a rank, for scores on half of the units or fewer": [
+            method for method in findings.methods if tables and method not in methods
+        ],
+        "Left out, for no split has all methods": [unit for unit in common if unit not in means],
+        "Ranked on the splits that all methods have": [
+            unit for unit in means if len(common[unit]) < len(tables[unit])
+        ],
+    }
+    notes = tuple(f"{why}: {', '.join(names)}." for why, names in left_out.items() if names)
+    if len(means) < 2 or len(methods) < 2:
+        reason = "Ranks need two methods, and two units with a split that all of them have."
+        return Ranking(metric, reason, notes)
+    # Equal means of decimal scores differ in the last bits, and would not be seen as ties.
+    table = pd.DataFrame(means, index=methods).T.round(_TIED)
+    sources = {unit.name: unit.source for unit in findings.units}
+    higher = higher_is_better(metric)
+    ranks = statistics.average_ranks(table, sources, higher)
+    n_sources = len(ranks.by_source)
+    if n_sources < 2:
+        reason = "All units come from one source: there is nothing to test."
+        return Ranking(metric, reason, notes, len(table), ranks)
+    ours = findings.study.ours[0]
+    return Ranking(
+        metric,
+        statistics.TestResult(n_sources, ALPHA).reason,
+        notes,
+        len(table),
+        ranks,
+        statistics.friedman(ranks.by_source, ALPHA) if len(methods) > 2 else None,
+        statistics.nemenyi(ranks.by_source, ALPHA),
+        statistics.wilcoxon_holm(table, ours, sources, ALPHA, higher) if ours in methods else None,
+    )
 
 
 def run_study(
@@ -190,14 +358,14 @@ def run_study(
     Tally
     """
     folder = Path(folder).resolve()
-    check_methods(study)
+    for method in study.methods:
+        build_method(method, seed=0)  # what does not exist is refused before anything is computed
     prepared = prepare(study, folder / _ROWS, Path(data))
     cells = plan_cells(study, prepared, folder / _ROWS)
-    work = StudyWork(study, prepared, folder / _ROWS)
     with Store(folder / _STORE) as store:
         return run(
             cells,
-            work,
+            StudyWork(study, prepared, folder / _ROWS),
             store,
             jobs=jobs,
             threads=threads,
@@ -219,97 +387,71 @@ def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
         Shown as what reproduces the study.
     """
     folder = Path(folder).resolve()
-    if not (folder / _STORE).exists():
-        raise StudyError(
-            f"{folder} has no results of {study.name}: run it first (setconv experiment run)."
-        )
     prepared = known_data(study, folder / _ROWS)
-    if lacking := [one.name for one in study.data if one.name not in prepared]:
+    lacking = [one.name for one in study.data if one.name not in prepared]
+    if lacking or not (folder / _STORE).exists():
         raise StudyError(
-            f"{folder} has no rows of {', '.join(lacking)}: the study was not run with them; run "
-            "it, or choose the data sets that were."
+            f"{folder} has no results of {study.name} on {', '.join(lacking) or 'any data set'}: "
+            "run it first (setconv experiment run), or choose the data sets that were run."
         )
-    cells = plan_cells(study, prepared, folder / _ROWS)
+    planned = plan_cells(study, prepared, folder / _ROWS)
+    wanted = pd.DataFrame([asdict(cell) for cell in planned], columns=_CELL)
     with Store(folder / _STORE) as store:
-        return _collect(study, prepared, cells, store, command)
-
-
-_CELL = ["dataset", "method", "split", "version"]
-_SCORES = ["unit", "method", "split", "metric", "value"]
-_CURVES = ["curve", "unit", "method", "split", "metric", "setting", "value"]
-_SWEEP = "imbalance ratio of the training rows"
-
-
-def _collect(
-    study: Study, prepared: dict[str, Prepared], cells: list[Cell], store: Store, command: str
-) -> Findings:
-    """Return the findings of these cells; cells of earlier versions of the study do not count."""
-    with needed("The findings of a study", "pandas", "experiment"):
-        import pandas as pd
-    wanted = pd.DataFrame([asdict(cell) for cell in cells], columns=_CELL)
-    frame = store.cells().merge(wanted, on=_CELL)
-    rows = store.results().merge(frame[_CELL[:3]], on=_CELL[:3])
-    specs = {one.name: one for one in study.data}
-    ours = tuple(one.name for one in study.methods if one.ours)
-    units = _units(study, prepared)
-    names = {(one.dataset, one.label): one.name for one in units}
-    scores, curves = [], []
-    for dataset, method, split, metric, value in rows.itertuples(index=False):
-        parts = read_key(metric)
-        if parts is None or (dataset, parts[1]) not in names:
-            continue
-        name, label, curve, setting = parts
-        spec = specs[dataset]
-        if curve:
-            curves.append((curve, names[dataset, label], method, split, name, setting, value))
-            continue
-        scores.append((names[dataset, label], method, split, name, value))
-        if spec.base is not None and spec.train_ratio is not None:
-            of = _unit_name(spec.base, label, spec, prepared[dataset])
-            curves.append((_SWEEP, of, method, split, name, spec.train_ratio, value))
+        # Cells of earlier versions of the study do not count.
+        cells = store.cells().merge(wanted, on=_CELL)
+        results = store.results().merge(cells[_CELL[:3]], on=_CELL[:3])
+    units = [unit for spec in study.data for unit in _units(study, spec, prepared[spec.name])]
     return Findings(
-        name=study.name,
-        title=study.title or study.name,
-        about=study.about,
-        command=command,
-        methods=tuple(one.name for one in study.methods),
-        ours=ours or (study.methods[0].name,),
-        metrics=study.metrics,
+        study=study,
         units=tuple(units),
-        scores=pd.DataFrame(scores, columns=_SCORES),
-        curves=pd.DataFrame(curves, columns=_CURVES),
-        published=published_figures(study.published),
-        cells=frame,
-        missing=len(cells) - len(frame),
+        scores=_scores(study, units, results),
+        cells=cells,
+        missing=len(planned) - len(cells),
+        command=command,
         notes=_notes(study, prepared),
     )
 
 
-def _units(study: Study, prepared: dict[str, Prepared]) -> list[Unit]:
-    units = []
+def _units(study: Study, spec: DataSpec, known: Prepared) -> list[Unit]:
+    labels = reported_classes(spec, known)
+    total = sum(known.counts.values())
+    parts = study.rule(spec).parts
+    return [
+        Unit(
+            name=_unit_name(spec.name, label, len(labels)),
+            dataset=spec.name,
+            label=label,
+            imbalance_ratio=spec.train_ratio or (total - known.counts[label]) / known.counts[label],
+            n_rows=total,
+            source=spec.source or spec.name,
+            test_share=parts[-1] / parts[0],
+        )
+        for label in labels
+    ]
+
+
+def _unit_name(dataset: str, label: str, n_labels: int) -> str:
+    return f"{dataset}: {label}" if n_labels > 1 else dataset
+
+
+def _scores(study: Study, units: Sequence[Unit], results: pd.DataFrame) -> pd.DataFrame:
+    """Return the figures of the units, those of a sweep along its ratios too."""
+    parts = results["metric"].str.extract(_FIGURE)
+    tidy = results.drop(columns="metric").join(parts.fillna({"curve": ""}))
+    tidy["setting"] = tidy["setting"].astype("float64")
+    names = pd.DataFrame(
+        [(one.dataset, one.label, one.name) for one in units], columns=["dataset", "label", "unit"]
+    )
+    scores = tidy.merge(names, on=["dataset", "label"])
+    along = [scores]
     for spec in study.data:
-        known = prepared[spec.name]
-        total = sum(known.counts.values())
-        for label in reported_classes(spec, known.counts):
-            mine = known.counts[label]
-            parts = study.rule(spec).parts
-            units.append(
-                Unit(
-                    name=_unit_name(spec.name, label, spec, known),
-                    dataset=spec.name,
-                    label=label,
-                    imbalance_ratio=spec.train_ratio or (total - mine) / mine,
-                    n_rows=total,
-                    source=spec.source or spec.name,
-                    test_share=parts[-1] / parts[0],
-                )
-            )
-    return units
-
-
-def _unit_name(name: str, label: str, spec: DataSpec, known: Prepared) -> str:
-    several = len(reported_classes(spec, known.counts)) > 1
-    return f"{name}: {label}" if several else name
+        if spec.base is not None:
+            mine = scores[(scores["dataset"] == spec.name) & (scores["curve"] == "")]
+            n_labels = mine["label"].nunique()
+            bases = [_unit_name(spec.base, label, n_labels) for label in mine["label"]]
+            along.append(mine.assign(unit=bases, curve=_SWEEP, setting=spec.train_ratio))
+    columns = ["unit", "method", "split", "metric", "curve", "setting", "value"]
+    return pd.concat(along, ignore_index=True)[columns]
 
 
 def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
@@ -318,170 +460,21 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     for spec in study.data:
         known = prepared[spec.name]
         parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
-        if text := " ".join(part for part in parts if part):
+        if text := " ".join(filter(None, parts)):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())
 
 
 def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
     """Say how many rows the paper had, for the benchmarks that it used."""
-    if spec.load not in ("amazon", "irt", "semeval"):
+    with (PUBLISHED / "class_counts.csv").open(encoding="utf-8") as file:
+        counts = pd.read_csv(file, comment="#")
+    name = spec.name if len(known.counts) == 2 else f"{spec.name} (four classes)"
+    theirs = counts.loc[counts["dataset"] == name, "rows"]
+    if theirs.empty or spec.load not in ("amazon", "irt", "semeval"):
         return ""
-    theirs = published_counts(spec.name, len(known.counts))
-    if not theirs:
-        return ""
-    shown = [
-        ", ".join(f"{count:,}" for count in sorted(counts.values(), reverse=True))
-        for counts in (theirs, known.counts)
-    ]
-    return f"Rows of the classes in the paper: {shown[0]}; here: {shown[1]}."
-
-
-def scores_by_split(findings: Findings) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return the scores of each unit and metric: one row a split, one column a method."""
-    scores = findings.scores[findings.scores["method"].isin(findings.methods)]
-    scores = scores[np.isfinite(scores["value"].astype(float))]
-    twice = scores.duplicated(["unit", "metric", "method", "split"])
-    if twice.any():
-        first = scores[twice].iloc[0]
-        raise DataError(
-            f"scores: {first['unit']} / {first['method']} / {first['metric']} has split "
-            f"{first['split']} twice: give every score once."
-        )
-    return {
-        (str(unit), str(metric)): group.pivot(index="split", columns="method", values="value")
-        for (unit, metric), group in scores.groupby(["unit", "metric"], sort=False)
-    }
-
-
-@dataclass(frozen=True)
-class NoRanking:
-    """Why there are no ranks for a metric, and what was left out before that was clear."""
-
-    reason: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Methods over units, for one metric; tests are made when they are asked for.
-
-    Attributes
-    ----------
-    metric : str
-    means : DataFrame
-        One row a unit, one column a method: over the splits that all methods have.
-    sources : mapping of str to str
-        Unit to source.
-    control : str or None
-        The study's own method; None if it has no rank.
-    notes : tuple of str
-        What was left out.
-    """
-
-    metric: str
-    means: pd.DataFrame
-    sources: Mapping[str, str]
-    control: str | None
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        """Average ranks; 1 is best."""
-        return average_ranks(self.means, self.sources, higher_is_better(self.metric))
-
-    @property
-    def n_units(self) -> int:
-        """How many units the ranks rest on."""
-        return len(self.means)
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources these units come from."""
-        return len(self.ranks.by_source)
-
-    @property
-    def reason(self) -> str:
-        """Why nothing is claimed; empty if there are sources enough."""
-        if self.n_sources < 2:
-            return "All units come from one source: there is nothing to test."
-        return TestResult(self.n_sources, ALPHA).reason
-
-    @cached_property
-    def omnibus(self) -> Friedman | None:
-        """Whether the methods differ at all; None for fewer than two sources or three methods."""
-        if self.n_sources < 2 or self.means.shape[1] < 3:
-            return None
-        return friedman(self.ranks.by_source, ALPHA)
-
-    @cached_property
-    def all_pairs(self) -> Nemenyi | None:
-        """All methods against each other; None for fewer than two sources."""
-        return nemenyi(self.ranks.by_source, ALPHA) if self.n_sources > 1 else None
-
-    @cached_property
-    def against_ours(self) -> WilcoxonHolm | None:
-        """The study's own method against each other; None without it or a second source."""
-        if self.n_sources < 2 or self.control is None:
-            return None
-        higher = higher_is_better(self.metric)
-        return wilcoxon_holm(self.means, self.control, self.sources, ALPHA, higher)
-
-
-def ranking(
-    findings: Findings, metric: str, by_split: Mapping[tuple[str, str], pd.DataFrame]
-) -> Ranking | NoRanking:
-    """Rank the methods on the splits that all of them have.
-
-    A method with scores on half of the units or fewer has no rank, and a unit without a split that
-    all other methods have does not count; the notes name both.
-
-    Parameters
-    ----------
-    findings : Findings
-    metric : str
-    by_split : mapping of (unit, metric) to DataFrame
-        As `scores_by_split` gives them.
-
-    Returns
-    -------
-    Ranking or NoRanking
-    """
-    with needed("ranks", "pandas", "experiment"):
-        import pandas as pd
-    tables = {
-        unit.name: by_split[unit.name, metric]
-        for unit in findings.units
-        if (unit.name, metric) in by_split
-    }
-    if len(tables) < 2:
-        return NoRanking("Ranks need at least two units with scores.")
-    covered = {
-        method: sum(method in table.columns for table in tables.values())
-        for method in findings.methods
-    }
-    methods = [method for method in findings.methods if 2 * covered[method] > len(tables)]
-    notes: tuple[str, ...] = ()
-    if absent := [method for method in findings.methods if method not in methods]:
-        notes += (f"Without a rank, for scores on half of the units or fewer: {joined(absent)}.",)
-    if len(methods) < 2:
-        return NoRanking("Ranks need two methods with scores on most units.", notes)
-    common = {unit: table.reindex(columns=methods).dropna() for unit, table in tables.items()}
-    if empty := [unit for unit, table in common.items() if table.empty]:
-        notes += (f"Left out, for no split has all methods: {joined(empty)}.",)
-    if fewer := [unit for unit, table in common.items() if 0 < len(table) < len(tables[unit])]:
-        notes += (f"Ranked on the splits that all methods have: {joined(fewer)}.",)
-    means = {unit: table.mean() for unit, table in common.items() if not table.empty}
-    if len(means) < 2:
-        return NoRanking("Ranks need at least two units with a split that all methods have.", notes)
-    # Equal means of decimal scores differ in the last bits, and would not be seen as ties.
-    rounded = pd.DataFrame(means, index=methods).T.round(_DIGITS)
-    sources = {unit.name: unit.source for unit in findings.units}
-    control = next((name for name in findings.ours[:1] if name in methods), None)
-    return Ranking(metric, rounded, sources, control, notes)
-
-
-def joined(names: Iterable[str]) -> str:
-    """Return "a, b and c"."""
-    parts = list(names)
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+    paper, here = (
+        ", ".join(f"{count:,}" for count in sorted(rows, reverse=True))
+        for rows in (theirs, known.counts.values())
+    )
+    return f"Rows of the classes in the paper: {paper}; here: {here}."

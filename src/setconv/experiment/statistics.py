@@ -47,8 +47,7 @@ def source_scores(table: pd.DataFrame, sources: Mapping[str, str] | None = None)
         return table.rename_axis(index="source")
     if absent := [str(dataset) for dataset in table.index if dataset not in sources]:
         raise DataError(f"sources has no source for {', '.join(absent)}.")
-    of = [sources[dataset] for dataset in table.index]
-    return table.groupby(of).mean().rename_axis(index="source")
+    return table.groupby([sources[one] for one in table.index]).mean().rename_axis(index="source")
 
 
 class Ranks(NamedTuple):
@@ -395,14 +394,10 @@ def _compare(differences: np.ndarray[Any, np.dtype[np.float64]], sign: int) -> d
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method; nan stays nan."""
-    given = np.asarray(p_values, dtype=np.float64)
-    corrected = np.full(len(given), np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * given[index]))
-        corrected[index] = largest
+    corrected = np.asarray(p_values, dtype=np.float64).copy()
+    order = np.argsort(corrected, kind="stable")[: int((~np.isnan(corrected)).sum())]  # nan last
+    steps = (len(order) - np.arange(len(order))) * corrected[order]
+    corrected[order] = np.maximum.accumulate(np.minimum(steps, 1.0))
     return [float(p) for p in corrected]
 
 

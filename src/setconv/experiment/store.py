@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import operator
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from setconv.errors import ParameterError, StudyError
+from setconv.errors import StudyError
 from setconv.messages import needed
 
 if TYPE_CHECKING:
@@ -41,17 +39,9 @@ class Cell:
 
     def __post_init__(self) -> None:
         """Make names and number plain, so that equal cells are equal in the store too."""
-        for name in ("dataset", "method"):
-            value = getattr(self, name)
-            if not isinstance(value, str) or not value:
-                raise ParameterError(f"{name}={value!r}: give a name that is not empty.")
-            object.__setattr__(self, name, str(value))
-        if not isinstance(self.version, str):
-            raise ParameterError(f"version={self.version!r}: give text.")
-        try:
-            object.__setattr__(self, "split", operator.index(self.split))
-        except TypeError:
-            raise ParameterError(f"split={self.split!r}: give an integer.") from None
+        object.__setattr__(self, "dataset", str(self.dataset))
+        object.__setattr__(self, "method", str(self.method))
+        object.__setattr__(self, "split", int(self.split))
 
     def __str__(self) -> str:
         return f"{self.dataset} / {self.method} / {self.split}"
@@ -96,27 +86,17 @@ _FORMAT = 1
 _SCHEMA = (
     """
     CREATE TABLE cells (
-        dataset TEXT NOT NULL,
-        method TEXT NOT NULL,
-        split INTEGER NOT NULL,
-        status TEXT NOT NULL CHECK (status IN ('ok', 'error', 'timeout')),
-        error TEXT NOT NULL,
-        seconds REAL NOT NULL,
-        peak_mb REAL,
-        started TEXT NOT NULL,
-        versions TEXT NOT NULL,
-        version TEXT NOT NULL,
-        notes TEXT NOT NULL,
+        dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('ok', 'error', 'timeout')), error TEXT NOT NULL,
+        seconds REAL NOT NULL, peak_mb REAL, started TEXT NOT NULL,
+        versions TEXT NOT NULL, version TEXT NOT NULL, notes TEXT NOT NULL,
         PRIMARY KEY (dataset, method, split)
     )
     """,
     """
     CREATE TABLE results (
-        dataset TEXT NOT NULL,
-        method TEXT NOT NULL,
-        split INTEGER NOT NULL,
-        metric TEXT NOT NULL,
-        value REAL,
+        dataset TEXT NOT NULL, method TEXT NOT NULL, split INTEGER NOT NULL,
+        metric TEXT NOT NULL, value REAL,
         PRIMARY KEY (dataset, method, split, metric),
         FOREIGN KEY (dataset, method, split) REFERENCES cells ON DELETE CASCADE
     )
@@ -153,12 +133,11 @@ class Store:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # isolation_level=None: transactions begin where this class says so, table making included.
-        self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        self._database = sqlite3.connect(self.path, timeout=60)
         try:
             self._open()
         except BaseException as error:
-            self._database.close()
+            self.close()
             if isinstance(error, sqlite3.DatabaseError):
                 raise StudyError(
                     f"{self.path} cannot be opened as the store of a study: {error}."
@@ -167,38 +146,35 @@ class Store:
 
     def _open(self) -> None:
         self._database.execute("PRAGMA foreign_keys = ON")
-        with self._transaction():
-            names = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")  # the tables come together or not at all
+            names = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
             for statement in () if names else _SCHEMA:
                 self._database.execute(statement)
-        if names and not {"cells", "results"} <= names:
-            raise StudyError(f"{self.path} is a database, but not the store of a study.")
-        ((form,),) = self._rows("PRAGMA user_version")
-        if form != _FORMAT:
+        ((form,),) = self._database.execute("PRAGMA user_version")
+        if form != _FORMAT or (names and not {"cells", "results"} <= names):
             raise StudyError(
-                f"{self.path} has format {form}, this version reads format {_FORMAT}: "
-                "open it with the version of setconv that made it."
+                f"{self.path} is a database, but no store of format {_FORMAT}: open it with the "
+                "version of setconv that made it."
             )
 
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
-        cell = outcome.cell
-        key = (cell.dataset, cell.method, cell.split)
+        key = (outcome.cell.dataset, outcome.cell.method, outcome.cell.split)
         told = (outcome.status, outcome.error, outcome.seconds, outcome.peak_mb, outcome.started)
-        kept = [json.dumps(dict(one), sort_keys=True) for one in (outcome.versions, outcome.notes)]
-        row = (*key, *told, kept[0], cell.version, kept[1])
+        versions, notes = (
+            json.dumps(dict(one), sort_keys=True) for one in (outcome.versions, outcome.notes)
+        )
+        row = (*key, *told, versions, outcome.cell.version, notes)
+        # SQLite keeps nan as NULL, which results() gives back as nan.
+        figures = [(*key, metric, value) for metric, value in outcome.results.items()]
         try:
-            with self._transaction():
-                self._database.execute(
+            with self._database as database:
+                database.execute(
                     "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
                 )
-                marks = ", ".join("?" * len(row))
-                self._database.execute(f"INSERT INTO cells VALUES ({marks})", row)
-                # SQLite keeps nan as NULL, which results() gives back as nan.
-                self._database.executemany(
-                    "INSERT INTO results VALUES (?, ?, ?, ?, ?)",
-                    [(*key, metric, value) for metric, value in outcome.results.items()],
-                )
+                database.execute(f"INSERT INTO cells VALUES ({', '.join('?' * len(row))})", row)
+                database.executemany("INSERT INTO results VALUES (?, ?, ?, ?, ?)", figures)
         except sqlite3.OperationalError as error:
             raise StudyError(
                 f"{self.path} cannot be written: {error}. Cells that were finished before are "
@@ -213,18 +189,26 @@ class Store:
         """Return the cells that ended with an error or were stopped at the time limit."""
         return self._which("status <> 'ok'")
 
+    def _which(self, condition: str) -> set[Cell]:
+        query = f"SELECT dataset, method, split, version FROM cells WHERE {condition}"
+        return {Cell(*row) for row in self._database.execute(query)}
+
     def results(self) -> pd.DataFrame:
         """Return the figures, tidy: columns dataset, method, split, metric and value.
 
         Rows are in the order of these columns, whatever the order in which cells finished.
         """
-        frame = self._frame("results", "dataset, method, split, metric")
-        return frame.astype({"split": "int64", "value": "float64"})
+        return self._frame("results", "dataset, method, split, metric", "value")
 
     def cells(self) -> pd.DataFrame:
         """Return one row a cell: dataset, method, split, status, error and what is known of it."""
-        frame = self._frame("cells", "dataset, method, split")
-        return frame.astype({"split": "int64", "seconds": "float64", "peak_mb": "float64"})
+        return self._frame("cells", "dataset, method, split", "seconds", "peak_mb")
+
+    def _frame(self, table: str, order: str, *numbers: str) -> pd.DataFrame:
+        with needed(f"Store.{table}", "pandas", "experiment"):
+            import pandas as pd
+        found = pd.read_sql_query(f"SELECT * FROM {table} ORDER BY {order}", self._database)
+        return found.astype({"split": "int64", **dict.fromkeys(numbers, "float64")})
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
@@ -238,27 +222,3 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:  # a full disk ends it by itself
-                self._database.execute("ROLLBACK")
-            raise
-
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self._database.execute(query).fetchall()
-
-    def _which(self, condition: str) -> set[Cell]:
-        query = f"SELECT dataset, method, split, version FROM cells WHERE {condition}"
-        return {Cell(*row) for row in self._rows(query)}
-
-    def _frame(self, table: str, order: str) -> pd.DataFrame:
-        with needed(f"Store.{table}", "pandas", "experiment"):
-            import pandas as pd
-        found = self._database.execute(f"SELECT * FROM {table} ORDER BY {order}")
-        return pd.DataFrame(found.fetchall(), columns=[name for name, *_ in found.description])
