@@ -33,8 +33,7 @@ def estimate_figure(points: Mapping[str, pd.DataFrame], path: Path) -> None:
 
 def rank_figure(comparison: Nemenyi, path: Path, title: str) -> None:
     """Draw the critical-difference diagram of a metric."""
-    from setconv.experiment.figures import INK, STRONG, StudyFigure, compose, rank_panel
+    from setconv.experiment.figures import INK, STRONG, rank_diagrams
 
     colours = {name: STRONG[0] if name == OURS else INK for name in comparison.ranks.index}
-    panel = rank_panel(comparison, title, colours)
-    path.write_bytes(compose(StudyFigure("ranks", "", "", (panel,))))
+    path.write_bytes(rank_diagrams("", {title: comparison}, colours))

@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.speed.growth import power_law
-from setconv.experiment.figures import (
-    GREY,
-    NARROW,
-    STRONG,
-    Panel,
-    StudyFigure,
-    compose,
-    file_name,
-    legend_name,
-    method_looks,
-)
+from setconv.experiment.figures import GREY, STRONG, compose, file_name, method_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-_SIZE = (NARROW, 300.0)
+_SIZE = (410.0, 300.0)
+_MARKERS = "os^DvPXp"
 
 
 def growth_files(growth: dict[str, Any]) -> dict[str, bytes]:
@@ -45,10 +36,13 @@ def peers_name(features: int) -> str:
 def peer_files(peers: dict[str, Any]) -> dict[str, bytes]:
     """Return a file for each number of features: AUC against the time of a fit."""
     return {
-        peers_name(one["features"]): _sheet(
+        peers_name(one["features"]): compose(
             f"{peers['rows']:,} rows, d={one['features']}",
-            _panel("Fit", _scatter(one["methods"], "fit", "Seconds of a fit")),
-            _panel("Prediction", _scatter(one["methods"], "predict", "Seconds of a prediction")),
+            {
+                "Fit": _scatter(one["methods"], "fit", "Seconds of a fit"),
+                "Prediction": _scatter(one["methods"], "predict", "Seconds of a prediction"),
+            },
+            _SIZE,
         )
         for one in peers["tables"]
     }
@@ -56,19 +50,14 @@ def peer_files(peers: dict[str, Any]) -> dict[str, bytes]:
 
 def _growth(name: str, series: dict[str, Any]) -> bytes:
     sizes, seconds, gigabytes = (list(column) for column in zip(*series["points"], strict=True))
-    return _sheet(
+    return compose(
         f"A fit, by {name}",
-        _panel("Time", _curve(name, sizes, seconds, "Seconds", STRONG[0])),
-        _panel("Memory", _curve(name, sizes, gigabytes, "Gigabytes", STRONG[1])),
+        {
+            "Time": _curve(name, sizes, seconds, "Seconds", STRONG[0]),
+            "Memory": _curve(name, sizes, gigabytes, "Gigabytes", STRONG[1]),
+        },
+        _SIZE,
     )
-
-
-def _sheet(title: str, *panels: Panel) -> bytes:
-    return compose(StudyFigure(file_name(title), title, "", panels))
-
-
-def _panel(title: str, drawing: Callable[[Axes], None]) -> Panel:
-    return Panel(title, title, drawing, _SIZE)
 
 
 def _curve(
@@ -113,11 +102,9 @@ def _scatter(methods: dict[str, dict[str, float]], job: str, label: str) -> Call
     names = list(methods)
 
     def drawing(axes: Axes) -> None:
-        for name, look in method_looks(names, names[:1]).items():
-            point = (methods[name][job], methods[name]["auc"])
-            axes.plot(
-                *point, ls="", marker=look.marker, ms=9, color=look.colour, label=legend_name(name)
-            )
+        for place, (name, colour) in enumerate(method_colours(names, names[:1]).items()):
+            point, marker = (methods[name][job], methods[name]["auc"]), _MARKERS[place % 8]
+            axes.plot(*point, ls="", marker=marker, ms=9, color=colour, label=name)
         axes.set(xscale="log", xlabel=label, ylabel="AUC on new rows")
         _plain_log(axes.xaxis)
         axes.margins(x=0.15, y=0.15)

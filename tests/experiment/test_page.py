@@ -1,0 +1,419 @@
+"""The report of a study: what a reader of each format gets back, and that the page runs nothing."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_findings import HOSTILE, NASTY, VERSIONS, made, made_up, noisy, unit
+from markdown_it import MarkdownIt
+
+from setconv.experiment.figures import study_figures
+from setconv.experiment.page import (
+    latex_escape,
+    latex_text,
+    markdown_text,
+    page_text,
+    write_report,
+)
+from setconv.experiment.tables import plain, sections
+
+
+@pytest.fixture(scope="module")
+def nasty():
+    units = [unit("S"), unit("D: a_b|c", "D"), unit("D: <i>", "D")]
+    methods = ["ours", NASTY, "broken"]
+    given = {
+        (one.name, method, metric): noisy(0.9 - 0.1 * place, 10 * row + place, n=5)
+        for row, one in enumerate(units)
+        for place, method in enumerate(methods[:2])
+        for metric in ("f1", "brier")
+    }
+    error = "Traceback\nValueError: <script>alert(1)</script> \x1b[31m 100% | c_d"
+    done = [("D", "broken", 0, "error", error, 1, 1), ("S", "ours", 0, "ok", "", 1, 1)]
+    others = {"missing": 2, "notes": ("A *note*.",), "command": "run ```\n# not a heading"}
+    return made(given, units, ["f1", "brier"], methods, done=done, **others)
+
+
+def sheets_of(findings):
+    return [sheet for section in sections(findings) for sheet in section.sheets]
+
+
+def best_of(findings):
+    """What a table shows of the first method on the first unit, which is the best."""
+    values = findings.by_split(findings.units[0].name, "f1")[findings.methods[0]]
+    return f"{values.mean():.3f} ± {values.std():.3f}".replace("0.", ".")
+
+
+def named(*names):
+    """Findings whose methods have these names."""
+    return made({("A", name, "f1"): [0.5, 0.6] for name in names}, methods=names)
+
+
+# --------------------------------------------------------------------------------------- Markdown
+
+
+def read_markdown(text):
+    """Return the tables, as texts of cells, and all tokens."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    tables = []
+    for place, token in enumerate(tokens):
+        if token.type == "table_open":
+            tables.append([])
+        elif token.type == "tr_open":
+            tables[-1].append([])
+        elif token.type in ("td_open", "th_open"):
+            inline = tokens[place + 1].children
+            tables[-1][-1].append("".join(one.content for one in inline))
+    return tables, tokens
+
+
+def test_markdown_reads_back_to_the_sheets(nasty):
+    found, tokens = read_markdown(markdown_text(nasty))
+    expected = [
+        [[*map(plain, sheet.head)], *([plain(str(one)) for one in row] for row in sheet.rows)]
+        for sheet in sheets_of(nasty)
+    ]
+    assert found == expected
+    kinds = {child.type for token in tokens for child in token.children or []}
+    assert kinds <= {"text", "text_special", "strong_open", "strong_close"}
+    assert not any(token.type == "html_block" for token in tokens)
+    (code,) = [token.content for token in tokens if token.type == "code_block"]
+    assert code == "run ``` # not a heading\n"
+
+
+def test_markdown_has_the_notes_and_what_is_not_computed(nasty):
+    text = markdown_text(nasty)
+    assert text.startswith("# A small study\n\nWhat it is about.\n\n")
+    assert "Not computed yet: 2 cells." in text
+    assert r"A \*note\*." in text
+    assert f"| **{best_of(nasty)}** |" in text
+
+
+@given(st.text(min_size=1, max_size=30))
+def test_any_name_survives_markdown(name):
+    (_, row, _), *_ = read_markdown(markdown_text(named(name, "other")))[0]
+    assert row[0] == plain(name)
+
+
+# ------------------------------------------------------------------------------------------ LaTeX
+
+
+def check_latex(text):
+    """Check braces, environments, mathematics and columns; return the number of rows."""
+    text = re.sub(r"(?<!\\)%.*", "", text)
+    token = re.compile(r"\\(begin|end)\{(\w+\*?)\}(?:\[\w+\])?|\\\\|\\[a-zA-Z]+|\\.|[{}$&]")
+    opened, depth, math_open, columns, cells_, rows = [], 0, False, 0, 1, 0
+    place = 0
+    while match := token.search(text, place):
+        place = match.end()
+        found = match.group()
+        if match.group(1) == "begin":
+            opened.append((match.group(2), depth))
+            if match.group(2) == "tabular":
+                specification = re.match(r"\{((?:[lr]|p\{[^{}]*\})*)\}", text[place:])
+                columns = len(re.findall(r"[lr]|p\{[^{}]*\}", specification[1]))
+                place += specification.end()
+        elif match.group(1) == "end":
+            assert opened.pop() == (match.group(2), depth)
+        elif found in "{}":
+            depth += 1 if found == "{" else -1
+            assert depth >= 0
+        elif found == "$":
+            math_open = not math_open
+        elif found == "&":
+            assert opened[-1][0] == "tabular"
+            cells_ += 1
+        elif found == r"\\":
+            assert (cells_, math_open, depth) == (columns, False, opened[-1][1])
+            # A bracket or a star here would be taken for an argument of the end of the row.
+            assert not re.match(r"\s*[\[*]", text[place:])
+            rows, cells_ = rows + 1, 1
+    assert (opened, depth, math_open, cells_) == ([], 0, False, 1)
+    assert not re.search(r"(?<!\\)[#_^~<>|\"]", text.replace(r"\\", ""))
+    return rows
+
+
+def test_the_checker_finds_what_does_not_compile():
+    good = latex_text(named("x", "y"))
+    assert check_latex(good)
+    for bad in ("{", "$", "&", r"\end{table}", r"\begin{center}", "_", r" & \\"):
+        with pytest.raises((AssertionError, IndexError)):
+            check_latex(good.replace("Mean", bad))
+    with pytest.raises(AssertionError):
+        check_latex(good.replace(r"\midrule", "[1] "))
+
+
+def test_all_tables_of_a_study_compile(nasty):
+    text = latex_text(nasty)
+    sheets = sheets_of(nasty)
+    assert check_latex(text) == sum(1 + len(sheet.rows) for sheet in sheets)
+    assert text.count(r"\begin{table}") == text.count(r"\bottomrule") == len(sheets)
+    assert r"\textbf{%s}" % latex_escape(best_of(nasty)) in text
+    assert r"$\blacktriangledown$" in text
+    # Our own signs are commands; what is left beyond ASCII comes from the names.
+    assert set(re.sub(r"[\x00-\x7f]", "", text)) == {"é"}
+
+
+@given(st.text(max_size=30))
+def test_any_name_compiles(name):
+    assert check_latex(latex_text(named(f"{name}x", f"[{name}", f"*{name}"))) > 3
+
+
+def test_nothing_in_a_name_is_a_command():
+    assert latex_escape(r"\input{x}") == r"\textbackslash{}input\{x\}"
+    assert latex_escape("50%\nof_it") == r"50\% of\_it"
+    assert latex_escape("-.013") == "$-$.013"
+    text = latex_text(made({}, title="one\n\\input{two}"))
+    assert text.splitlines()[0] == r"% one \textbackslash{}input\{two\}"
+
+
+# -------------------------------------------------------------------------------------- the files
+
+
+def test_files_are_written_whole_and_the_same_each_time(nasty, tmp_path):
+    paths = write_report(nasty, tmp_path / "new" / "folder")
+    names = [str(path.relative_to(tmp_path / "new" / "folder")) for path in paths]
+    assert names[:5] == ["index.html", "tables.md", "tables.tex", "tables.csv", "scores.csv"]
+    assert {"figures/scores.svg"} == set(names[5:])
+    first = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in write_report(nasty, tmp_path / "new" / "folder")] == first
+    assert sorted(one for one in tmp_path.rglob("*") if one.is_file()) == sorted(paths)
+
+
+def test_csv_has_every_figure_with_all_digits_and_names_as_they_are(nasty, tmp_path):
+    _, _, _, means, scores, *_ = write_report(nasty, tmp_path)
+    table = pd.read_csv(means)
+    summary = nasty.summary
+    assert NASTY in set(table["method"])
+    assert list(table) == list(summary)
+    for name in ("mean", "sd", "p_value"):
+        np.testing.assert_allclose(table[name], summary[name].astype(float), rtol=1e-14)
+    values = pd.read_csv(scores)["value"]
+    np.testing.assert_allclose(values, nasty.scores["value"], rtol=1e-14)
+
+
+# -------------------------------------------------------------------------------------- the page
+
+
+class Read(HTMLParser):
+    """The texts and table rows of the sections, and all tags with their attributes."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.sections, self.rows, self._section = [], {"": ""}, {"": []}, ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag == "section":
+            self._section = dict(attributes)["id"]
+            self.sections[self._section], self.rows[self._section] = "", []
+        if tag == "tr":
+            self.rows[self._section].append([])
+        if tag in ("td", "th"):
+            self.rows[self._section][-1].append("")
+
+    def handle_data(self, data):
+        self.sections[self._section] += data
+        if self.rows[self._section] and self.rows[self._section][-1]:
+            self.rows[self._section][-1][-1] += data
+
+    def tagged(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def page_of(findings):
+    return page_text(findings, study_figures(findings))
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return made_up(
+        settings=(1000, 2000, 4000),
+        failed=[("unit 2", "IHT")],
+        missing=7,
+        notes=("The unit 0 is a stand-in.",),
+    )
+
+
+@pytest.fixture(scope="module")
+def html(findings):
+    return page_of(findings)
+
+
+@pytest.fixture(scope="module")
+def hostile_html():
+    """Every text that a user can give is an attack."""
+    made = made_up(
+        units=[unit(HOSTILE), unit(f"1 {HOSTILE}")],
+        methods=[HOSTILE, "m" * 150, "日本"],
+        metrics=("f1", "auc"),
+        settings=(1, 50),
+        failed=[(HOSTILE, "日本")],
+        title=HOSTILE,
+        about=HOSTILE,
+        command=HOSTILE,
+        notes=(HOSTILE + "\x00\ud800",),
+    )
+    made.cells["error"] = HOSTILE + "\x00"
+    made.cells["versions"] = json.dumps({HOSTILE: HOSTILE})
+    made.cells["notes"] = json.dumps({"warnings": [HOSTILE]})
+    made.scores.loc[made.scores["curve"] != "", "curve"] = HOSTILE
+    return page_of(made)
+
+
+def test_the_page_has_a_section_for_everything(html):
+    assert list(Read(html).sections)[1:] == [
+        *("state", "data", "figures", "curves", "scores-by-unit", "scores-by-metric"),
+        *("average-ranks", "along-a-parameter", "cost", "failed-cells", "versions", "notes"),
+    ]
+
+
+def test_the_page_says_what_the_study_is_and_how_far_it_is(findings, html):
+    said = Read(html).sections
+    assert findings.study.title in said[""]
+    assert findings.study.about in said[""]
+    assert findings.command in said["state"]
+    state = " ".join(said["state"].split())
+    for told in ("44of 55 cells finished", "4failed", "7not computed yet"):
+        assert told in state
+    assert "The unit 0 is a stand-in." in said["notes"]
+
+
+def test_the_page_has_data_scores_failures_and_costs(findings, html):
+    page = Read(html)
+    row = [text.strip() for text in page.rows["data"][2]]
+    assert row == ["unit 1", "unit 1", "rare", "unit 1", "2,000", "6.25"]
+    assert best_of(findings) in page.sections["scores-by-unit"]
+    assert best_of(findings) in page.sections["scores-by-metric"]
+    assert "ValueError: no rows <b>" in page.sections["failed-cells"]
+    assert "fewer than 10" in page.sections["average-ranks"]
+    assert "median seconds" in page.sections["cost"]
+
+
+def test_versions_and_warnings_are_counted():
+    made = made_up(n_units=1, metrics=("f1",))
+    made.cells.loc[0, "versions"] = json.dumps({**VERSIONS, "numpy": "1.26.0"})
+    made.cells.loc[:2, "notes"] = json.dumps({"warnings": ["fell back", "fell back"]})
+    page = Read(page_of(made))
+    assert "1.26.0 (1 cell), 2.1.0 (15 cells)" in page.sections["versions"]
+    assert "What 3 cells warned of" in page.sections["warnings"]
+    row = [text.strip() for text in page.rows["warnings"][1]]
+    assert row == ["unit 0", "SetConv", "3", "fell back"]
+
+
+def test_every_figure_has_words_for_those_who_cannot_see_it(html):
+    page = Read(html)
+    figures = page.tagged("img")
+    assert all(len(one["alt"]) > 100 for one in figures)
+    assert all(one["src"].startswith("data:image/svg+xml;base64,") for one in figures)
+    assert len(page.tagged("figcaption")) == len(page.tagged("figure")) == len(figures) == 3
+    assert all(one.get("scope") in ("col", "row") for one in page.tagged("th"))
+
+
+def test_no_name_stands_twice_in_the_page(html):
+    names = [attributes["id"] for _, attributes in Read(html).tags if "id" in attributes]
+    assert len(names) == len(set(names))
+    targets = re.findall(r'(?:href="#|url\(#)([^")]+)', html)
+    assert set(targets) <= set(names)
+
+
+def test_the_page_runs_nothing_and_fetches_nothing(html):
+    page = Read(html)
+    (policy,) = [one["content"] for one in page.tagged("meta") if "http-equiv" in one]
+    assert policy.startswith("default-src 'none'; ")
+    assert "script-src" not in policy
+    assert not page.tagged("script")
+    assert not re.search(r'(?:src|href|xlink:href)="(?!#|data:)', html)
+
+
+def test_names_and_errors_are_escaped(hostile_html):
+    page = Read(hostile_html)
+    assert all(one["src"].startswith("data:image/svg+xml") for one in page.tagged("img"))
+    assert not page.tagged("b")
+    assert not page.tagged("script")
+    assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]
+    for section in ("state", "scores-by-unit", "failed-cells", "versions", "warnings", "notes"):
+        assert HOSTILE in page.sections[section]
+
+
+def test_a_study_with_nothing_computed_has_a_page():
+    page = Read(page_of(made_up(n_splits=0, missing=40)))
+    assert "0of 40 cells finished" in page.sections["state"]
+    assert not page.tagged("img")
+
+
+def test_one_unit_one_method_one_split_have_a_page():
+    (figure,) = Read(page_of(made_up(1, ["a"], ("brier",), n_splits=1))).tagged("img")
+    assert "(lower is better)" in figure["alt"]
+
+
+# ---------------------------------------------------------------------------------- the browser
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+@pytest.fixture(scope="module")
+def visits(html, hostile_html, tmp_path_factory):
+    """The pages in both colour schemes, each with all that went on in it."""
+    api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for scheme in ("light", "dark"):
+            context = browser.new_context(
+                viewport={"width": 1200, "height": 900}, color_scheme=scheme
+            )
+            for name, content in (("study", html), ("hostile", hostile_html)):
+                path = folder / f"{name}.html"
+                path.write_text(content, encoding="utf-8")
+                tab, events = context.new_page(), []
+                tab.on("console", lambda message, events=events: events.append(message.text))
+                tab.on("pageerror", lambda error, events=events: events.append(str(error)))
+                tab.on("request", lambda request, events=events: events.append(request.url))
+                tab.goto(path.as_uri())
+                found[name, scheme] = tab, events
+        yield found
+        browser.close()
+
+
+@pytest.mark.long
+def test_a_page_opens_without_errors_and_without_requests(visits):
+    for tab, events in visits.values():
+        assert events == [tab.url]
+        assert tab.evaluate("typeof window.flag") == "undefined"
+
+
+@pytest.mark.long
+def test_every_figure_is_there_and_visible(visits):
+    tab, _ = visits["study", "light"]
+    boxes = tab.evaluate(
+        """() => [...document.querySelectorAll('figure img')].map(one => {
+            const box = one.getBoundingClientRect();
+            return [one.checkVisibility(), one.naturalWidth > 250, box.width > 250];
+        })"""
+    )
+    assert boxes == [[True, True, True]] * 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_page_is_wider_than_the_screen(visits, width):
+    for tab, _ in visits.values():
+        tab.set_viewport_size({"width": width, "height": 800})
+        root = "document.documentElement"
+        assert tab.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
