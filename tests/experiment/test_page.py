@@ -154,7 +154,7 @@ def test_all_tables_of_a_study_compile(nasty):
     sheets = sheets_of(nasty)
     assert check_latex(text) == sum(1 + len(sheet.rows) for sheet in sheets)
     assert text.count(r"\begin{table}") == text.count(r"\bottomrule") == len(sheets)
-    assert r"\textbf{%s}" % latex_escape(best_of(nasty)) in text
+    assert f"textbf{{{latex_escape(best_of(nasty))}}}" in text
     assert r"$\blacktriangledown$" in text
     # Our own signs are commands; what is left beyond ASCII comes from the names.
     assert set(re.sub(r"[\x00-\x7f]", "", text)) == {"é"}
