@@ -157,11 +157,11 @@ def test_a_part_that_is_not_there_is_refused(make, tmp_path):
         load_semeval(tmp_path, parts="paper")
     with pytest.raises(DataError, match="Did you mean '2013train'"):
         load_semeval(tmp_path, parts=["2013trian"])
-    with pytest.raises(ParameterError, match="'paper', or a list"):
+    with pytest.raises(ParameterError, match="'paper'"):
         load_semeval(tmp_path, parts="2013train")
 
 
 def test_a_folder_without_files_of_the_subtask_is_refused(make, tmp_path):
     make("tweets.txt", "1\tneutral\tx")
-    with pytest.raises(DataError, match=rf"{A}.*tweets\.txt"):
+    with pytest.raises(DataError, match=A):
         load_semeval(tmp_path)

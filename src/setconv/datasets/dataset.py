@@ -8,6 +8,7 @@ data set has them. `numbered_lines` reads files of one row a line;
 from __future__ import annotations
 
 import logging
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -215,7 +216,6 @@ class Dataset:
 
 _BLOCK = 1 << 20
 _LONGEST = 1 << 26
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
@@ -224,7 +224,7 @@ def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
     Lines stay bytes, so that one which cannot be decoded is a problem of that line alone.
     """
     for number, line in enumerate(_lines(source), start=1):
-        bare = (line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line).rstrip(b"\r")
+        bare = (line.removeprefix(BOM_UTF8) if number == 1 else line).rstrip(b"\r")
         if bare.strip():
             yield number, bare
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from setconv.datasets.dataset import Dataset, Problems, numbered_lines
-from setconv.errors import DataError, ParameterError
+from setconv.errors import DataError
 from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
 
@@ -113,55 +113,43 @@ def _choose_files(
 ) -> list[Path]:
     """Return the files to read: those given, or those of the subtask in a folder; of some parts."""
     if isinstance(path, str | Path):
-        given = Path(path)
-        files = _find_files(given) if given.is_dir() else [given]
+        files = _find_files(Path(path)) if Path(path).is_dir() else [Path(path)]
     else:
         files = [Path(one) for one in path]
-    if not files:
-        raise ParameterError("path=[]: give at least one file.")
     return files if parts is None else _choose_parts(files, parts)
 
 
 def _find_files(folder: Path) -> list[Path]:
     """Return the files of subtask A that are in a folder."""
-    names = sorted(
+    found = sorted(
         one
-        for one in folder.rglob("*")
-        if one.name.lower().endswith(_ENDINGS) and not one.name.startswith(".")
+        for one in folder.rglob("[!.]*")
+        if one.name.lower().endswith(_ENDINGS) and _SUBTASK.search(one.name)
     )
-    found = [one for one in names if _SUBTASK.search(one.name)]
     if not found:
-        there = f"There are {listed([one.name for one in names])}." if names else "It has none."
         raise DataError(
             f"{folder}: no file of subtask A. The official names are like "
-            f"twitter-2016train-A.txt. {there} Give files of other names as a list."
+            f"twitter-2016train-A.txt. Give files of other names as a list."
         )
     return found
 
 
 def _choose_parts(files: list[Path], parts: Sequence[str] | str) -> list[Path]:
+    """Return the files whose names tell one of the parts, such as "2013train"."""
     if isinstance(parts, str):
-        if parts != "paper":
-            raise ParameterError(
-                f"parts={parts!r}: give 'paper', or a list such as ['2016train', '2016dev']."
-            )
+        check_choice("parts", parts, ["paper"])
         parts = PAPER_PARTS
-    named = [_part_of(one) for one in files]
-    known = sorted({one for one in named if one})
+    by_part: dict[str, list[Path]] = {}
+    for file in files:
+        if found := _PART.search(file.name):
+            by_part.setdefault(f"{found[1]}{found[2].lower()}", []).append(file)
     for part in parts:
-        if part not in known:
+        if part not in by_part:
             raise DataError(
-                f"There is no file of the part {part!r}.{did_you_mean(part, known)} The files are "
+                f"There is no file of the part {part!r}.{did_you_mean(part, by_part)} There are "
                 f"{listed([one.name for one in files])}."
             )
-    pairs = list(zip(files, named, strict=True))
-    return [file for part in dict.fromkeys(parts) for file, name in pairs if name == part]
-
-
-def _part_of(file: Path) -> str | None:
-    """Return the year and role that the name of a file tells, such as "2013train"."""
-    found = _PART.search(file.name)
-    return f"{found[1]}{found[2].lower()}" if found else None
+    return [file for part in dict.fromkeys(parts) for file in by_part[part]]
 
 
 def _read_tweets(files: list[Path], problems: Problems) -> Iterator[_Tweet]:
