@@ -16,9 +16,7 @@ from sklearn.base import clone
 import setconv.validation
 from setconv.classifier import SetConvClassifier
 from setconv.data import StoredRows
-from setconv.errors import DataError, LabelError, ParameterError
-from setconv.io import opening
-from setconv.io.disk import DiskRows
+from setconv.errors import CheckpointError, DataError, LabelError, ParameterError
 from setconv.pipelines import load
 from setconv.training import Callback
 from setconv.training.loop import Feed
@@ -73,7 +71,7 @@ def on_disk(monkeypatch):
     """Let small files be large ones: nothing is read into memory, and batches are small."""
     monkeypatch.setattr(setconv.validation, "IN_MEMORY", 0)
     monkeypatch.setattr(setconv.validation, "_BATCH", 60)
-    monkeypatch.setattr(opening, "SMALL", 0)
+    monkeypatch.setattr(setconv.validation, "_SMALL", 0)
 
 
 @pytest.fixture
@@ -169,17 +167,12 @@ def test_a_fit_from_disk_is_the_fit_from_memory(kind, tmp_path, in_memory, feeds
 
 
 OPTIONS = {
-    "early stopping": {"early_stopping": True, "validation_fraction": 0.2},
-    "a subset for the representatives": {"post_size": 80},
-    "an anchor from a subset": {"anchor": "subset"},
-    "several anchors": {"anchor": "kmeans"},
-    "a callable": {"anchor": lambda rows: np.median(rows, axis=0)},
-    "a linear part": {"linear_share": 0.4},
-    "one member": {"n_members": 1, "objective": None},
+    "early stopping": {"early_stopping": True, "validation_fraction": 0.2, "post_size": 80},
+    "an anchor from a subset": {"anchor": "subset", "dropout": 0.3, "input_dropout": 0.4},
+    "several anchors": {"anchor": "kmeans", "query_source": "disjoint"},
+    "a callable": {"anchor": lambda rows: np.median(rows, axis=0), "linear_share": 0.4},
+    "one member": {"n_members": 1, "objective": None, "scaling": None},
     "separate heads": {"heads": "separate"},
-    "unscaled": {"scaling": None},
-    "dropout": {"dropout": 0.3, "input_dropout": 0.4},
-    "disjoint queries": {"query_source": "disjoint"},
 }
 
 
@@ -236,17 +229,20 @@ def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk)
     assert_same_model(clf, small(scaling="auto", n_members=3).fit(ROWS, LABELS))
 
 
-def test_a_small_memmap_is_an_array(tmp_path, monkeypatch, feeds_from_disk, in_memory):
-    monkeypatch.setattr(opening, "SMALL", 10**6)
+def test_a_small_memmap_and_one_that_is_not_plain_are_arrays(
+    tmp_path, monkeypatch, feeds_from_disk, in_memory
+):
+    monkeypatch.setattr(setconv.validation, "_SMALL", 10**6)
     mapped = map_rows(tmp_path / "rows.bin", ROWS)
     assert_same_model(small().fit(mapped, LABELS), in_memory)
+    monkeypatch.setattr(setconv.validation, "_SMALL", 0)
+    for other in (
+        np.memmap(tmp_path / "rows.bin", np.float32, "c", shape=ROWS.shape),
+        mapped[:, :],
+    ):
+        held = other if other.mode == "c" else np.asfortranarray(other)
+        assert_same_model(small().fit(held, LABELS), in_memory)
     assert not feeds_from_disk
-
-
-def test_a_fit_from_disk_can_be_repeated(folders):
-    clf = small().fit(folders["binary"], "label")
-    other = small().fit(ROWS, LABELS)
-    assert_same_model(clf.fit(folders["binary"], "label"), other.fit(ROWS, LABELS))
 
 
 class Interrupt(Callback):
@@ -258,23 +254,18 @@ class Interrupt(Callback):
             raise self.error
 
 
-@pytest.mark.parametrize("problem", ["binary", "three"])
-def test_a_run_that_was_interrupted_goes_on_to_the_same_end(
-    folders, problem, tmp_path, monkeypatch
-):
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(folders, tmp_path, monkeypatch):
     monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 2)
-    rows = ROWS if problem == "binary" else THREE[0]
-    settings = {"early_stopping": True}
-    whole = small(**settings).fit(folders[problem], "label")
+    folder, settings = folders["three"], {"early_stopping": True}
+    whole = small(**settings).fit(folder, "label")
     clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt(KeyboardInterrupt())])
     with pytest.raises(KeyboardInterrupt):
-        clf.fit(folders[problem], "label")
-    clf.set_params(callbacks=()).fit(folders[problem], "label", resume_from=tmp_path)
+        clf.fit(folder, "label")
+    clf.set_params(callbacks=()).fit(folder, "label", resume_from=tmp_path)
     assert clf.history_ == whole.history_
-    scores = [one.predictions(folders[problem]).scores for one in (clf, whole)]
+    scores = [one.predictions(folder).scores for one in (clf, whole)]
     assert np.array_equal(*scores)
-    assert_same_model(clf, whole, rows)
-    with pytest.raises(ValueError, match="other data"):
+    with pytest.raises(CheckpointError):
         clf.fit(folders["new"], "label", resume_from=tmp_path)
 
 
@@ -298,7 +289,7 @@ def test_new_rows_join_the_representatives_from_disk(kind, tmp_path):
 
 
 def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folders):
-    with pytest.raises(DataError, match="call fit"):
+    with pytest.raises(DataError):
         small().partial_fit(folders["binary"], "label", classes=["fire", "none"])
 
 
@@ -306,11 +297,11 @@ def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folder
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
-def test_predictions_of_files_are_those_of_arrays(kind, method, tmp_path, in_memory):
+def test_predictions_of_files_are_those_of_arrays(kind, tmp_path, in_memory):
     X = SOURCES[kind](tmp_path, make_table(*NEW))
     # A model without names of columns takes all columns of numbers.
-    assert np.array_equal(getattr(in_memory, method)(X), getattr(in_memory, method)(NEW[0]))
+    for method in ("predict", "predict_proba", "decision_function", "transform"):
+        assert np.array_equal(getattr(in_memory, method)(X), getattr(in_memory, method)(NEW[0]))
 
 
 @pytest.fixture
@@ -342,7 +333,7 @@ def test_a_frame_with_the_names_of_the_file_is_taken(model, folders):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(NEW[0], columns=NAMES)
     assert np.array_equal(model.predict_proba(frame), model.predict_proba(folders["new"]))
-    with pytest.raises(DataError, match="same order"):
+    with pytest.raises(DataError):
         model.predict(frame[NAMES[::-1]])
 
 
@@ -356,12 +347,15 @@ def test_a_saved_model_knows_the_names_of_the_columns(model, folders, tmp_path):
 
 def test_columns_that_are_not_there_are_named(model, tmp_path):
     table = make_table(*NEW)
-    with pytest.raises(DataError, match="'c7'"):
-        model.predict(table.drop(["c7"]))
-    with pytest.raises(DataError, match="'c7'"):
-        model.partial_fit(table.drop(["c7"]), "label")
-    with pytest.raises(DataError, match="'c7'"):
-        model.predict_to(table.drop(["c7"]), tmp_path / "out.parquet")
+    table = table.drop(["c7"])
+    for call in (
+        lambda: model.predict(table),
+        lambda: model.partial_fit(table, "label"),
+        lambda: model.predict_to(table, tmp_path / "out.parquet"),
+    ):
+        with pytest.raises(DataError) as caught:
+            call()
+        assert caught.value.column == "c7"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -372,7 +366,7 @@ def test_another_number_of_columns_than_in_the_fit_is_refused(method, tmp_path):
     if method == "fit":
         assert clf.fit(other, LABELS).n_features_in_ == 5
         return
-    with pytest.raises(DataError, match=r"5 features.*expecting 12"):
+    with pytest.raises(DataError, match="expecting 12"):
         getattr(clf, method)(*((other,) if method == "predict" else (other, LABELS)))
 
 
@@ -411,15 +405,6 @@ def test_columns_are_kept_as_they_are(model, folders, tmp_path):
     assert np.array_equal(np.stack(found.columns[4:], axis=1), model.predict_proba(folders["new"]))
 
 
-def test_numbers_as_labels_stay_numbers(folders, tmp_path):
-    codes = (LABELS == "fire").astype(np.int64)
-    clf = small().fit(folders["binary"], codes)
-    clf.predict_to(folders["new"], tmp_path / "out.parquet")
-    found = pq.read_table(tmp_path / "out.parquet")
-    assert found.schema.field("predicted_label").type == pa.int64()
-    assert found.column_names[1:] == ["probability_0", "probability_1"]
-
-
 @pytest.mark.parametrize("before", [None, b"what was there"], ids=["new", "replaced"])
 def test_after_an_error_the_file_is_as_it_was(model, tmp_path, before):
     rows = NEW[0].copy()
@@ -427,21 +412,23 @@ def test_after_an_error_the_file_is_as_it_was(model, tmp_path, before):
     out = tmp_path / "out.parquet"
     if before is not None:
         out.write_bytes(before)
-    with pytest.raises(DataError, match=r"NaN.*150|150.*NaN"):
+    with pytest.raises(DataError) as caught:
         model.predict_to(make_table(rows, NEW[1]), out)
+    assert (caught.value.row, caught.value.column) == (150, "c4")
     assert [path.name for path in tmp_path.iterdir()] == ([] if before is None else [out.name])
     assert before is None or out.read_bytes() == before
 
 
 def test_columns_to_keep_that_cannot_be_are_refused(model, folders, in_memory, tmp_path):
     out = tmp_path / "out.parquet"
-    with pytest.raises(DataError, match="'nothing'"):
-        model.predict_to(folders["new"], out, keep=["nothing"])
     table = make_table(*NEW).append_column("predicted_label", pa.array(NEW[1]))
-    with pytest.raises(DataError, match=r"'predicted_label'.*rename"):
-        model.predict_to(table, out, keep=["predicted_label"])
-    with pytest.raises((DataError, ParameterError), match="keep"):
-        in_memory.predict_to(NEW[0], out, keep=["id"])
+    for clf, X, name in (
+        (model, folders["new"], "nothing"),
+        (model, table, "predicted_label"),
+        (in_memory, NEW[0], "id"),
+    ):
+        with pytest.raises((DataError, ParameterError), match=name):
+            clf.predict_to(X, out, keep=[name])
     assert not out.exists()
 
 
@@ -449,19 +436,21 @@ def test_columns_to_keep_that_cannot_be_are_refused(model, folders, in_memory, t
 
 
 def test_labels_that_cannot_be_are_refused(folders, tmp_path):
-    with pytest.raises(DataError, match=r"no column 'labels'.*'label'"):
+    with pytest.raises(DataError, match="'label'") as caught:
         small().fit(folders["binary"], "labels")
-    with pytest.raises(LabelError, match=r"230 rows.*200 labels"):
+    assert (caught.value.parameter, caught.value.column) == ("y", "labels")
+    with pytest.raises(LabelError, match="200"):
         small().fit(folders["binary"], LABELS[:200])
-    with pytest.raises(ParameterError, match="memmap has no named columns"):
+    with pytest.raises(ParameterError) as caught:
         small().fit(map_rows(tmp_path / "rows.bin", ROWS), "label")
+    assert caught.value.parameter == "label"
     with pytest.raises(DataError, match=r"In X_val or y_val.*'other'"):
         small().fit(folders["binary"], "label", X_val=folders["new"], y_val="other")
 
 
 @pytest.mark.parametrize("scaling", ["normal", "pieces", ["standard", "normal"]])
 def test_a_scaling_that_sorts_columns_is_refused(folders, scaling, scratch):
-    with pytest.raises(ParameterError, match="rows on disk"):
+    with pytest.raises(ParameterError):
         small(scaling=scaling).fit(folders["binary"], "label")
     assert_nothing_left(scratch)
 
@@ -473,13 +462,10 @@ def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(tmp_path)
         (make_table(rows, LABELS), "label"),
         (map_rows(tmp_path / "rows.bin", rows), LABELS),
     ):
-        with pytest.raises(DataError, match=r"(?s)(?=.*199)(?=.*7)"):
+        with pytest.raises(DataError) as caught:
             small().fit(X, y)
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DataError, match="nowhere"):
-        small().fit(tmp_path / "nowhere", "label")
+        assert caught.value.row == 199
+        assert caught.value.column in (7, "c7")
 
 
 # ------------------------------------------------------------------------- nothing is left
@@ -508,17 +494,6 @@ def test_the_copy_of_the_rows_is_in_the_folder_for_such_files_during_the_fit(fol
     small(callbacks=[look]).fit(folders["binary"], "label")
     assert len(look.found) == 1
     assert_nothing_left(scratch)
-
-
-def test_a_memmap_is_read_where_it_lies(tmp_path, monkeypatch):
-    monkeypatch.setattr("setconv.io.opening.Scratch", None)
-    opened = []
-    original = DiskRows.__init__
-    monkeypatch.setattr(
-        DiskRows, "__init__", lambda self, *given: (opened.append(self), original(self, *given))[1]
-    )
-    small().fit(map_rows(tmp_path / "rows.bin", ROWS), LABELS)
-    assert opened
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("stop")], ids=str)

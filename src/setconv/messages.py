@@ -44,32 +44,25 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def require_column(name: str, known: Sequence[str], option: str) -> str:
-    """Return the name if there is such a column; else say which ones there are."""
+def require_column(name: str, known: Sequence[str], parameter: str) -> str:
+    """Return the name if there is such a column; else say which ones there are.
+
+    Parameters
+    ----------
+    name : str
+        Of a column.
+    known : sequence of str
+        The columns that there are.
+    parameter : str
+        The parameter that names it.
+    """
     if name in known:
         return name
     raise DataError(
-        f"There is no column {name!r}.{did_you_mean(name, known)} The columns are "
-        f"{listed(known)}: give one of them with {option}."
+        f"There is no column {name!r}.{did_you_mean(name, known)} The columns are {listed(known)}.",
+        parameter=parameter,
+        column=name,
     )
-
-
-def check_header(names: Sequence[str], where: str) -> None:
-    """Refuse column names that are empty or occur twice."""
-    for number, name in enumerate(names, start=1):
-        if not name.strip():
-            raise DataError(
-                f"{where}: column {number} of {len(names)} has no name. Give it one in the first "
-                "line. (pandas writes its index like that: to_csv(..., index=False) leaves it out.)"
-            )
-    seen: dict[str, int] = {}
-    for number, name in enumerate(names, start=1):
-        if name in seen:
-            raise DataError(
-                f"{where}: columns {seen[name]} and {number} are both called {name!r}. Rename one "
-                "of them. (Is the first line the names of the columns?)"
-            )
-        seen[name] = number
 
 
 def is_integer(value: Any) -> bool:

@@ -8,6 +8,7 @@ which every encoder of texts begins; every error says which row or column is wro
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from tqdm import tqdm
 from setconv.data import Matrix
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io.disk import Batch
-from setconv.io.opening import is_stored, open_source, read_batches
+from setconv.io.opening import open_source, read_batches
 from setconv.messages import is_shown
 
 Array = NDArray[Any]
@@ -39,6 +40,21 @@ Array = NDArray[Any]
 # Rows of up to so many bytes are read into memory: training is then as fast as it can be.
 IN_MEMORY = 1 << 28
 _BATCH = 8192  # rows of a file at a time
+_SMALL = 1 << 26  # bytes of a memmap that is rather held
+
+
+def _is_stored(X: Any) -> bool:
+    """Whether X is a source of rows that `setconv.io` opens rather than an array to hold.
+
+    That is a path, what pyarrow or `setconv.io` made, or a large C-ordered memmap of float32 or
+    float64; any other memmap is an array.
+    """
+    if isinstance(X, np.memmap):
+        in_file = getattr(X, "_mmap", None) is not None and X.mode != "c" and X.flags.c_contiguous
+        plain = X.ndim == 2 and X.dtype in (np.dtype(np.float32), np.dtype(np.float64))
+        return bool(in_file and plain and X.nbytes > _SMALL)
+    made_by = type(X).__module__
+    return isinstance(X, str | os.PathLike) or made_by.startswith(("pyarrow.", "setconv.io."))
 
 
 @contextmanager
@@ -55,7 +71,7 @@ def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[
         A string is the name of a column of a file.
     reset : bool
     """
-    if not is_stored(X):
+    if not _is_stored(X):
         rows = check_rows(estimator, X, reset=reset)
         yield rows, check_labels(y, rows.shape[0])
         return
@@ -84,7 +100,7 @@ def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[B
     keep : sequence of str
         Columns of a file that come with each batch.
     """
-    if not is_stored(X):
+    if not _is_stored(X):
         if keep:
             raise ParameterError(
                 f"keep={list(keep)!r}: only a file or a table has named columns.", parameter="keep"

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setconv.cli.data import find_duplicates
+from setconv.cli.evaluate import find_duplicates
 from setconv.sampling import text_keys
 
 

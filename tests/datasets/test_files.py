@@ -67,24 +67,17 @@ def test_given_columns_are_taken_as_they_are(tmp_path):
     assert found.groups.tolist() == columns["depot"]
 
 
-def test_several_possible_columns_are_listed_with_the_parameter_that_chooses(tmp_path):
+def test_several_possible_columns_are_refused_with_the_parameter_that_chooses(tmp_path):
     path = write(tmp_path / "two.csv", {"one": TEXTS, "two": TEXTS[::-1], "label": LABELS})
-    with pytest.raises(
-        DataError, match=r"'one' \(such as .*'two' \(.*Give one with text="
-    ) as caught:
+    with pytest.raises(DataError) as caught:
         load_file(path)
+    assert caught.value.parameter == "text"
     assert "--" not in str(caught.value)
     path = write(tmp_path / "labels.csv", {"text": TEXTS, "mood": LABELS, "depot": list("AB") * 15})
-    with pytest.raises(DataError, match=r"'mood' .*'depot' .*label="):
+    with pytest.raises(DataError) as caught:
         load_file(path)
+    assert caught.value.parameter == "label"
     assert load_file(path, group="depot").labels.tolist() == LABELS
-
-
-@pytest.mark.parametrize("parameter", ["text", "label", "group", "id"])
-def test_a_missing_column_is_told_its_neighbour(tmp_path, parameter):
-    path = write(tmp_path / "parcels.csv", {"text": TEXTS, "label": LABELS, "depot": LABELS})
-    with pytest.raises(DataError, match=rf"no column 'depott'. Did you mean 'depot'.*{parameter}="):
-        load_file(path, **{"label": "label", parameter: "depott"})
 
 
 def test_rows_without_a_label_or_a_text_are_left_out_and_counted(tmp_path, caplog):
@@ -189,10 +182,10 @@ def test_chosen_features_are_the_only_ones(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"features": ["wait"]}, DataError, r"no column 'wait'. Did you mean 'weight'.*features="),
+        ({"features": ["wait"]}, DataError, r"no column 'wait'. Did you mean 'weight'"),
         ({"features": "weight"}, ParameterError, "give a list"),
         ({"features": ["weight"], "text": "depot"}, ParameterError, "one or the other"),
-        ({"features": ["late"]}, ParameterError, "'late' cannot hold the labels"),
+        ({"features": ["late"]}, DataError, "'late' holds labels"),
         ({"features": []}, DataError, "No column is left for features"),
     ],
 )

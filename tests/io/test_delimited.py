@@ -10,7 +10,7 @@ import pytest
 
 from setconv.errors import DataError, ParameterError
 from setconv.io import delimited
-from setconv.io.reading import open_records
+from setconv.io.opening import open_records
 
 PLAIN = "text,label\nhello there,1\nbye,0\n"
 ROWS = [{"text": "hello there", "label": "1"}, {"text": "bye", "label": "0"}]
@@ -49,13 +49,10 @@ def refusal(path, **options):
 def test_every_column_is_strings_and_an_empty_field_is_the_empty_string(make):
     with open_records(make("a,b,c\n1,,NA\n2.5,x,null\n")) as reader:
         assert reader.columns == ["a", "b", "c"]
-        assert reader.format == "csv"
-        assert reader.n_rows is None
+        assert (reader.format, reader.n_rows) == ("csv", None)
         assert [str(kind) for kind in reader.schema.types] == ["string"] * 3
-        assert reader.read().to_pylist() == [
-            {"a": "1", "b": "", "c": "NA"},
-            {"a": "2.5", "b": "x", "c": "null"},
-        ]
+        found = reader.read().to_pylist()
+    assert found == [{"a": "1", "b": "", "c": "NA"}, {"a": "2.5", "b": "x", "c": "null"}]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -67,31 +64,25 @@ def test_line_ends_of_every_kind_with_and_without_the_last_one(make, end, last):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_quoted_delimiters_quotes_and_line_ends(make):
-    content = 'text,label\n"a, b",1\n"say ""hi""",2\n"two\nlines",3\n"cr\r\nlf",4\n"",5\n'
-    assert [row["text"] for row in rows(make(content))] == [
-        "a, b",
-        'say "hi"',
-        "two\nlines",
-        "cr\r\nlf",
-        "",
-    ]
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_quote_inside_an_unquoted_field_is_an_ordinary_character(make):
-    assert rows(make('text,label\n5" pipe,1\n6" pipe,2\n'))[1] == {"text": '6" pipe', "label": "2"}
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ('"a, b"', "a, b"),
+        ('"say ""hi"""', 'say "hi"'),
+        ('"two\nlines"', "two\nlines"),
+        ('"cr\r\nlf"', "cr\r\nlf"),
+        ('""', ""),
+        ('6" pipe', '6" pipe'),
+        ("😀👩‍👩‍👧", "😀👩‍👩‍👧"),
+        ("مرحبا", "مرحبا"),
+    ],
+)
+def test_fields_of_every_kind(make, field, text):
+    assert rows(make(f"text,label\nx,0\n{field},1\n"))[1] == {"text": text, "label": "1"}
 
 
 def test_blank_lines_are_no_rows(make):
     assert rows(make(f"\n\n{PLAIN}\n\r\n")) == ROWS
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_emoji_and_right_to_left_text(make):
-    texts = ["😀👩‍👩‍👧", "שלום עולם", "مرحبا"]
-    content = "text,label\n" + "".join(f"{text},1\n" for text in texts)
-    assert [row["text"] for row in rows(make(content))] == texts
 
 
 def test_null_bytes_are_kept_and_said(make, caplog):
@@ -109,15 +100,11 @@ def test_another_delimiter_of_a_csv_is_found_and_said(make, caplog, mark, word):
     caplog.set_level(logging.INFO, "setconv")
     content = f'"a, b"{mark}c{mark}d\n1,2{mark}3{mark}4\n'
     assert rows(make(content)) == [{"a, b": "1,2", "c": "3", "d": "4"}]
-    assert f"separated by a {word}" in caplog.text
+    assert word in caplog.text
 
 
-def test_a_tsv_is_separated_by_tabs_whatever_its_header_holds(make):
-    content = "a,b,c\td\n1\t2\n"
-    assert rows(make(content, "data.tsv")) == [{"a,b,c": "1", "d": "2"}]
-
-
-def test_a_single_column_needs_no_delimiter(make):
+def test_a_tsv_is_separated_by_tabs_and_one_column_by_nothing(make):
+    assert rows(make("a,b,c\td\n1\t2\n", "data.tsv")) == [{"a,b,c": "1", "d": "2"}]
     assert rows(make('text\n"a, b"\nc\n')) == [{"text": "a, b"}, {"text": "c"}]
 
 
@@ -149,17 +136,8 @@ def test_falling_back_to_cp1252_is_a_warning_with_the_line(make, caplog):
     assert rows(path)[1]["text"] == "café"
     assert "line 3" in caplog.text
     assert "cp1252" in caplog.text
-
-
-def test_bytes_that_cp1252_leaves_undefined_are_kept(make):
+    # Bytes that cp1252 leaves undefined are kept.
     assert rows(make(b"text,label\n\x81\xe9,1\n"))[0]["text"] == "\x81é"
-
-
-def test_a_damaged_character_in_utf_8_is_refused_with_its_line(make):
-    message = refusal(make("text,label\nété,0\nx,1\n".encode() + b"caf\xe9,1\n"))
-    assert "line 4" in message
-    assert "0xe9" in message
-    assert "--encoding" in message
 
 
 def test_a_given_encoding_is_used_and_not_doubted(make, caplog):
@@ -168,49 +146,59 @@ def test_a_given_encoding_is_used_and_not_doubted(make, caplog):
     assert not caplog.text
 
 
-def test_a_given_encoding_that_does_not_fit_is_refused_with_the_line(make):
-    path = make(b"text,label\nok,1\ncaf\xe9,1\n")
-    assert "line 3" in refusal(path, encoding="utf-8")
-    assert "near line 1" in refusal(make(b"a,b\n1,2\n3"), encoding="utf-16-le")
+@pytest.mark.parametrize(
+    ("content", "encoding", "line"),
+    [
+        ("text,label\nété,0\nx,1\n".encode() + b"caf\xe9,1\n", None, "line 4"),
+        (b"text,label\nok,1\ncaf\xe9,1\n", "utf-8", "line 3"),
+        (b"a,b\n1,2\n3", "utf-16-le", "line 1"),
+    ],
+    ids=["damaged", "not utf-8", "not utf-16"],
+)
+def test_text_that_does_not_fit_its_encoding_is_refused_with_the_line(
+    make, content, encoding, line
+):
+    with pytest.raises(DataError) as caught, open_records(make(content), encoding=encoding) as one:
+        one.read()
+    assert caught.value.parameter == "encoding"
+    assert line in str(caught.value)
 
 
 def test_an_unknown_encoding_is_refused(make):
-    with pytest.raises(ParameterError, match="'utf-88' is unknown"):
+    with pytest.raises(ParameterError) as caught:
         open_records(make(PLAIN), encoding="utf-88")
+    assert caught.value.parameter == "encoding"
 
 
 # ----------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"], ids=["nothing", "blank", "only a bom"])
-def test_an_empty_file_is_refused(make, content):
-    assert "is empty" in refusal(make(content))
-
-
-@pytest.mark.parametrize("content", ["a,b", "a,b\n", "a,b\n\n\r\n"])
-def test_a_file_with_only_a_header_is_refused(make, content):
-    assert "2 column names but no rows" in refusal(make(content))
-
-
-def test_duplicate_and_empty_column_names_are_refused(make):
-    assert "columns 1 and 3 are both called 'a'" in refusal(make("a,b,a\n1,2,3\n"))
-    message = refusal(make(",text\n0,x\n"))
-    assert "line 1: column 1 of 2 has no name" in message
-    assert "index=False" in message
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_ragged_row_is_named_by_its_physical_line(make):
-    content = 'text,label\n"one\ntwo\r\nthree",1\n\nx,0\na,b,c\nd,1\n'
-    message = refusal(make(content))
-    assert "line 7: 3 fields where the first line has 2: 'a,b,c'" in message
-    assert "double quotes" in message
-
-
-def test_a_row_that_is_too_short_is_named(make):
-    message = refusal(make("a,b,c\n1,2,3\n4;5;6\n"))
-    assert "line 3: 1 field where the first line has 3: '4;5;6'" in message
-    assert "semicolon" in message
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("\ufeff", "is empty"),
+        ("a,b", "2 column names but no rows"),
+        ("a,b\n\n\r\n", "2 column names but no rows"),
+        ("a,b,a\n1,2,3\n", "columns 1 and 3 are both called 'a'"),
+        (",text\n0,x\n", "line 1: column 1 of 2 has no name"),
+        ("a,b,c\n1,2,3\n4;5;6\n", "line 3: 1 field where the first line has 3: '4;5;6'"),
+        ('text,label\n"one\ntwo\r\nthree",1\n\nx,0\na,b,c\nd,1\n', "line 7: 3 fields"),
+        ('text,label\n"fine\n",1\nx,"open, 2\ny,3\n', "line 4: a double quote is opened and never"),
+        (
+            'text,label\n"lost,1\nplain,0\n"next one",1\nmore,0\n',
+            "line 2: the quoted field goes on",
+        ),
+        ('text,label\n"He said \\"hi\\"",1\n', r'quotes as \": write them as ""'),
+    ],
+)
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_a_file_that_cannot_be_read_is_refused_with_the_line(
+    make, monkeypatch, content, said, block
+):
+    monkeypatch.setattr(delimited, "BLOCK", block)
+    assert said in refusal(make(content))
 
 
 def test_the_rows_before_a_ragged_one_can_be_read(make, monkeypatch):
@@ -234,20 +222,6 @@ def test_the_line_of_a_ragged_row_is_right_wherever_it_is(make, monkeypatch, blo
         assert f"line {where}: 1 field " in refusal(make("".join(lines)))
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_quote_that_is_never_closed_is_refused_where_it_opens(make):
-    content = 'text,label\n"fine\n",1\nx,"open, 2\ny,3\nz,4\n'
-    message = refusal(make(content))
-    assert "line 4: a double quote is opened and never closed" in message
-    assert "open, 2" in message
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_lost_quote_does_not_silently_join_rows(make):
-    content = 'text,label\n"lost,1\nplain,0\n"next one",1\nmore,0\n'
-    assert "line 2: the quoted field" in refusal(make(content))
-
-
 def test_an_open_quote_does_not_eat_the_memory(make, monkeypatch):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 10)
     monkeypatch.setattr(delimited, "LONGEST_RECORD", 1 << 14)
@@ -255,13 +229,7 @@ def test_an_open_quote_does_not_eat_the_memory(make, monkeypatch):
     assert "line 2: a double quote is opened and never closed" in message
 
 
-def test_quotes_escaped_with_a_backslash_are_explained(make):
-    message = refusal(make('text,label\n"He said \\"hi\\"",1\n'))
-    assert "line 2" in message
-    assert '\\": write them as ""' in message
-
-
-def test_a_truncated_gzip_file_is_refused(make):
+def test_a_damaged_gzip_file_is_refused(make):
     whole = gzip.compress(PLAIN.encode() * 1000)
     assert "cut off" in refusal(make(whole[:-20], "data.csv.gz"))
     assert "damaged gzip" in refusal(make(whole[:30] + b"\0" * 20 + whole[50:], "data.csv.gz"))
@@ -271,7 +239,7 @@ def test_a_truncated_gzip_file_is_refused(make):
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("size", [1, 3, 10, 1000])
+@pytest.mark.parametrize("size", [1, 3, 1000])
 def test_batches_have_the_asked_size_and_all_rows(make, size):
     content = "n\n" + "".join(f"{n}\n" for n in range(100))
     with open_records(make(content)) as reader:
@@ -292,32 +260,27 @@ def test_a_sample_leaves_its_rows_in_place(make):
 
 
 def test_progress_is_a_growing_share_of_the_bytes(make, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 100)
-    with open_records(make("n\n" + "12345\n" * 1000)) as reader:
-        shares = [reader.progress() for _ in reader.batches(10)]
+    monkeypatch.setattr(delimited, "BLOCK", 1000)
+    with open_records(make("n\n" + "12345\n" * 100_000)) as reader:
+        shares = [reader.progress() for _ in reader.batches(1000)]
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert shares[-1] == 1.0
 
 
 def test_a_batch_size_of_zero_is_refused(make):
-    with open_records(make(PLAIN)) as reader, pytest.raises(ParameterError, match="size=0"):
+    with open_records(make(PLAIN)) as reader, pytest.raises(ParameterError) as caught:
         next(reader.batches(0))
+    assert caught.value.parameter == "size"
 
 
-def test_standard_input_is_sniffed(monkeypatch):
+def test_standard_input_is_sniffed_and_stays_open(monkeypatch):
     for content, kind in [(PLAIN, "csv"), ('{"text": "x"}\n', "jsonl"), ("a\tb\n1\t2\n", "csv")]:
         for data in (content.encode(), gzip.compress(content.encode())):
             stdin = io.TextIOWrapper(io.BytesIO(data))
             monkeypatch.setattr("sys.stdin", stdin)
             with open_records("-") as reader:
                 assert reader.format == kind
+                assert (reader.progress() is None) == (kind == "csv")
                 assert len(reader.read()) >= 1
             assert not stdin.buffer.closed
-
-
-def test_progress_of_standard_input_is_unknown(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(PLAIN.encode())))
-    with open_records("-") as reader:
-        assert reader.progress() is None
-        assert reader.read().to_pylist() == ROWS

@@ -1,9 +1,17 @@
-"""Rows of a file, indexed like an array."""
+"""Rows of a file, indexed like an array; scratch files that leave nothing."""
 
+import errno
 import gc
 import io
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
+from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +20,7 @@ from hypothesis import strategies as st
 
 from setconv.errors import DataError
 from setconv.io import disk
-from setconv.io.disk import DiskRows
+from setconv.io.disk import DiskRows, Scratch
 
 N_ROWS = 50
 TABLE = np.random.default_rng(0).standard_normal((N_ROWS, 3)).astype(np.float32)
@@ -32,12 +40,11 @@ def rows(path):
 
 
 def test_it_looks_like_an_array(rows):
-    assert rows.shape == (N_ROWS, 3)
-    assert rows.dtype == np.float32
-    assert rows.ndim == 2
-    assert len(rows) == N_ROWS
-    assert rows.nbytes == TABLE.nbytes
-    assert repr(rows) == "<DiskRows of shape (50, 3), float32>"
+    assert (rows.shape, rows.dtype, rows.ndim) == ((N_ROWS, 3), np.float32, 2)
+    assert (len(rows), rows.nbytes) == (N_ROWS, TABLE.nbytes)
+    with pytest.raises(TypeError):  # it is not read as a whole by accident
+        np.asarray(rows)
+    np.testing.assert_array_equal(rows[:], TABLE)
 
 
 @given(st.slices(N_ROWS))
@@ -53,6 +60,7 @@ def test_a_gather_is_what_numpy_gives(rows, numbers):
     assert found.dtype == np.float32
     assert found.flags.c_contiguous
     assert found.flags.writeable
+    np.testing.assert_array_equal(rows.subset(numbers)[::2], TABLE[numbers][::2])
 
 
 @given(st.lists(st.booleans(), min_size=N_ROWS, max_size=N_ROWS))
@@ -67,10 +75,8 @@ def test_a_gather_of_more_neighbours_than_one_call_takes(rows, monkeypatch):
 
 
 def test_one_row_lists_and_unsigned_numbers(rows):
-    np.testing.assert_array_equal(rows[4], TABLE[4])
-    np.testing.assert_array_equal(rows[np.int32(-1)], TABLE[-1])
-    np.testing.assert_array_equal(rows[[3, 1]], TABLE[[3, 1]])
-    np.testing.assert_array_equal(rows[np.array([3, 1], np.uint8)], TABLE[[3, 1]])
+    for key in (4, np.int32(-1), [3, 1], np.array([3, 1], np.uint8)):
+        np.testing.assert_array_equal(rows[key], TABLE[key])
 
 
 def test_neighbours_are_read_in_one_call_and_repeats_once(rows, monkeypatch):
@@ -86,63 +92,45 @@ def test_neighbours_are_read_in_one_call_and_repeats_once(rows, monkeypatch):
     assert calls == [(8 + 12 * 4, 36), (8 + 12 * 9, 12), (8 + 12 * 20, 12)]
 
 
-def test_short_reads_are_completed(rows, monkeypatch):
-    def short(number, buffers, offset, real=os.preadv):
-        return real(number, [buffers[0][:5]], offset)
+@pytest.mark.parametrize("system", ["short reads", "no positioned reads", "many reads"])
+def test_systems_differ_and_rows_do_not(rows, monkeypatch, system):
+    if system == "short reads":
 
-    monkeypatch.setattr(os, "preadv", short)
-    np.testing.assert_array_equal(rows[3:9], TABLE[3:9])
-    np.testing.assert_array_equal(rows[[3, 4, 8]], TABLE[[3, 4, 8]])
+        def short(number, buffers, offset, real=os.preadv):
+            return real(number, [buffers[0][:5]], offset)
 
-
-def test_systems_without_positioned_reads_seek(rows, monkeypatch):
-    monkeypatch.delattr(disk.os, "preadv")
-    monkeypatch.delattr(disk.os, "posix_fadvise", raising=False)
-    np.testing.assert_array_equal(rows[3:9], TABLE[3:9])
+        monkeypatch.setattr(os, "preadv", short)
+    elif system == "no positioned reads":
+        monkeypatch.delattr(disk.os, "preadv")
+        monkeypatch.delattr(disk.os, "posix_fadvise", raising=False)
+    else:
+        monkeypatch.setattr(disk, "_ADVISED", 2)
     numbers = np.arange(N_ROWS)[::-2].repeat(3)
     np.testing.assert_array_equal(rows[numbers], TABLE[numbers])
+    np.testing.assert_array_equal(rows[3:9], TABLE[3:9])
 
 
-def test_many_reads_are_announced_to_the_disk(rows, monkeypatch):
-    announced = []
-    monkeypatch.setattr(disk, "_ADVISED", 2)
-    monkeypatch.setattr(os, "posix_fadvise", lambda *a: announced.append(a[1:3]), raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_WILLNEED", 3, raising=False)
-    rows[[1, 2, 30]]
-    assert announced == [(8 + 12, 24), (8 + 12 * 30, 12)]
-
-
-@pytest.mark.parametrize("number", [N_ROWS, -N_ROWS - 1])
-def test_a_row_that_is_not_there_is_refused(rows, number):
-    with pytest.raises(IndexError, match=f"no row {number}: there are 50 rows"):
-        rows[[0, number]]
-    with pytest.raises(IndexError, match=f"no row {number}"):
-        rows[number]
-
-
-def test_other_keys_are_refused(rows):
-    with pytest.raises(IndexError, match="mask of 3 for 50"):
-        rows[np.array([True, False, True])]
-    with pytest.raises(TypeError, match="1-D array of row numbers"):
-        rows[np.array([1.0])]
-    with pytest.raises(TypeError, match="shape"):
-        rows[np.array([[1]])]
-    with pytest.raises(TypeError):
-        rows["a"]
-
-
-def test_it_is_not_read_as_a_whole_by_accident(rows):
-    with pytest.raises(TypeError, match="rows\\[:\\]"):
-        np.asarray(rows)
-    np.testing.assert_array_equal(rows[:], TABLE)
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (N_ROWS, IndexError),
+        ([0, -N_ROWS - 1], IndexError),
+        (np.array([True, False, True]), IndexError),
+        (np.array([1.0]), TypeError),
+        (np.array([[1]]), TypeError),
+        ("a", TypeError),
+    ],
+)
+def test_other_keys_are_refused(rows, key, error):
+    with pytest.raises(error):
+        rows[key]
 
 
 def test_a_file_that_was_cut_off_is_said_so(path):
     with DiskRows(io.FileIO(path), (N_ROWS + 1, 3), np.float32, offset=8) as rows:
-        with pytest.raises(DataError, match="cut off"):
-            rows[N_ROWS:]
-        with pytest.raises(DataError, match="cut off"):
-            rows[[N_ROWS]]
+        for key in (slice(N_ROWS, None), [N_ROWS]):
+            with pytest.raises(DataError, match="cut off"):
+                rows[key]
 
 
 def test_threads_can_share_it(rows):
@@ -169,10 +157,85 @@ def test_the_file_is_closed_with_the_rows_and_when_they_are_forgotten(path):
         pass
     assert file.closed
     rows.close()
-    with pytest.raises(ValueError, match="closed"):
-        rows[0:1]
     file = io.FileIO(path)
     rows = DiskRows(file, TABLE.shape, np.float32, 8)
     del rows
     gc.collect()
     assert file.closed
+
+
+# -------------------------------------------------------------------------------- scratch files
+
+HELD = """
+import time
+import pyarrow as pa
+from setconv.io import open_source
+source = open_source(pa.table({"a": [1.0, 2.0]}))
+print(source.rows[1:].tolist(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Scratch(3, np.float32, 50) as scratch:
+        yield scratch
+
+
+def test_rows_are_given_back_as_they_were_written(scratch, tmp_path, monkeypatch):
+    scratch.append(TABLE[:1])
+    whole = scratch._file
+
+    class Short:
+        def write(self, data):
+            return whole.write(data[:7])
+
+    monkeypatch.setattr(scratch, "_file", Short())
+    scratch.append(TABLE[1:])
+    monkeypatch.setattr(scratch, "_file", whole)
+    np.testing.assert_array_equal(scratch.rows()[:], TABLE)
+    assert os.name != "posix" or not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_process_leaves_nothing(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HELD],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        assert process.stdout.readline() == "[[2.0]]\n"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_little_room_is_said_before_anything_is_read(monkeypatch):
+    usage = namedtuple("usage", "total used free")(10**9, 10**9, 3_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(DataError, match=r"scratch file of 6\.1 GB.*3\.0 MB free.*TMPDIR"):
+        Scratch(1024, np.float32, 1_500_000)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_fills_up_is_said_so(scratch):
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        scratch._file.close()
+        scratch._file = full
+        with pytest.raises(DataError, match=r"full after 0\.0 MB.*TMPDIR"):
+            scratch.append(TABLE)
+
+
+def test_other_errors_of_the_disk_stay_what_they_are(scratch, monkeypatch):
+    class Broken:
+        def write(self, _):
+            raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(scratch, "_file", Broken())
+    with pytest.raises(OSError, match="broken"):
+        scratch.append(TABLE)

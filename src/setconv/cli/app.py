@@ -41,6 +41,15 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
     (OSError, Exit.FILE),
 )
 
+# What to do about a parameter of the library that is an option here.
+_ADVICE = {
+    **{name: f"Name the column with --{name}." for name in ("text", "label", "group", "id")},
+    "features": "Name the columns with --features a,b,c.",
+    "keep": "Name the columns with --keep a,b,c.",
+    "format": "Give --format csv, tsv, jsonl or parquet.",
+    "encoding": "Give the encoding that the file has, such as --encoding cp1252, or mend the line.",
+}
+
 # What an error can depend on; those after safetensors are optional.
 _PACKAGES = (
     *("torch", "numpy", "scipy", "scikit-learn", "safetensors"),
@@ -120,11 +129,17 @@ def run() -> None:
         code = exit_code(error)
         if code is None:
             raise
-        if isinstance(error, MemoryError):
-            say("error: the rows do not fit in memory: fit on a sample of them")
-        else:
-            say(f"error: {error}" if str(error) else f"error: {type(error).__name__}")
+        say(f"error: {explained(error)}")
         raise SystemExit(code) from error
+
+
+def explained(error: BaseException) -> str:
+    """Return the words of an error, with options where the library has parameters."""
+    if isinstance(error, MemoryError):
+        return "the rows do not fit in memory: fit on a sample of them"
+    advice = _ADVICE.get(getattr(error, "parameter", None) or "")
+    said = str(error) if advice is None else f"{error.args[0]} {advice}"
+    return said or type(error).__name__
 
 
 def exit_code(error: BaseException) -> Exit | None:

@@ -1,8 +1,8 @@
-"""Which rows of a file a command works on, and what they are for a model.
+"""How a command gets its rows.
 
-`load_rows` reads a whole file of rows with labels, for a fit or an evaluation. `column_plan` and
-`stream` go through a file of any length batch by batch. `encoded` turns rows into what the
-classifier `inside` a model takes. `warn_of_duplicates` finds the rows that two files share.
+`load_rows` reads a file of rows with labels, for a fit or an evaluation. `column_plan` and `stream`
+go through a file of any length batch by batch. `encoded` turns rows into what the classifier
+`inside` a model takes.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from setconv import validation
 from setconv.cli.options import err, note, say
 from setconv.errors import DataError
 from setconv.io.columns import (
-    as_numbers,
+    Columns,
     feature_columns,
-    find_label_column,
+    find_columns,
     find_text_column,
+    has_label,
+    has_text,
+    is_number,
     labels_of,
-    plain,
+    nothing_found,
 )
-from setconv.io.reading import open_records
+from setconv.io.opening import open_records
 from setconv.io.sources import RecordReader
 from setconv.io.writer import open_writer
-from setconv.messages import require_column
-from setconv.sampling import text_keys
+from setconv.messages import count_of, require_column
 
 _BATCH = 8192  # rows
 
@@ -46,6 +48,10 @@ class Reading:
     file_format: str | None = None
     encoding: str | None = None
 
+    def open(self, data: str) -> RecordReader:
+        """Open a file, or "-"."""
+        return open_records(data, format=self.file_format, encoding=self.encoding)
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -53,7 +59,7 @@ class Loaded:
 
     Attributes
     ----------
-    X : list of str or pyarrow.Table
+    X : list of str, pyarrow.Table, or a reader of columns that stay in their file
     y : array of labels
     source : dict of str to str
         Which columns they come from.
@@ -75,6 +81,11 @@ class Loaded:
     def is_text(self) -> bool:
         """Whether the rows are texts."""
         return isinstance(self.X, list)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the rows stay in their file."""
+        return isinstance(self.X, RecordReader)
 
     @property
     def row_names(self) -> list[str]:
@@ -101,6 +112,7 @@ def load_rows(
     group: str | None = None,
     id_needed: bool = True,
     skip_empty: bool = False,
+    stream: bool = False,
 ) -> Loaded:
     """Read a file of rows with labels, for a new model or for one that is there.
 
@@ -119,76 +131,102 @@ def load_rows(
         file has.
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
+    stream : bool, default=False
+        Whether rows that are numbers only, and too large for memory, stay in their file.
     """
     known = getattr(model, "source_", None) or {}
-    id_column = reading.id_column
-    with open_records(data, format=reading.file_format, encoding=reading.encoding) as reader:
-        if not id_needed:
-            id_column = _if_there(id_column, reader)
-        for option, name in (("--group", group), ("--id", id_column)):
-            if name is not None:
-                require_column(name, reader.columns, option)
-        sample = reader.sample()
-        column = None
-        if features is None and (model is None or takes_texts(model)):
-            column = find_text(reader, reading.text, known, needed=model is not None)
-        label = label or _if_there(known.get("label"), reader)
-        others = [name for name in (column, id_column) if name is not None]
-        label = find_label_column(sample, label, exclude=others)
+    with reading.open(data) as reader:
+        named = None if features in (None, "all") else _names(features)
+        is_table = features is not None or (model is not None and not takes_texts(model))
+        columns = find_columns(
+            reader.sample(),
+            text=None if is_table else reading.text or _if_there(known.get("text"), reader),
+            label=label or _if_there(known.get("label"), reader),
+            features=(named or []) if is_table else None,
+            group=group,
+            id=reading.id_column if id_needed else _if_there(reading.id_column, reader),
+        )
+        if columns.text is None and model is not None and takes_texts(model):
+            nothing_found("text", reader.columns)
+        if stream and columns.text is None:
+            numbers_only = _streamed(reader, named, columns)
+            if numbers_only is not None:
+                return numbers_only
         rows = reader.read()
     numbers = np.arange(1, rows.num_rows + 1)
-    if skip_empty:
-        if column is not None:
-            rows, numbers = _keep_present(rows, numbers, _has_text(rows, column), "text")
-        y, present = labels_of(rows[label], drop=True)
-        rows, numbers = _keep_present(rows, numbers, present, "label")
-        if not rows.num_rows:
-            raise DataError(f"No row of {data} is left: all lack a label or a text.")
+    for what, name in (("text", columns.text), ("label", columns.label)):
+        if name is not None:
+            kept = _present(rows, numbers, what, name, skip=skip_empty)
+            rows, numbers = rows.filter(kept), numbers[kept]
+    source = {"label": columns.label}
+    if columns.text is not None:
+        X: Any = rows[columns.text].to_pylist()
+        source["text"] = columns.text
     else:
-        y = labels_of(rows[label])
-    source = {"label": label}
-    if column is not None:
-        X: Any = texts_of(rows, column, numbers)
-        source["text"] = column
-    else:
-        no_features = [name for name in (label, group, id_column) if name is not None]
-        X = _select_features(rows, features, no_features, model)
-    ids = None if id_column is None else ids_of(rows, id_column)
-    groups = None if group is None else np.array([str(one) for one in rows[group].to_pylist()])
-    return Loaded(X, y, source, numbers, ids, groups)
+        X = rows.select(_features(rows, named, columns, model))
+    ids = None if columns.id is None else ids_of(rows, columns.id)
+    return Loaded(X, labels_of(rows[columns.label]), source, numbers, ids, _groups(rows, columns))
 
 
-def _keep_present(
-    rows: pa.Table, numbers: NDArray[np.int64], present: NDArray[np.bool_], what: str
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    """Return the rows that have a text or label, and say how many have not."""
-    if not present.all():
-        say(f"note: {int((~present).sum())} rows without a {what} are left out")
-    return rows.filter(present), numbers[present]
+def _streamed(reader: Any, named: list[str] | None, columns: Columns) -> Loaded | None:
+    """Return rows that stay in their file; None if they are not numbers only, or fit in memory.
+
+    Which columns only number the rows is seen from the first of them.
+    """
+    names, notes = (named, []) if named else feature_columns(reader.sample(), columns.no_features)
+    kinds = [reader.schema.field(name).type for name in names]
+    if reader.format != "parquet" or not all(map(is_number, kinds)):
+        return None
+    if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= validation.IN_MEMORY:
+        return None
+    note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
+    others = pa.concat_tables(reader.tables(dict.fromkeys(columns.no_features)))
+    numbers = np.arange(1, len(others) + 1)
+    _present(others, numbers, "label", columns.label, skip=False)
+    y = labels_of(others[columns.label])
+    source = {"label": columns.label}
+    return Loaded(reader.select(names), y, source, numbers, None, _groups(others, columns))
 
 
-def _select_features(
-    rows: pa.Table, features: str | None, exclude: list[str], model: Any
-) -> pa.Table:
+def _present(
+    rows: pa.Table, numbers: NDArray[np.int64], what: str, column: str, *, skip: bool
+) -> NDArray[np.bool_]:
+    """Return which rows have a text or label; refuse the others, or say how many they are."""
+    present = (has_text if what == "text" else has_label)(rows[column])
+    missing = numbers[~present]
+    if len(missing) and not (skip and present.any()):
+        raise DataError(
+            f"The {what} in row {missing[0]}, column {column!r}, is missing or empty "
+            f"({count_of(len(missing), 'such row')} of {len(present)}): give it one, or leave such "
+            "rows out with --empty skip.",
+            row=int(missing[0]),
+            column=column,
+        )
+    if len(missing):
+        say(f"note: {len(missing)} rows without a {what} are left out")
+    return present
+
+
+def _groups(rows: pa.Table, columns: Columns) -> NDArray[Any] | None:
+    if columns.group is None:
+        return None
+    return np.array([str(one) for one in rows[columns.group].to_pylist()])
+
+
+def _features(rows: pa.Table, named: list[str] | None, columns: Columns, model: Any) -> list[str]:
+    """Return the columns of features: named, those that the model knows, or found."""
+    if named is not None:
+        return named
     if model is not None:
-        names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
-        if names is None:
-            return rows.select([name for name in rows.column_names if name not in exclude])
+        free = [one for one in rows.column_names if one not in columns.no_features]
+        known = getattr(getattr(model, "encoder_", model), "feature_names_in_", free)
         # Of those that training left out again, some may be missing.
-        return rows.select([name for name in names if name in rows.column_names])
-    if features is not None and features != "all":
-        names = _named_columns("--features", features, rows.column_names)
-        if not set(names).isdisjoint(exclude):
-            raise DataError(
-                f"--features: {min(set(names) & set(exclude))!r} is the column of labels, groups "
-                "or ids, which is no feature."
-            )
-        return rows.select(names)
-    names, notes = feature_columns(rows, exclude)
+        return [one for one in known if one in rows.column_names]
+    found, notes = feature_columns(rows, columns.no_features)
     note(notes)
-    if not names:
+    if not found:
         raise DataError("No column is left for features: name them with --features, or --text.")
-    return rows.select(names)
+    return found
 
 
 @dataclass(frozen=True)
@@ -224,65 +262,50 @@ class ColumnPlan:
         skip_empty : bool, default=False
             Whether rows without a text are left out instead of refused.
         """
-        present = np.ones(batch.num_rows, dtype=bool)
         if self.text is None:
             # Of those that training left out again, some may be missing.
             used = [name for name in self.features if name in batch.column_names]
-            return encoded(self.model, batch.select(used), numbers), present
-        if skip_empty:
-            present = _has_text(batch, self.text)
-            batch, numbers = batch.filter(present), numbers[present]
-        return texts_of(batch, self.text, numbers), present
+            return encoded(self.model, batch.select(used), numbers), np.ones(len(batch), bool)
+        present = has_text(batch[self.text])
+        if not skip_empty:
+            return texts_of(batch, self.text, numbers), present
+        return batch[self.text].filter(present).to_pylist(), present
 
 
 def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
-    """Find the columns that a model needs in a file."""
-    if takes_texts(model):
-        column = find_text(reader, text, getattr(model, "source_", None) or {})
-        return ColumnPlan(model, column, (), _kept(reader, keep, set()))
-    features = _feature_names(model, reader)
-    return ColumnPlan(model, None, features, _kept(reader, keep, set(features)))
+    """Find the columns that a model needs in a file, and those that ``--keep`` names."""
+    column = find_text(reader, text, model) if takes_texts(model) else None
+    features = () if column is not None else _model_features(model, reader)
+    if keep is None:
+        kept = [name for name in reader.columns if name not in features]
+    else:
+        kept = {"all": reader.columns, "none": []}.get(keep) or _names(keep)
+    for name in kept:
+        require_column(name, reader.columns, "keep")
+    return ColumnPlan(model, column, tuple(features), tuple(kept))
 
 
-def _feature_names(model: Any, reader: RecordReader) -> tuple[str, ...]:
+def _model_features(model: Any, reader: RecordReader) -> list[str]:
     """Return the feature columns: those of the training file, else all that could be features."""
-    encoder = getattr(model, "encoder_", None)
-    if encoder is not None:
-        return tuple(map(str, encoder.feature_names_in_))
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
     if names is None:
-        names = [
-            name
-            for name, kind in zip(reader.columns, reader.schema.types, strict=True)
-            if reader.format != "parquet" or _is_number(kind)
-        ]
+        fields = [one for one in reader.schema if reader.format != "parquet" or _fits(one.type)]
+        names = [one.name for one in fields]
         if len(names) != model.n_features_in_:
             raise DataError(
                 f"The model was fitted to {model.n_features_in_} features without names, and "
                 f"{reader.name} has {len(names)} columns that could be them: give a file with "
                 "exactly these columns, in their order."
             )
-    missing = [name for name in names if name not in reader.columns]
-    if missing:
-        raise DataError(
-            f"{reader.name} has no column {missing[0]!r}, which the model was trained with "
-            f"({len(missing)} such columns)."
-        )
-    return tuple(map(str, names))
+    return list(map(str, names))
 
 
-def _is_number(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+def _fits(kind: pa.DataType) -> bool:
+    return is_number(kind) or pa.types.is_boolean(kind)
 
 
-def _kept(reader: RecordReader, keep: str | None, used: set[str]) -> tuple[str, ...]:
-    """Return the columns to copy, as ``--keep`` names them: all but those used if it does not."""
-    if keep is None:
-        return tuple(name for name in reader.columns if name not in used)
-    if keep in ("all", "none"):
-        return tuple(reader.columns) if keep == "all" else ()
-    return tuple(_named_columns("--keep", keep, reader.columns))
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",")]
 
 
 def stream(
@@ -321,17 +344,13 @@ def stream(
     return done
 
 
-def find_text(
-    reader: RecordReader, given: str | None, known: dict[str, str], *, needed: bool = True
-) -> str | None:
+def find_text(reader: RecordReader, given: str | None, model: Any = None) -> str:
     """Return the text column of a file: given, that of the training file, or found."""
-    column = find_text_column(reader.sample(), given or _if_there(known.get("text"), reader))
-    if column is None and needed:
-        raise DataError(
-            f"No column of {reader.name} looks like texts; there are "
-            f"{', '.join(map(repr, reader.columns))}: give one with --text."
-        )
-    return column
+    known = getattr(model, "source_", None) or {}
+    given = given or _if_there(known.get("text"), reader)
+    if given is not None:
+        return require_column(given, reader.columns, "text")
+    return find_text_column(reader.sample()) or nothing_found("text", reader.columns)
 
 
 def _if_there(column: str | None, reader: RecordReader) -> str | None:
@@ -340,39 +359,14 @@ def _if_there(column: str | None, reader: RecordReader) -> str | None:
 
 def texts_of(rows: pa.Table, column: str, numbers: NDArray[np.int64]) -> list[str]:
     """Return a column as texts; a missing or empty one is an error that names the row."""
-    present = _has_text(rows, column)
-    if not present.all():
-        missing = numbers[~present]
-        raise DataError(
-            f"The text in row {missing[0]}, column {column!r}, is missing or empty "
-            f"({len(missing)} such rows among {len(present)}): give them a text, or run again with "
-            "--empty skip."
-        )
+    _present(rows, numbers, "text", column, skip=False)
     texts: list[str] = rows[column].to_pylist()
     return texts
-
-
-def _has_text(rows: pa.Table, column: str) -> NDArray[np.bool_]:
-    """Return which rows have a text."""
-    texts = rows[column].to_pylist()
-    return np.array([isinstance(text, str) and bool(text.strip()) for text in texts], dtype=bool)
 
 
 def ids_of(rows: pa.Table, column: str) -> list[str]:
     """Return a column as names of the rows; "" for nothing."""
     return ["" if value is None else str(value) for value in rows[column].to_pylist()]
-
-
-def _named_columns(option: str, given: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that an option names, "a,b,c"."""
-    names = [name.strip() for name in given.split(",")]
-    unknown = [name for name in names if name not in columns]
-    if unknown:
-        raise DataError(
-            f"{option}: there is no column {unknown[0]!r}; the columns are "
-            f"{', '.join(map(repr, columns))}."
-        )
-    return names
 
 
 def load_model(
@@ -400,50 +394,16 @@ def inside(model: Any) -> Any:
 
 
 def encoded(model: Any, X: Any, numbers: NDArray[np.int64]) -> Any:
-    """Return rows as `inside` takes them: texts as they are, a table as a matrix."""
-    if takes_texts(model):
-        return X
-    encoder = getattr(model, "encoder_", None)
-    return encode_rows(_matrix if encoder is None else encoder.transform, X, numbers)
-
-
-def _matrix(table: pa.Table, *, first_row: int) -> NDArray[np.float32]:
-    matrix = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
-    for place, name in enumerate(table.column_names):
-        column = plain(table[name].combine_chunks())
-        with np.errstate(over="ignore"):  # found just below, with its row
-            matrix[:, place] = as_numbers(column, "number", name, first_row)
-        bad = np.flatnonzero(~np.isfinite(matrix[:, place]))
-        if len(bad):
-            raise DataError(
-                f"The column {name!r} has no number, or one too large, in row "
-                f"{first_row + int(bad[0])}: the model takes numbers, without gaps."
-            )
-    return matrix
-
-
-def encode_rows(
-    encode: Callable[..., NDArray[Any]], table: pa.Table, numbers: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Return the matrix of a table; a value that cannot be used is named by its row of the file.
+    """Return rows as `inside` takes them: texts as they are, a table as a matrix.
 
     Parameters
     ----------
-    encode : callable
-        From a table and its ``first_row`` to a matrix.
-    table : pyarrow.Table
+    model : fitted estimator
+    X : list of str or pyarrow.Table
     numbers : int64 array of shape (n_rows,)
-        The row of the file that each row is, counted from 1.
+        The row of the file that each row is, counted from 1, for messages.
     """
-    try:
-        return encode(table, first_row=int(numbers[0]))
-    except DataError:
-        # The message counts on from the first row. If rows were left out, it is wrong: say it of
-        # the part in sequence that fails. There may be many parts, so never without need.
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1) != 1)
-        for start, size in zip(starts, np.diff(starts, append=len(numbers)), strict=True):
-            encode(table.slice(start, size), first_row=int(numbers[start]))
-        raise
+    return X if takes_texts(model) else _encoder(model, X).transform(X, rows=numbers)
 
 
 def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
@@ -454,69 +414,10 @@ def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
     return list(columns if encoder is None else encoder.get_feature_names_out())
 
 
-def warn_of_duplicates(known: Loaded, rows: Loaded) -> None:
-    """Say how many rows the two files share: figures on them are too good."""
-    train = known.X
-    if not known.is_text:  # what one file lacks cannot tell, and the encoder misses it if it counts
-        train = train.select([n for n in train.column_names if n in rows.X.column_names])
-    found = find_duplicates(train, rows.X)
-    if len(found):
-        there, here = found[0]
-        say(
-            f"warning: {len(found)} of {len(rows.y)} rows are in the training file too (first: row "
-            f"{rows.numbers[here]}, which is row {known.numbers[there]} there), so the figures are "
-            "better than on new rows: remove them."
-        )
+def _encoder(model: Any, table: pa.Table) -> Any:
+    """Return the encoder of a model; one of plain numbers for a model without."""
+    if hasattr(model, "encoder_"):
+        return model.encoder_
+    from setconv.io.encoder import FeatureEncoder
 
-
-def find_duplicates(train: Any, test: Any) -> NDArray[np.int64]:
-    """Return which rows of the test data are in the training data too.
-
-    Parameters
-    ----------
-    train, test : list of str, or pyarrow.Table
-        Texts, which are alike as the copies in a fit are: case, white space, links and mentions
-        make no difference. Or whole rows, which are compared exactly, by the columns of the first
-        table.
-
-    Returns
-    -------
-    int64 array of shape (n_found, 2)
-        The first such row of the training data, and the row of the test data, counted from 0.
-    """
-    keys = text_keys(train + test) if isinstance(train, list) else _row_keys(train, test)
-    known, new = keys[: len(train)], keys[len(train) :]
-    distinct, first = np.unique(known, return_index=True)
-    found = np.flatnonzero(np.isin(new, distinct))
-    return np.column_stack([first[np.searchsorted(distinct, new[found])], found])
-
-
-def _row_keys(train: pa.Table, test: pa.Table) -> NDArray[np.int64]:
-    """Return a number for each row of both tables, the same for the same row."""
-    n_rows = len(train) + len(test)
-    keys = np.arange(n_rows) if not train.num_columns else np.zeros(n_rows, dtype=np.int64)
-    for name in train.column_names:
-        codes = _codes(train[name], test[name])
-        keys = _numbered(pa.chunked_array([keys * (codes.max(initial=0) + 1) + codes]))
-        if len(keys) and keys.max() + 1 == len(keys):
-            break  # no two rows are alike: other columns cannot change that
-    return keys
-
-
-def _codes(train: pa.ChunkedArray, test: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a number for each value of a column in both files, the same for the same value."""
-    if train.type != test.type or pa.types.is_nested(train.type):
-        train, test = _as_text(train), _as_text(test)
-    return _numbered(pa.chunked_array([*train.chunks, *test.chunks], type=train.type))
-
-
-def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_nested(column.type):
-        return pa.chunked_array([pa.array(map(str, column.to_pylist()), pa.large_string())])
-    return pc.cast(column, pa.large_string())
-
-
-def _numbered(values: pa.ChunkedArray) -> NDArray[np.int64]:
-    found = pc.index_in(values, value_set=pc.unique(values))
-    codes: NDArray[np.int64] = found.to_numpy().astype(np.int64)
-    return codes
+    return FeatureEncoder.of_numbers(getattr(model, "feature_names_in_", table.column_names))

@@ -41,8 +41,7 @@ def command(
 
     Texts that the cache knows are not encoded again.
     """
-    from setconv.cli.data import find_text, stream, texts_of
-    from setconv.io.reading import open_records
+    from setconv.cli.data import Reading, find_text, stream, texts_of
     from setconv.text.encoder import TextEncoder
 
     model = TextEncoder(
@@ -52,8 +51,8 @@ def command(
         max_length=max_length,
         device=device,
     )
-    with open_records(data, format=file_format, encoding=encoding) as reader:
-        column = str(find_text(reader, text, {}))
+    with Reading(text, None, file_format, encoding).open(data) as reader:
+        column = find_text(reader, text)
 
         def embed(table: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
             rows = model.transform(texts_of(table, column, numbers))

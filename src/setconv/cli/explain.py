@@ -100,7 +100,7 @@ def _select_rows(
     import numpy as np
 
     from setconv.cli.data import column_plan, feature_names, ids_of, takes_texts
-    from setconv.io.reading import open_records
+    from setconv.io.opening import open_records
     from setconv.messages import require_column
 
     if (data is None) == (not given) or (given and not takes_texts(model)):
@@ -111,7 +111,7 @@ def _select_rows(
     id_column = reading.id_column
     with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
         if id_column is not None:
-            require_column(id_column, reader.columns, "--id")
+            require_column(id_column, reader.columns, "id")
         plan = column_plan(model, reader, reading.text, "none")
         whole = reader.read()
     if max(numbers) > whole.num_rows:

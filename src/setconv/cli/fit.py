@@ -71,14 +71,25 @@ def command(
         show_figures,
         write_report,
     )
+    from setconv.errors import DataError
 
     reading = Reading(text, id_column, file_format, encoding)
-    skip = empty is options.Empty.skip
-    rows = load_rows(data, reading, label=label, features=features, group=group, skip_empty=skip)
-    show_classes(rows.y)
+    given: Any = {"label": label, "features": features, "group": group}
+    given["skip_empty"] = empty is options.Empty.skip
     checkpoint = output.with_name(f"{output.name}.checkpoint")
-    model = _make(rows, encoder, objective, device, seed, checkpoint)
-    _fit(model, rows, checkpoint, resume)
+    stream = report is None and not given["skip_empty"]
+    rows = load_rows(data, reading, **given, stream=stream)
+    show_classes(rows.y)
+    made = (encoder, objective, device, seed, checkpoint)
+    try:
+        model = _fit(_make(rows, *made), rows, checkpoint, resume)
+    except DataError as error:
+        if not rows.on_disk or error.column not in rows.X.columns:
+            raise
+        say(f"note: all rows are read into memory, for a gap has to be filled: {error}")
+        rows = load_rows(data, reading, **given)
+        model = _fit(_make(rows, *made), rows, checkpoint, resume)
+    note(getattr(getattr(model, "encoder_", None), "notes_", ()))
     model.source_ = rows.source
     model.save(output, **({"copy_encoder": True} if copy_encoder and rows.is_text else {}))
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -105,6 +116,8 @@ def _make(
         checkpoint_dir=checkpoint,
         progress=err.is_terminal,
     )
+    if rows.on_disk:  # numbers only: there is nothing to encode
+        return classifier
     if not rows.is_text:
         from setconv.pipelines import SetConvTableClassifier
 
@@ -120,13 +133,13 @@ def _make(
     )
 
 
-def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
-    from setconv.cli.data import encode_rows
+def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
     from setconv.errors import DataError
-    from setconv.io.encoder import FeatureEncoder
 
     try:
-        model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)
+        return model.fit(
+            rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None
+        )
     except KeyboardInterrupt:
         say(
             "interrupted; the same command with --resume goes on from the checkpoint in "
@@ -135,8 +148,10 @@ def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> None:
             else "interrupted before training; what was encoded is in the cache: run it again"
         )
         raise
-    except DataError:
-        if not rows.is_text:  # it may name one of the rows that were kept: name that of the file
-            encode_rows(FeatureEncoder().fit(rows.X).transform, rows.X, rows.numbers)
+    except DataError as error:
+        if error.row is not None and len(rows.numbers) < rows.numbers[-1] and not rows.is_text:
+            from setconv.io.encoder import FeatureEncoder
+
+            # The row is one of those that were kept: name it by its number in the file.
+            FeatureEncoder().fit(rows.X).transform(rows.X, rows=rows.numbers)
         raise
-    note(getattr(model.encoder_, "notes_", ()))

@@ -50,11 +50,10 @@ def command(
     Rows without a text have no prediction with --empty skip.
     """
     from setconv.classifier import check_kept, predicted_columns
-    from setconv.cli.data import column_plan, inside, load_model, stream
-    from setconv.io.reading import open_records
+    from setconv.cli.data import Reading, column_plan, inside, load_model, stream
 
     fitted = load_model(model, device, objective, prior)
-    with open_records(data, format=file_format, encoding=encoding) as reader:
+    with Reading(text, None, file_format, encoding).open(data) as reader:
         plan = column_plan(fitted, reader, text, keep)
         check_kept(fitted, plan.kept)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +15,15 @@ from setconv.datasets.dataset import Dataset, Problems
 from setconv.errors import DataError, ParameterError
 from setconv.io.columns import (
     feature_columns,
-    find_label_column,
-    find_text_column,
+    find_columns,
+    has_label,
+    has_text,
     is_text,
     labels_of,
     plain,
 )
 from setconv.io.encoder import FeatureEncoder
-from setconv.io.reading import open_records
-from setconv.messages import require_column
+from setconv.io.opening import open_records
 
 logger = logging.getLogger("setconv")
 
@@ -83,16 +81,16 @@ def load_file(
         raise ParameterError("text and features are both given: a data set has one or the other.")
     if isinstance(features, str):
         raise ParameterError(f"features={features!r}: give a list of columns.")
-    with _parameters_for_options(), open_records(path, format=format, encoding=encoding) as reader:
-        named = [("label", label), ("group", group), ("id", id)]
-        for parameter, column in named + [("features", one) for one in features or ()]:
-            if column is not None:
-                require_column(column, reader.columns, f"{parameter}=")
-        others = [one for one in (group, id) if one is not None]
-        text, label = _find_columns(reader.sample(), text, label, features, others)
+    with open_records(path, format=format, encoding=encoding) as reader:
+        columns = find_columns(
+            reader.sample(), text=text, label=label, features=features, group=group, id=id
+        )
+        text, label = columns.text, columns.label
         rows, numbers, problems = _usable(path, reader.read(), text, label)
         labels = labels_of(rows[label])
-    matrix, names = (None, None) if text is not None else _matrix(rows, features, [label, *others])
+    matrix, names = (
+        (None, None) if text is not None else _matrix(rows, features, columns.no_features)
+    )
     what = "features" if text is None else f"texts from column {text!r}"
     return Dataset(
         name=name or path.name.split(".")[0],
@@ -108,39 +106,22 @@ def load_file(
     )
 
 
-def _find_columns(
-    sample: pa.Table,
-    text: str | None,
-    label: str | None,
-    features: Sequence[str] | None,
-    others: list[str],
-) -> tuple[str | None, str]:
-    """Return the columns of texts, if there is one, and of labels."""
-    if features is None:
-        taken = {label, *others} - {text}
-        free = sample.select([one for one in sample.column_names if one not in taken])
-        text = find_text_column(free if text is None else sample, text)
-    rows = [*(features or ()), *([] if text is None else [text])]
-    label = find_label_column(sample, label, exclude=[*others, *rows])
-    if label in rows:
-        raise ParameterError(f"The column {label!r} cannot hold the labels and the rows as well.")
-    return text, label
-
-
 def _usable(
     path: Path, rows: pa.Table, text: str | None, label: str
 ) -> tuple[pa.Table, NDArray[np.int64], Problems]:
     """Return the rows that have a label and a text, their numbers, and what the others lack."""
-    labelled = labels_of(rows[label], drop=True)[1]
+    labelled = has_label(rows[label])
     written = np.ones_like(labelled)
     if text is not None:
         column = rows[text]
         if not is_text(plain(column).type):
             raise DataError(
-                f"{path.name}: the column {text!r} holds {column.type}, not texts. Choose another "
-                "with text=, or give the columns of features."
+                f"{path.name}: the column {text!r} holds {column.type}, not texts. Choose another, "
+                "or give the columns of features.",
+                parameter="text",
+                column=text,
             )
-        written = np.array([bool(one and one.strip()) for one in column.to_pylist()], dtype=bool)
+        written = has_text(column)
     kept = labelled & written
     if not kept.any():
         raise DataError(
@@ -180,13 +161,3 @@ def _matrix(
     for note in [*notes, *encoder.notes_]:
         logger.info("%s", note)
     return encoder.transform(rows), encoder.get_feature_names_out().tolist()
-
-
-@contextmanager
-def _parameters_for_options() -> Iterator[None]:
-    """Name parameters where `setconv.io` names options of the command line."""
-    try:
-        yield
-    except DataError as error:
-        said = re.sub(r"--(text|label)\b", r"\1=", str(error))
-        raise type(error)(said) from error

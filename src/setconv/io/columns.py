@@ -1,7 +1,7 @@
 """What the columns of a table hold, and which of them are texts, labels and features.
 
 First what a column's type and values are, then `as_table` for what users call a table, then the
-finders of columns, and last `labels_of`, which makes classes of one.
+finder of columns (`find_columns`, `feature_columns`), and last what makes classes of one.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, overload
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from setconv.messages import count_of, excerpt, listed, require_column
 logger = logging.getLogger("setconv")
 
 Array = NDArray[Any]
+Numbers = Sequence[int] | NDArray[np.int64]
 
 _MISSING = ("", "na", "n/a", "nan", "null", "?")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -112,7 +114,7 @@ def are_dates(texts: Any) -> bool:
     return True
 
 
-def as_numbers(column: Any, kind: str, name: str, first_row: int) -> NDArray[Any]:
+def as_numbers(column: Any, kind: str, name: str, rows: Numbers) -> NDArray[Any]:
     """Return a column as floats, NaN where missing.
 
     Parameters
@@ -123,11 +125,11 @@ def as_numbers(column: Any, kind: str, name: str, first_row: int) -> NDArray[Any
         What strings and other types are read as; a date is its days since 1970-01-01.
     name : str
         For messages.
-    first_row : int
-        Number of the first row, for messages.
+    rows : sequence of int
+        What messages call the rows.
     """
     if is_text(column.type):
-        column = _parse(column, kind, name, first_row)
+        column = _parse(column, kind, name, rows)
     if is_date(column.type) and kind == "date":
         stamps = pc.cast(column, pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
         return _floats(pc.cast(stamps, pa.int64())) / _DAY
@@ -138,37 +140,40 @@ def as_numbers(column: Any, kind: str, name: str, first_row: int) -> NDArray[Any
     if not is_number(column.type) or kind == "date":
         raise DataError(
             f"The column {name!r} is {column.type} here, but was a {kind} column in training. Give "
-            "it the same type."
+            "it the same type.",
+            column=name,
         )
     return _floats(column)
 
 
-def _parse(texts: Any, kind: str, name: str, first_row: int) -> Any:
+def _parse(texts: Any, kind: str, name: str, rows: Numbers) -> Any:
     known = without_missing(texts)
     bare = pc.utf8_trim_whitespace(known)
     if kind == "boolean":
         lower = pc.utf8_lower(bare)
         good = pc.is_in(lower, pa.array(["true", "false", "1", "0"], lower.type))
-        _refuse_others(texts, pc.or_(good, pc.is_null(known)), name, "true or false", first_row)
+        _refuse_others(texts, pc.or_(good, pc.is_null(known)), name, "true or false", rows)
         return pc.if_else(
             pc.is_null(known), None, pc.is_in(lower, pa.array(["true", "1"], lower.type))
         )
     if kind == "date":
         if not are_dates(known):
             good = [one is None or are_dates(pa.array([one])) for one in known.to_pylist()]
-            _refuse_others(texts, pa.array(good), name, "a date such as 2024-01-31", first_row)
+            _refuse_others(texts, pa.array(good), name, "a date such as 2024-01-31", rows)
         return pc.cast(bare, pa.timestamp("us"))
-    _refuse_others(texts, pc.fill_null(are_numbers(known), True), name, "a number", first_row)
+    _refuse_others(texts, pc.fill_null(are_numbers(known), True), name, "a number", rows)
     return pc.cast(bare, pa.float64())
 
 
-def _refuse_others(texts: Any, good: Any, name: str, wanted: str, first_row: int) -> None:
+def _refuse_others(texts: Any, good: Any, name: str, wanted: str, rows: Numbers) -> None:
     if pc.all(good).as_py() is not False:
         return
     at = pc.index(good, False).as_py()
     raise DataError(
-        f"The column {name!r} has {excerpt(texts[at].as_py())} in row {first_row + at}, which is "
-        f"not {wanted}. Correct the value, or leave the field empty if it is missing."
+        f"The column {name!r} has {excerpt(texts[at].as_py())} in row {rows[at]}, which is "
+        f"not {wanted}. Correct the value, or leave the field empty if it is missing.",
+        row=int(rows[at]),
+        column=name,
     )
 
 
@@ -212,68 +217,123 @@ def _as_column(values: Any) -> Any:
     return pa.array(values)
 
 
-def find_text_column(sample: pa.Table, given: str | None = None) -> str | None:
-    """Return the name of the column that holds the texts.
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what.
+
+    Attributes
+    ----------
+    label : str
+    text : str or None
+        None if the rows are features.
+    group, id : str or None
+    """
+
+    label: str
+    text: str | None = None
+    group: str | None = None
+    id: str | None = None
+
+    @property
+    def no_features(self) -> list[str]:
+        """Columns that are no features."""
+        return [one for one in (self.label, self.group, self.id) if one is not None]
+
+
+def find_columns(
+    sample: pa.Table,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    id: str | None = None,
+) -> Columns:
+    """Return which columns are what: those that the user names, which must exist, and found ones.
 
     Parameters
     ----------
     sample : pyarrow.Table
         The first rows are looked at.
-    given : str or None, default=None
-        The name that the user gives; it must exist.
-
-    Returns
-    -------
-    str or None
-        The given name; else the only column with a common name (text, review, tweet ...) or, if
-        there is none, with long strings. None if no column looks like text: a feature file. If
-        several do, a `DataError` lists them with an example each.
+    text, label, group, id : str, optional
+        Columns that the user names. Texts and labels are found if they are not named.
+    features : sequence of str, optional
+        Columns that the user names; with them, even if they are none, no texts are looked for.
     """
-    if given is not None:
-        return require_column(given, sample.column_names, "--text")
-    table = _first_rows(sample)
+    named = [("text", text), ("label", label), ("group", group), ("id", id)]
+    for parameter, name in [*named, *(("features", one) for one in features or ())]:
+        if name is not None:
+            require_column(name, sample.column_names, parameter)
+    others = [one for one in (group, id) if one is not None]
+    if text is None and features is None:
+        text = find_text_column(sample, exclude=[label, *others])
+    rows = [*(features or ()), *([] if text is None else [text])]
+    label = label or find_label_column(sample, exclude=[*others, *rows])
+    twice = set(rows) & {label, *others}
+    if twice:
+        raise DataError(
+            f"The column {min(twice)!r} holds labels, groups or ids, and cannot be a feature or a "
+            "text as well.",
+            parameter="features",
+            column=min(twice),
+        )
+    return Columns(label, text, group, id)
+
+
+def find_text_column(sample: pa.Table, exclude: Collection[str | None] = ()) -> str | None:
+    """Return the column that holds the texts; None if no column looks like it.
+
+    It is the only one with a common name (text, review, tweet ...) or, if there is none, with long
+    strings. If several are, a `DataError` lists them with an example each.
+    """
+    table = _first_rows(sample, exclude)
     words = [name for name in table.column_names if _holds_words(table[name])]
-    found = _by_name(words, _TEXT_NAMES, lambda name: _looks_like_text(table[name]))
-    if not found:
-        found = [name for name in words if _looks_like_text(table[name])]
-        _say_guess("texts", found, "long strings")
-    if len(found) > 1:
-        raise _unsure("texts", "--text", found, table)
-    return found[0] if found else None
+    return _find(table.select(words), "text", _TEXT_NAMES, _looks_like_text, "long strings")
 
 
-def find_label_column(
-    sample: pa.Table, given: str | None = None, *, exclude: Iterable[str] = ()
-) -> str:
-    """Return the name of the column that holds the labels.
+def find_label_column(sample: pa.Table, exclude: Collection[str | None] = ()) -> str:
+    """Return the column that holds the labels.
 
-    Parameters
-    ----------
-    sample : pyarrow.Table
-        The first rows are looked at.
-    given : str or None, default=None
-        The name that the user gives; it must exist.
-    exclude : iterable of str, default=()
-        Columns that it is not, such as the texts.
-
-    Returns
-    -------
-    str
-        The given name; else the only column with a common name (label, class, sentiment ...) or,
-        if there is none, with few distinct values. If none or several do, a `DataError` lists the
-        candidates with an example each.
+    It is the only one with a common name (label, class, sentiment ...) or, if there is none, with
+    few distinct values. If none or several are, a `DataError` lists them with an example each.
     """
-    if given is not None:
-        return require_column(given, sample.column_names, "--label")
-    names = [name for name in sample.column_names if name not in set(exclude)]
-    table = _first_rows(sample.select(names))
-    found = _by_name(table.column_names, _LABEL_NAMES, lambda name: _has_few_values(table[name]))
+    table = _first_rows(sample, exclude)
+    found = _find(table, "label", _LABEL_NAMES, _has_few_values, "few distinct values")
+    return found or nothing_found("label", table.column_names)
+
+
+def nothing_found(parameter: str, names: Sequence[str]) -> NoReturn:
+    """Say that no column looks like texts or labels."""
+    raise DataError(
+        f"Which column holds the {parameter}s? None looks like it. The columns are "
+        f"{listed(names)}.",
+        parameter=parameter,
+        hint=f"Name it: {parameter}=.",
+    )
+
+
+def _find(
+    table: pa.Table,
+    parameter: str,
+    known: set[str],
+    fits: Callable[[pa.ChunkedArray], bool],
+    reason: str,
+) -> str | None:
+    found = _by_name(table.column_names, known, lambda name: fits(table[name]))
     if not found:
-        found = [name for name in table.column_names if _has_few_values(table[name])]
-        _say_guess("labels", found, "few distinct values")
-    if len(found) == 1:
-        return found[0]
-    raise _unsure("labels", "--label", found, table)
+        found = [name for name in table.column_names if fits(table[name])]
+        if len(found) == 1:
+            what = f"{parameter}s"
+            logger.info("The %s are those of %r, the only column with %s.", what, found[0], reason)
+    if len(found) > 1:
+        shown = ", ".join(f"{name!r} (such as {_example(table[name])})" for name in found[:10])
+        more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+        raise DataError(
+            f"Which column holds the {parameter}s? It could be {shown}{more}.",
+            parameter=parameter,
+            hint=f"Name it: {parameter}=.",
+        )
+    return found[0] if found else None
 
 
 def _by_name(names: list[str], known: set[str], fits: Callable[[str], bool]) -> list[str]:
@@ -289,9 +349,10 @@ def _words(name: str) -> list[str]:
     return re.findall(r"[a-z]+", apart.lower())
 
 
-def _first_rows(sample: pa.Table) -> pa.Table:
+def _first_rows(sample: pa.Table, exclude: Collection[str | None]) -> pa.Table:
     table = sample.slice(0, _SAMPLE)
-    return pa.table({name: plain(table[name]) for name in table.column_names})
+    names = [name for name in table.column_names if name not in exclude]
+    return pa.table({name: plain(table[name]) for name in names})
 
 
 def _holds_words(column: pa.ChunkedArray) -> bool:
@@ -318,24 +379,6 @@ def _has_few_values(column: pa.ChunkedArray) -> bool:
     known = known_texts(column) if is_text(column.type) else column.drop_null()
     distinct = pc.count_distinct(known).as_py()
     return bool(2 <= distinct <= min(_FEW, max(len(known) // 2, 2)))
-
-
-def _say_guess(what: str, found: list[str], reason: str) -> None:
-    if len(found) == 1:
-        logger.info("The %s are taken from %r, the only column with %s.", what, found[0], reason)
-
-
-def _unsure(what: str, option: str, found: list[str], table: pa.Table) -> DataError:
-    if not found:
-        return DataError(
-            f"Which column holds the {what}? None looks like it. The columns are "
-            f"{listed(table.column_names)}: give one with {option}."
-        )
-    shown = ", ".join(f"{name!r} (such as {_example(table[name])})" for name in found[:10])
-    more = f" and {len(found) - 10} more" if len(found) > 10 else ""
-    return DataError(
-        f"Which column holds the {what}? It could be {shown}{more}. Give one with {option}."
-    )
 
 
 def _example(column: pa.ChunkedArray) -> str:
@@ -408,72 +451,36 @@ def _distinct_words(column: pa.ChunkedArray) -> bool:
     return not pc.all(are_numbers(known)).as_py() and not are_dates(known)
 
 
-@overload
-def labels_of(column: Any, *, drop: Literal[False] = False) -> Array: ...
+def has_text(column: Any) -> NDArray[np.bool_]:
+    """Return which rows of a column have a text that is not blank."""
+    texts = plain(column)
+    if not is_text(texts.type):
+        return np.zeros(len(texts), dtype=bool)
+    return _as_mask(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
 
 
-@overload
-def labels_of(column: Any, *, drop: Literal[True]) -> tuple[Array, NDArray[np.bool_]]: ...
+def has_label(column: Any) -> NDArray[np.bool_]:
+    """Return which rows of a column have a label: not null, NaN or blank."""
+    values = plain(column)
+    if not is_text(values.type):
+        return _as_mask(pc.invert(pc.is_null(values, nan_is_null=True)))
+    bare = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+    return _as_mask(pc.invert(pc.is_in(bare, pa.array(["", "nan", None], bare.type))))
 
 
-def labels_of(column: Any, *, drop: bool = False) -> Array | tuple[Array, NDArray[np.bool_]]:
-    """Return labels as a numpy array of ints, strings or bools.
+def _as_mask(column: Any) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = np.asarray(pc.fill_null(column, False), dtype=bool)
+    return mask
+
+
+def labels_of(column: Any) -> Array:
+    """Return labels, of which none is missing, as a numpy array of ints, strings or bools.
 
     Whole numbers in their usual form ("0", "-1", 1.0) become ints if all labels are; "01" stays a
     string, and so do "true" and "false". Labels are never merged: where some differ only in case
     or in spaces at their ends, or numbers and words are mixed, a warning names them.
-
-    Parameters
-    ----------
-    column : pyarrow array, or sequence
-    drop : bool, default=False
-        Whether rows without a label (null, NaN, blank) are left out instead of refused.
-
-    Returns
-    -------
-    labels : ndarray
-    mask : ndarray of bool
-        With ``drop``: which rows have a label. ``labels`` has only those.
     """
-    values = plain(column if isinstance(column, pa.Array | pa.ChunkedArray) else _as_array(column))
-    present = _present(values)
-    missing = np.flatnonzero(~present)
-    if len(missing) and not drop:
-        raise _unlabelled(missing, len(present))
-    labels = _converted(values.filter(pa.array(present)))
-    return (labels, present) if drop else labels
-
-
-def _as_array(values: Any) -> Any:
-    try:
-        return pa.array(values, from_pandas=True)
-    except pa.ArrowException:
-        # Values of several types; as strings they can at least be named.
-        return pa.array([None if one is None else str(one) for one in values])
-
-
-def _present(values: Any) -> NDArray[np.bool_]:
-    if is_text(values.type):
-        bare = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-        good = pc.invert(pc.is_in(bare, pa.array(["", "nan"], bare.type)))
-        good = pc.and_(good, pc.is_valid(values))
-    else:
-        good = pc.invert(pc.is_null(values, nan_is_null=True))
-    present: NDArray[np.bool_] = np.asarray(good, dtype=bool)
-    return present
-
-
-def _unlabelled(rows: NDArray[np.int64], n_rows: int) -> LabelError:
-    shown = ", ".join(str(row + 1) for row in rows[:5])
-    more = " ..." if len(rows) > 5 else ""
-    return LabelError(
-        f"{count_of(len(rows), 'row')} of {n_rows} have no label (row {shown}{more}, counted from "
-        "1 after the column names). Label them, remove them, or leave them out with "
-        "--empty skip."
-    )
-
-
-def _converted(values: Any) -> Array:
+    values = plain(column)
     kind = values.type
     if is_text(kind):
         return _from_texts(values)
@@ -481,11 +488,14 @@ def _converted(values: Any) -> Array:
         return np.asarray(values)
     if is_number(kind):
         return _from_floats(np.asarray(pc.cast(values, pa.float64(), safe=False)))
-    if pa.types.is_null(kind):
-        return np.array([], dtype=str)
-    raise LabelError(
-        f"Labels of type {kind} cannot be classes. Choose another column with --label, or write "
-        "the classes as words or whole numbers."
+    raise _no_labels(f"Labels of type {kind} cannot be classes.")
+
+
+def _no_labels(message: str) -> LabelError:
+    return LabelError(
+        f"{message} Write the classes as words or whole numbers, or choose another column.",
+        parameter="label",
+        hint="Name it: label=.",
     )
 
 
@@ -510,10 +520,9 @@ def _from_texts(texts: Any) -> Array:
 def _refuse_measurements(numbers: NDArray[np.float64]) -> None:
     distinct = np.unique(numbers)
     if len(distinct) > _FEW:
-        raise LabelError(
+        raise _no_labels(
             f"The labels are measurements, not classes: {len(distinct)} different numbers such as "
-            f"{distinct[0]:g} and {distinct[1]:g}. Choose another column with --label, or make "
-            "classes of them first."
+            f"{distinct[0]:g} and {distinct[1]:g}."
         )
 
 
@@ -529,9 +538,10 @@ def _warn_of_odd_labels(counts: Counter[str]) -> None:
                 "make them equal if they are one.",
                 shown,
             )
-    numbers = [one for one in counts if _reads_as_float(one)]
-    if numbers and len(numbers) < len(counts):
-        words = [one for one in counts if not _reads_as_float(one)]
+    numeric = are_numbers(pa.array(list(counts))).to_pylist()
+    numbers = [one for one, good in zip(counts, numeric, strict=True) if good]
+    words = [one for one, good in zip(counts, numeric, strict=True) if not good]
+    if numbers and words:
         logger.warning(
             "The labels mix numbers (%s) and words (%s). All are taken as words.",
             listed(numbers[:5]),
@@ -546,9 +556,43 @@ def _warn_of_odd_labels(counts: Counter[str]) -> None:
         )
 
 
-def _reads_as_float(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
+def check_label_column(schema: pa.Schema, name: str) -> None:
+    """Refuse a column that is not there, or cannot be the y of a fit."""
+    kind = schema.field(require_column(name, schema.names, "y")).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (is_text(kind) or is_number(kind) or pa.types.is_boolean(kind)):
+        raise LabelError(
+            f"Column {name!r} is {kind}, which cannot be labels. Choose a column of words, whole "
+            "numbers or truth values.",
+            parameter="y",
+            column=name,
+        )
+
+
+def label_values(tables: list[pa.Table], name: str) -> Array:
+    """Return a column of labels exactly as they are: strings, integers, floats or bools."""
+    values = plain(pa.concat_tables(tables)[name].combine_chunks())
+    missing = pc.index(values.is_null(nan_is_null=True), True).as_py()
+    if missing >= 0:
+        raise LabelError(
+            f"Column {name!r} has no label in row {missing} (counted from 0). Label such rows, or "
+            "remove them, first.",
+            row=missing,
+            column=name,
+        )
+    if not is_text(values.type):
+        numbers = as_numpy(values)
+        return numbers.astype(bool) if pa.types.is_boolean(values.type) else numbers
+    coded = values.dictionary_encode()
+    return np.take(np.array(coded.dictionary.to_pylist(), dtype=str), as_numpy(coded.indices))
+
+
+def as_numpy(array: pa.Array) -> Array:
+    """Return numbers or truth values, without nulls, as numpy sees them."""
+    if pa.types.is_boolean(array.type):
+        array = pc.cast(array, pa.uint8())
+    if pa.types.is_decimal(array.type):
+        array = pc.cast(array, pa.float64())
+    # Array.to_numpy would import pandas: half a second, and its memory.
+    return np.from_dlpack(array)

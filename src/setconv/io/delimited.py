@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.csv
 
 from setconv.errors import DataError
-from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, count_lines
-from setconv.messages import check_header, count_of, excerpt
+from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, check_header, count_lines
+from setconv.messages import count_of, excerpt
 
 logger = logging.getLogger("setconv")
 
@@ -25,6 +24,8 @@ LONGEST_RECORD = 1 << 26
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _LINE_END = rb"(?:\n|\r\n|\r(?=[^\n]))"
 _QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+_BACKSLASHED = rb"\""
+_BACKSLASH = r' (It seems to write quotes as \": write them as "" instead.)'
 
 
 class DelimitedReader(RecordReader):
@@ -47,10 +48,14 @@ class DelimitedReader(RecordReader):
         self._data = b""
         self._at_end = False
         self._nulls_said = False
+        self._skip_blank_lines("is empty. Check that it was written or piped whole.")
         self._grammar = _Grammar(self._find_delimiter() if format == "csv" else "\t")
         names = self._take_header()
         self.schema = pa.schema([(name, pa.string()) for name in names])
-        self._refuse_header_only()
+        self._skip_blank_lines(
+            f"has a first line with {count_of(len(names), 'column name')} but no rows. (Is it a "
+            "file without column names? Then add them as first line.)"
+        )
 
     def progress(self) -> float | None:
         """Return the share of the file's bytes that have been read."""
@@ -60,49 +65,34 @@ class DelimitedReader(RecordReader):
         """Close the file."""
         self._source.close()
 
-    def _find_delimiter(self) -> str:
-        self._skip_blank_lines()
-        line = self._data.replace(b"\r", b"\n").split(b"\n", 1)[0]
-        # Quoted names may hold any of them.
-        bare = b"".join(line.split(b'"')[::2])
-        counts = {mark: bare.count(mark.encode()) for mark in _DELIMITERS}
-        found = max(counts, key=lambda mark: counts[mark])
-        if counts[found] and found != ",":
-            logger.info("%s: the columns are separated by a %s.", self.name, _DELIMITERS[found])
-        return found if counts[found] else ","
-
-    def _skip_blank_lines(self) -> None:
-        self._more()
-        while not self._data.lstrip(b"\r\n"):
+    def _skip_blank_lines(self, otherwise: str) -> None:
+        """Go to the next line that is not blank, or say that there is none."""
+        while not self._data.strip(b"\r\n"):
             if self._at_end:
-                raise DataError(f"{self.name} is empty. Check that it was written or piped whole.")
+                raise DataError(f"{self.name} {otherwise}")
             self._more()
         rest = self._data.lstrip(b"\r\n")
         self._line += count_lines(self._data[: len(self._data) - len(rest)])
         self._data = rest
 
+    def _find_delimiter(self) -> str:
+        line = self._data.replace(b"\r", b"\n").split(b"\n", 1)[0]
+        # Quoted names may hold any of them.
+        bare = b"".join(line.split(b'"')[::2])
+        found = max(_DELIMITERS, key=lambda mark: bare.count(mark.encode()))
+        if found != ",":
+            logger.info("%s: the columns are separated by a %s.", self.name, _DELIMITERS[found])
+        return found
+
     def _take_header(self) -> list[str]:
-        if not self._data:
-            self._skip_blank_lines()
-        first = None
-        while first is None:
-            first = next(self._grammar.records(self._data[: self._complete_end()]), None)
-            if first is None:
-                self._more()
+        while not self._complete_end():
+            self._more()
+        first = next(self._grammar.records(self._data))
         names = [field.decode("utf-8") for field in self._grammar.fields(first)]
         check_header(names, f"{self.name}, line {self._line}")
         self._line += count_lines(first)
         self._data = self._data[len(first) :]
         return names
-
-    def _refuse_header_only(self) -> None:
-        while not self._data.strip(b"\r\n") and not self._at_end:
-            self._more()
-        if not self._data.strip(b"\r\n"):
-            raise DataError(
-                f"{self.name} has a first line with {count_of(len(self.columns), 'column name')} "
-                "but no rows. (Is it a file without column names? Then add them as first line.)"
-            )
 
     def _read_tables(self) -> Iterator[pa.Table]:
         while self._data or not self._at_end:
@@ -129,43 +119,30 @@ class DelimitedReader(RecordReader):
         """Return where complete records end; refuse a record that can never be completed."""
         end = self._grammar.complete(self._data)
         rest = self._data[end:]
-        if rest:
-            stuck = self._at_end or len(rest) > LONGEST_RECORD
-            fault = self._grammar.fault(rest, at_end=stuck)
-            if fault is not None:
-                raise self._faulty(fault, self._line + count_lines(self._data[:end]))
-            if stuck:
-                raise DataError(
-                    f"{self.name}, line {self._line + count_lines(self._data[:end])}: no line end "
-                    f"within {LONGEST_RECORD >> 20} MB. Is it a text file with one row a line?"
-                )
+        stuck = self._at_end or len(rest) > LONGEST_RECORD
+        fault = self._grammar.fault(rest, at_end=stuck)
+        if fault is not None:
+            start, problem = fault
+            line = self._line + count_lines(self._data[: end + start])
+            text = rest[start : start + 400]
+            raise DataError(
+                f"{self.name}, line {line}: {problem}: {excerpt(text.decode(errors='replace'))}. "
+                'Write a quote that belongs to a text twice (""), in a field in quotes, and close '
+                f"the field.{_BACKSLASH if _BACKSLASHED in text else ''}"
+            )
+        if rest and stuck:
+            raise DataError(
+                f"{self.name}, line {self._line + count_lines(self._data[:end])}: no line end "
+                f"within {LONGEST_RECORD >> 20} MB. Is it a text file with one row a line?"
+            )
         return end
 
-    def _faulty(self, fault: _Fault, line: int) -> DataError:
-        where = f"{self.name}, line {line + fault.line}"
-        text = excerpt(fault.text.decode("utf-8", errors="replace"))
-        backslash = (
-            r' (It seems to write quotes as \": write them as "" instead.)'
-            if b'\\"' in fault.text
-            else ""
-        )
-        if fault.closed:
-            return DataError(
-                f"{where}: the quoted field {text} goes on after its closing quote. Write a quote "
-                f'inside a quoted field twice (""), or close the field.{backslash}'
-            )
-        return DataError(
-            f"{where}: a double quote is opened and never closed: {text}. Close the field, or, if "
-            f'the quote belongs to the text, put the field in quotes and double it ("").{backslash}'
-        )
-
     def _parsed(self, block: bytes) -> pa.Table:
-        names = self.columns
         try:
             return pa.csv.read_csv(
                 pa.BufferReader(block),
                 pa.csv.ReadOptions(
-                    column_names=names, block_size=len(block) + 1, use_threads=False
+                    column_names=self.columns, block_size=len(block) + 1, use_threads=False
                 ),
                 pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True),
                 pa.csv.ConvertOptions(
@@ -179,11 +156,12 @@ class DelimitedReader(RecordReader):
         expected, line = len(self.schema), self._line
         for record in self._grammar.records(block):
             found = len(self._grammar.fields(record))
-            if found != expected and record.strip(b"\r\n"):
-                text = record.rstrip(b"\r\n")
+            text = record.rstrip(b"\r\n")
+            if found != expected and text:
                 return DataError(
                     f"{self.name}, line {line}: {count_of(found, 'field')} where the first line "
-                    f"has {expected}: {excerpt(text.decode('utf-8'))}. {_advice(text, found)}"
+                    f"has {expected}: {excerpt(text.decode('utf-8'))}.",
+                    hint=_advice(text, found),
                 )
             line += count_lines(record)
         return DataError(f"{self.name}, near line {self._line}: {error}.")
@@ -192,16 +170,10 @@ class DelimitedReader(RecordReader):
 def _advice(record: bytes, found: int) -> str:
     lines = count_lines(record) + 1
     if lines > 1:
-        return (
-            f"The row spans {lines} lines because of a quoted field: is a quote missing? Mend the "
-            "row or remove it."
-        )
+        return f"It spans {lines} lines because of a quoted field: is a quote missing? Mend it."
     others = [name for mark, name in _DELIMITERS.items() if mark.encode() in record]
-    hint = f" (It has a {others[0]} in it.)" if found == 1 and others else ""
-    return (
-        "Put a field that holds the delimiter in double quotes, add what is missing, or remove the "
-        f"line.{hint}"
-    )
+    other = f" (It has a {others[0]} in it.)" if found == 1 and others else ""
+    return f"Put a field that holds the delimiter in double quotes, or mend the line.{other}"
 
 
 class _Grammar:
@@ -249,8 +221,8 @@ class _Grammar:
             for text in self._field.findall(record)
         ]
 
-    def fault(self, data: bytes, *, at_end: bool) -> _Fault | None:
-        """Return what is wrong with bytes that start with an incomplete record, if anything is.
+    def fault(self, data: bytes, *, at_end: bool) -> tuple[int, str] | None:
+        """Return where and what is wrong with an incomplete record, if anything is.
 
         Before the end of the file a quote that is still open may be closed later.
         """
@@ -258,26 +230,6 @@ class _Grammar:
         start = leading.end() if leading else 0
         if not data.startswith(b'"', start):
             return None
-        closed = self._closed.match(data, start) is not None
-        if not closed and not at_end:
-            return None
-        return _Fault(count_lines(data[:start]), closed, data[start : start + 400])
-
-
-@dataclass(frozen=True)
-class _Fault:
-    """What is wrong with a record.
-
-    Parameters
-    ----------
-    line : int
-        Line ends between the start of the bytes and the fault.
-    closed : bool
-        Whether the quoted field has a closing quote.
-    text : bytes
-        The field from its quote on.
-    """
-
-    line: int
-    closed: bool
-    text: bytes
+        if self._closed.match(data, start):
+            return start, "the quoted field goes on after its closing quote"
+        return (start, "a double quote is opened and never closed") if at_end else None

@@ -1,7 +1,8 @@
 """Rows that lie on disk, read from there when they are needed.
 
 `DiskRows` reads any rows of a file of plain numbers, `RowSubset` is a choice of them, and `Scratch`
-writes such a file. The file of a numpy memmap is one already. Nothing here needs pyarrow.
+writes such a file. The file of a numpy memmap is one already (`memmap_rows`). Nothing
+here needs pyarrow.
 """
 
 from __future__ import annotations
@@ -15,28 +16,23 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from setconv.errors import DataError, DataTypeError
+from setconv.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 1 << 26  # bytes that are read at once
 _BUFFERS = 512  # of one call; systems allow 1024
 _ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
 _LOCK = threading.Lock()
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_LOOK = 4096  # bytes at each end by which a memmap's file is known again
-_PRIVATE = "c"  # the mode of a memmap whose changes stay in memory and never reach the file
-
-_Memmap = np.memmap[Any, Any]
+_MAKE_ROOM = "Make room, or let TMPDIR name a folder on a larger disk."
+_HOLD_IT = "Give numpy.asarray(X) if the rows fit into memory."
 
 
 @dataclass(frozen=True)
@@ -277,18 +273,29 @@ class Scratch:
         self._width = n_columns
         self._dtype: np.dtype[Any] = np.dtype(dtype)
         self._n_rows = 0
-        self._check_room(n_rows * n_columns * self._dtype.itemsize)
-        with self._explained():
-            self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
-                dir=self._folder, prefix="setconv-", buffering=0
+        needed, free = n_rows * self._row_bytes, shutil.disk_usage(self._folder).free
+        if needed > free:
+            raise DataError(
+                f"The rows need a scratch file of {_size(needed)}, and {self._folder} has "
+                f"{_size(free)} free. {_MAKE_ROOM}"
             )
+        self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
+            dir=self._folder, prefix="setconv-", buffering=0
+        )
 
     def append(self, rows: NDArray[Any]) -> None:
         """Write rows behind the others."""
         data = _bytes_of(np.ascontiguousarray(rows, self._dtype))
-        with self._explained():
+        try:
             while len(data):
                 data = data[self._file.write(data) :]
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise DataError(
+                f"The disk of {self._folder} is full after {_size(self._n_rows * self._row_bytes)} "
+                f"of the scratch file ({self._n_rows} rows). The file is removed. {_MAKE_ROOM}"
+            ) from error
         self._n_rows += len(rows)
 
     def rows(self) -> DiskRows:
@@ -302,109 +309,33 @@ class Scratch:
         if kind is not None:
             self._file.close()
 
-    def _check_room(self, needed: int) -> None:
-        free = shutil.disk_usage(self._folder).free
-        if needed > free:
-            raise DataError(
-                f"The rows need a scratch file of {_size(needed)}, and {self._folder} has "
-                f"{_size(free)} free. Make room, or let TMPDIR name a folder on a larger disk."
-            )
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise
-            written = self._n_rows * self._width * self._dtype.itemsize
-            raise DataError(
-                f"The disk of {self._folder} is full after {_size(written)} of the scratch file "
-                f"({self._n_rows} rows). The file is removed. Make room, or let TMPDIR name a "
-                "folder on a larger disk."
-            ) from error
+    @property
+    def _row_bytes(self) -> int:
+        return self._width * self._dtype.itemsize
 
 
 def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-def check_memmap(X: _Memmap) -> None:
-    """Refuse a memmap that is no matrix of numbers."""
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise DataTypeError(
-            f"The memmap has shape {X.shape} and holds {X.dtype}: give rows and columns of numbers."
-        )
-    if 0 in X.shape:
-        raise DataError(f"The memmap has shape {X.shape}: it has no rows, or no columns.")
-
-
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return float32 if it holds every number of this type exactly, else float64."""
-    exact = dtype.itemsize <= 2 or (dtype.kind == "f" and dtype.itemsize == 4)
-    return np.dtype(np.float32 if exact else np.float64)
-
-
-def rows_in_place(X: _Memmap) -> DiskRows | None:
-    """Return the rows as they lie in the user's file; None if they need another form."""
-    rows = _reader(X) if X.dtype == float_type(X.dtype) else None
-    return rows if isinstance(rows, DiskRows) else None
-
-
-def memmap_blocks(X: _Memmap, size: int | None = None) -> Iterator[NDArray[Any]]:
-    """Iterate over the rows as float32 or float64, checked.
-
-    Parameters
-    ----------
-    X : memmap of shape (n_rows, n_columns)
-    size : int or None, default=None
-        Rows at a time; None for about 64 MB.
-    """
-    dtype = float_type(X.dtype)
-    height = size or max(BLOCK // (X.shape[1] * dtype.itemsize), 1)
-    rows = _reader(X)
-    for start in range(0, len(X), height):
-        block = np.asarray(rows[start : start + height]).astype(dtype, copy=False)
-        refuse_not_finite(block, start)
-        yield block
-
-
-def _reader(X: _Memmap) -> DiskRows | _Memmap:
-    """Return what reads the rows of a memmap: its file, or itself where these may differ."""
-    if not X.flags.c_contiguous or X.filename is None or X.mode == _PRIVATE:
-        return X
+def memmap_rows(X: np.memmap[Any, Any]) -> DiskRows:
+    """Return the rows of a C-ordered memmap of float32 or float64, as they lie in its file."""
     try:
-        file = io.FileIO(X.filename)
-    except OSError:  # it was moved or removed; the mapping still works
-        return X
-    if _same_ends(X, file):
-        return DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, _file_offset(X))
-    file.close()
-    return X
-
-
-def _same_ends(X: _Memmap, file: io.FileIO) -> bool:
-    """Whether the first and the last bytes agree: another file may lie there by now."""
-    mapped = _bytes_of(X)
-    ends = mapped[:_LOOK], mapped[-_LOOK:]
-    offset = _file_offset(X)
-    try:
-        for end, place in zip(ends, (offset, offset + len(mapped) - len(ends[1])), strict=True):
-            found = np.empty(len(end), np.uint8)
-            _read_into(file, _bytes_of(found), place)
-            if found.tobytes() != end.tobytes():
-                return False
-    except DataError:
-        return False
-    return True
-
-
-def _file_offset(X: _Memmap) -> int:
-    """Return the byte of the file at which a memmap, or a view of some of its rows, starts."""
+        file = io.FileIO(X.filename or "")
+    except OSError as error:
+        raise DataError(f"The file of the memmap cannot be opened: {error}. {_HOLD_IT}") from error
     # numpy keeps the offset that it was given, also for views, and maps from the page before it.
     page = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
     mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
-    return int(page + X.ctypes.data - mapping.ctypes.data)
+    offset = int(page + X.ctypes.data - mapping.ctypes.data)
+    rows = DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, offset)
+    for place in (0, -1):
+        if (
+            rows.nbytes + offset > os.fstat(file.fileno()).st_size
+            or (rows[place] != X[place]).any()
+        ):
+            raise DataError(f"{X.filename} is no longer the file of the memmap. {_HOLD_IT}")
+    return rows
 
 
 def refuse_not_finite(
@@ -427,9 +358,12 @@ def refuse_not_finite(
     places = np.argwhere(~np.isfinite(rows))
     if not len(places):
         return
-    row, column = (int(place) for place in places[0])
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity"
+    row, number = (int(place) for place in places[0])
+    kind = "NaN" if np.isnan(rows[row, number]) else "infinity"
+    column = number if names is None else names[number]
     raise DataError(
-        f"Column {column if names is None else repr(names[column])} has {kind} in row "
-        f"{first_row + row} (counted from 0). Remove or impute such values first."
+        f"Column {column!r} has {kind} in row {first_row + row} (counted from 0). Remove or impute "
+        "such values first.",
+        row=first_row + row,
+        column=column,
     )

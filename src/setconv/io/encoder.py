@@ -6,6 +6,7 @@ or leaves it out; transforming lets each write its columns of the matrix, one af
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from setconv.errors import DataError, NotFittedError, ParameterError
 from setconv.io.columns import (
+    Numbers,
     are_dates,
     are_numbers,
     as_numbers,
@@ -29,14 +31,15 @@ from setconv.io.columns import (
     plain,
     without_missing,
 )
-from setconv.messages import count_of, did_you_mean, excerpt, listed
+from setconv.messages import count_of, excerpt, listed, require_column
 
 _MISSING_NAME = "(missing)"
 _OTHER_NAME = "(other)"
 _NEARLY = 0.9  # share of numbers in a column of strings that is worth a note
 _ENOUGH = 20  # values that tell a free text by how many of them are distinct
-_ROWS = 16384  # encoded at once
-_CACHE_LINE = 16  # floats
+_ROWS = 4096  # encoded at once: a wide matrix of them fits into a cache
+
+Matrix = NDArray[np.float32]
 
 
 class FeatureEncoder(TransformerMixin, BaseEstimator):
@@ -87,10 +90,13 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         encodings: list[Encoding] = []
         notes: list[str] = []
         for name in table.column_names:
-            encoding, said = _choose_encoding(name, table[name], self.max_categories)
-            notes += said
-            if encoding is not None:
+            try:
+                encoding, said = _choose_encoding(name, table[name], self.max_categories)
+            except _LeftOutError as reason:
+                notes.append(f"{name}: left out, because {reason}.")
+            else:
                 encodings.append(encoding)
+                notes += [f"{name}: {sentence}." for sentence in said]
         if not encodings:
             raise DataError(
                 f"No column of {listed(table.column_names)} can be a feature: {' '.join(notes)}"
@@ -98,15 +104,22 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         self._set(encodings, notes, table.column_names)
         return self
 
-    def transform(self, X: Any, *, first_row: int = 1) -> NDArray[np.float32]:
+    @classmethod
+    def of_numbers(cls, names: Sequence[str]) -> Self:
+        """Return a fitted encoder that takes columns of numbers as they are; it fills no gaps."""
+        encoder = cls()
+        encoder._set([NumberEncoding(str(name), "number", np.nan) for name in names], [], names)
+        return encoder
+
+    def transform(self, X: Any, *, rows: Numbers | None = None) -> Matrix:
         """Return the matrix; a row's numbers do not depend on the other rows.
 
         Parameters
         ----------
         X : pyarrow table, pandas or polars frame, or dict of columns
             With the columns that `fit` used, in any order; others are ignored.
-        first_row : int, default=1
-            Number of the first row, for messages on later batches of a file.
+        rows : sequence of int or None, default=None
+            What messages call the rows; None: by their numbers from 1 on.
 
         Returns
         -------
@@ -114,17 +127,17 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         """
         encodings = self._fitted()
         table = as_table(X)
-        known = table.column_names
+        called = range(1, table.num_rows + 1) if rows is None else rows
         for encoding in encodings:
-            if encoding.name not in known:
-                raise DataError(
-                    f"There is no column {encoding.name!r}, which the model was trained with."
-                    f"{did_you_mean(encoding.name, known)} The columns are {listed(known)}."
-                )
+            require_column(encoding.name, table.column_names, "X")
         out = np.empty((table.num_rows, len(self._names())), np.float32)
         start = 0
         for batch in table.select([encoding.name for encoding in encodings]).to_batches(_ROWS):
-            self._write(batch, out[start : start + len(batch)], first_row + start)
+            part, place = slice(start, start + len(batch)), 0
+            for encoding, column in zip(encodings, batch.columns, strict=True):
+                width = len(encoding.names)
+                encoding.write(column, called[part], out[part, place : place + width])
+                place += width
             start += len(batch)
         return out
 
@@ -165,26 +178,10 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         encoder._set(encodings, list(config["notes"]), config["columns_in"])
         return encoder
 
-    def _set(self, encodings: list[Encoding], notes: list[str], names: list[str]) -> None:
-        self._encodings = encodings
-        self.notes_ = notes
+    def _set(self, encodings: Sequence[Encoding], notes: list[str], names: Sequence[str]) -> None:
+        self._encodings, self.notes_ = list(encodings), notes
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-
-    def _write(self, batch: pa.RecordBatch, out: NDArray[np.float32], first_row: int) -> None:
-        place = 0
-        waiting: list[NDArray[Any]] = []
-        for encoding, column in zip(self._encodings, batch.columns, strict=True):
-            if isinstance(encoding, VectorEncoding):
-                _write_columns(waiting, out[:, place - len(waiting) : place])
-                waiting = []
-                out[:, place : place + encoding.width] = encoding.matrix(column, first_row)
-                place += encoding.width
-            else:
-                made = encoding.columns(column, first_row)
-                waiting += made
-                place += len(made)
-        _write_columns(waiting, out[:, place - len(waiting) : place])
 
     def _names(self) -> list[str]:
         return [name for encoding in self._fitted() for name in encoding.names]
@@ -195,117 +192,94 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         return self._encodings
 
 
-def _write_columns(columns: list[NDArray[Any]], out: NDArray[np.float32]) -> None:
-    """Write columns side by side into a matrix of rows, a cache line of them at a time."""
-    for place in range(0, len(columns), _CACHE_LINE):
-        group = np.array(columns[place : place + _CACHE_LINE])
-        out[:, place : place + _CACHE_LINE] = group.T
+class _LeftOutError(Exception):
+    """A column cannot be a feature, for this reason."""
 
 
-def _choose_encoding(name: str, column: Any, max_categories: int) -> _Choice:
-    """Return what becomes of a column, None if it is left out, and notes on it."""
+def _choose_encoding(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
+    """Return what becomes of a column, and notes on it."""
     column = plain(column)
     kind = column.type
     if is_vector(kind):
-        return _encoding_of_vectors(name, column)
-    if is_number(kind):
+        width = pc.max(pc.list_value_length(column)).as_py()
+        if not width:
+            raise _LeftOutError("it has only empty lists")
+        return VectorEncoding(name, width), []
+    if is_text(kind):
+        return _encoding_of_texts(name, column, max_categories)
+    if is_number(kind) or pa.types.is_null(kind):
         return _encoding_of_numbers(name, column, "number")
     if pa.types.is_boolean(kind):
         return _encoding_of_numbers(name, column, "boolean")
     if is_date(kind):
         return _encoding_of_numbers(name, column, "date")
-    if pa.types.is_null(kind):
-        return None, [f"{name}: left out, because all its values are missing."]
-    if is_text(kind):
-        return _encoding_of_texts(name, column, max_categories)
-    return None, [f"{name}: left out, because values of type {kind} cannot be features."]
+    raise _LeftOutError(f"values of type {kind} cannot be features")
 
 
-def _encoding_of_texts(name: str, column: Any, max_categories: int) -> _Choice:
+def _encoding_of_texts(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
     known = known_texts(column)
-    if len(known) == 0:
-        return None, [f"{name}: left out, because all its values are missing."]
     numeric = are_numbers(known)
-    if pc.all(numeric).as_py():
-        return _encoding_of_numbers(name, column, "number")
     lower = pc.utf8_lower(pc.utf8_trim_whitespace(known))
+    if pc.all(numeric).as_py() or not len(known):
+        return _encoding_of_numbers(name, column, "number")
     if pc.all(pc.is_in(lower, pa.array(["true", "false"], lower.type))).as_py():
         return _encoding_of_numbers(name, column, "boolean")
     if are_dates(known):
         return _encoding_of_numbers(name, column, "date")
     encoding, notes = _encoding_of_categories(name, column, max_categories)
-    share = pc.mean(pc.cast(numeric, pa.uint8())).as_py()
-    if share >= _NEARLY:
-        bad = known.filter(pc.invert(numeric))
+    bad = known.filter(pc.invert(numeric))
+    if len(bad) <= (1 - _NEARLY) * len(known):
         notes.append(
-            f"{name}: not taken as numbers, because {len(bad)} of {len(known)} values are not, "
-            f"such as {excerpt(bad[0].as_py())}."
+            f"not taken as numbers, because {len(bad)} of {len(known)} values are not, such as "
+            f"{excerpt(bad[0].as_py())}"
         )
     return encoding, notes
 
 
-def _encoding_of_numbers(name: str, column: Any, kind: str) -> _Choice:
-    numbers = as_numbers(column, kind, name, 1)
+def _encoding_of_numbers(name: str, column: Any, kind: str) -> tuple[Encoding, list[str]]:
+    numbers = as_numbers(column, kind, name, range(1, len(column) + 1))
     missing = np.isnan(numbers)
     n_missing = int(missing.sum())
     known = numbers[~missing] if n_missing else numbers
     if len(known) == 0:
-        return None, [f"{name}: left out, because all its values are missing."]
+        raise _LeftOutError("all its values are missing")
     if not n_missing and known.min() == known.max():
-        return None, [f"{name}: left out, because it is {known[0]:g} in every row."]
+        raise _LeftOutError(f"it is {known[0]:g} in every row")
     median = float(np.median(known))
-    notes = []
-    if kind == "date":
-        notes.append(f"{name}: dates became days since 1970-01-01.")
+    notes = ["dates became days since 1970-01-01"] if kind == "date" else []
     if n_missing:
-        notes.append(
-            f"{name}: {count_of(n_missing, 'missing value was', 'missing values were')} filled "
-            f"with the median {median:g}, and a second column says where."
-        )
+        were = count_of(n_missing, "missing value was", "missing values were")
+        notes.append(f"{were} filled with the median {median:g}, and a second column says where")
     return NumberEncoding(name, kind, median, n_missing > 0), notes
 
 
-def _encoding_of_categories(name: str, column: Any, max_categories: int) -> _Choice:
+def _encoding_of_categories(
+    name: str, column: Any, max_categories: int
+) -> tuple[Encoding, list[str]]:
     texts = _as_categories(column)
     n_missing = texts.null_count
-    counts = pc.value_counts(texts.drop_null())
+    counts = pc.value_counts(texts.drop_null()).to_pylist()
     # Equally frequent ones in the order of the alphabet: the order of the rows must not matter.
-    found = sorted(
-        ((one["counts"], one["values"]) for one in counts.to_pylist()),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
+    found = [one["values"] for one in sorted(counts, key=lambda c: (-c["counts"], c["values"]))]
     n_known = len(texts) - n_missing
     if len(found) == n_known and n_known > 1:
-        return None, [f"{name}: left out, because it has another value in every row."]
+        raise _LeftOutError("it has another value in every row")
     if n_known >= _ENOUGH and 2 * len(found) > n_known:
-        return None, [
-            f"{name}: left out, because {len(found)} of its {n_known} values are distinct, as in a "
-            "free text."
-        ]
+        raise _LeftOutError(f"{len(found)} of its {n_known} values are distinct, as in a free text")
     if len(found) == 1 and not n_missing:
-        return None, [f"{name}: left out, because it is {excerpt(found[0][1])} in every row."]
-    kept = [value for _, value in found[:max_categories]]
-    encoding = CategoryEncoding(name, kept, n_missing > 0)
+        raise _LeftOutError(f"it is {excerpt(found[0])} in every row")
+    kept = found[:max_categories]
+    became = f"{count_of(len(kept), 'category', 'categories')} became a column each"
     if len(found) > len(kept):
-        notes = [
-            f"{name}: the {len(kept)} most frequent of {len(found)} categories became a column "
-            "each, the others share one."
-        ]
-    else:
-        notes = [f"{name}: {count_of(len(kept), 'category', 'categories')} became a column each."]
-    if n_missing:
-        notes.append(
-            f"{name}: {count_of(n_missing, 'missing value is', 'missing values are')} a category "
-            "of their own."
+        became = (
+            f"the {len(kept)} most frequent of {len(found)} categories became a column each, the "
+            "others share one"
         )
-    return encoding, notes
-
-
-def _encoding_of_vectors(name: str, column: Any) -> _Choice:
-    width = pc.max(pc.list_value_length(column)).as_py()
-    if not width:
-        raise DataError(f"The column {name!r} has only empty lists. Leave it out.")
-    return VectorEncoding(name, width), []
+    notes = [became]
+    if n_missing:
+        are = count_of(n_missing, "missing value is", "missing values are")
+        notes.append(f"{are} a category of their own")
+    return CategoryEncoding(name, kept, n_missing > 0), notes
 
 
 def _as_categories(column: Any) -> Any:
@@ -324,37 +298,43 @@ class NumberEncoding:
     name : str
     kind : {"number", "boolean", "date"}
     median : float
-    indicator : bool
+        NaN to refuse missing ones.
+    indicator : bool, default=False
         Whether a second column says which values were missing.
     """
 
     name: str
     kind: str
     median: float
-    indicator: bool
+    indicator: bool = False
 
     @property
     def names(self) -> list[str]:
         """Names of the columns that come out."""
         return [self.name, f"{self.name}={_MISSING_NAME}"] if self.indicator else [self.name]
 
-    def columns(self, column: pa.Array, first_row: int) -> list[NDArray[Any]]:
-        """Return the columns that come out, each of one float per row."""
-        numbers = as_numbers(plain(column), self.kind, self.name, first_row)
-        if numbers.dtype != np.float32:
-            with np.errstate(over="ignore"):  # found just below, with its row
-                numbers = numbers.astype(np.float32)
-        if np.isfinite(numbers).all():
-            return [numbers, np.zeros(len(numbers), np.float32)] if self.indicator else [numbers]
-        missing = np.isnan(numbers)
-        infinite = np.flatnonzero(np.isinf(numbers))
-        if len(infinite):
+    def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:
+        """Write what becomes of a column; ``rows`` are what messages call its rows."""
+        numbers = as_numbers(plain(column), self.kind, self.name, rows)
+        with np.errstate(over="ignore"):  # found just below, with its row
+            out[:, 0] = numbers
+        if self.indicator:
+            out[:, 1] = 0
+        if np.isfinite(out[:, 0]).all():
+            return
+        missing = np.isnan(out[:, 0])
+        refused = np.isinf(out[:, 0]) | (missing & np.isnan(self.median))
+        bad = np.flatnonzero(refused)
+        if len(bad):
             raise DataError(
-                f"The column {self.name!r} has a value in row {first_row + int(infinite[0])} that "
-                "is infinite or too large. Correct it, or leave the field empty if it is missing."
+                f"The column {self.name!r} has no number in row {rows[bad[0]]}, or one that is "
+                "infinite or too large. Correct it, or leave the field empty if it is missing.",
+                row=int(rows[bad[0]]),
+                column=self.name,
             )
-        filled = np.where(missing, np.float32(self.median), numbers)
-        return [filled, missing.astype(np.float32)] if self.indicator else [filled]
+        out[missing, 0] = self.median
+        if self.indicator:
+            out[:, 1] = missing
 
 
 @dataclass(frozen=True)
@@ -381,8 +361,8 @@ class CategoryEncoding:
         extra = [_OTHER_NAME, _MISSING_NAME] if self.indicator else [_OTHER_NAME]
         return [f"{self.name}={one}" for one in [*self.categories, *extra]]
 
-    def columns(self, column: pa.Array, first_row: int) -> list[NDArray[Any]]:  # noqa: ARG002
-        """Return the columns that come out, each of one float per row."""
+    def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:  # noqa: ARG002
+        """Write what becomes of a column."""
         texts = _as_categories(column)
         known = pa.array(self.categories, pa.large_string())
         found = pc.fill_null(pc.index_in(texts, value_set=known), len(self.categories))
@@ -390,7 +370,7 @@ class CategoryEncoding:
         if self.indicator:
             absent = np.asarray(pc.is_null(texts), dtype=bool)
             codes = np.where(absent, len(self.categories) + 1, codes)
-        return [(codes == code).astype(np.float32) for code in range(len(self.names))]
+        out[:] = codes[:, None] == np.arange(out.shape[1])
 
 
 @dataclass(frozen=True)
@@ -412,36 +392,31 @@ class VectorEncoding:
         """Names of the columns that come out."""
         return [f"{self.name}[{place}]" for place in range(self.width)]
 
-    def matrix(self, column: pa.Array, first_row: int) -> NDArray[Any]:
-        """Return the lists as a matrix."""
+    def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:
+        """Write what becomes of a column; ``rows`` are what messages call its rows."""
         if not is_vector(column.type):
             raise DataError(
                 f"The column {self.name!r} is {column.type} here, but held lists of {self.width} "
-                "numbers in training. Give it the same type."
+                "numbers in training. Give it the same type.",
+                column=self.name,
             )
         lengths = pc.fill_null(pc.list_value_length(column), -1)
-        wrong = pc.index(pc.equal(lengths, self.width), False).as_py()
-        if wrong >= 0:
-            found = lengths[wrong].as_py()
-            raise DataError(
-                f"The column {self.name!r} has {'no list' if found < 0 else f'a list of {found}'} "
-                f"in row {first_row + wrong}, but lists of {self.width} numbers elsewhere. Give "
-                "every row a list of the same length, or remove the row."
-            )
-        values = as_numbers(column.flatten(), "number", self.name, first_row)
-        numbers = values.reshape(len(column), self.width)
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            row = int(np.flatnonzero(~finite.all(axis=1))[0])
-            raise DataError(
-                f"The column {self.name!r} has a missing or infinite number in the list of row "
-                f"{first_row + row}. Remove the row, or encode it again."
-            )
-        return numbers
+        bad = pc.index(pc.equal(lengths, self.width), False).as_py()
+        if bad < 0:
+            out[:] = as_numbers(column.flatten(), "number", self.name, rows).reshape(out.shape)
+            bad = int(np.argmin(np.isfinite(out).all(axis=1)))
+            if np.isfinite(out[bad]).all():
+                return
+        raise DataError(
+            f"The column {self.name!r} has no list of {self.width} numbers in row {rows[bad]}: it "
+            "is missing, of another length, or has gaps or infinite numbers. Mend or remove the "
+            "row.",
+            row=int(rows[bad]),
+            column=self.name,
+        )
 
 
 Encoding = NumberEncoding | CategoryEncoding | VectorEncoding
-_Choice = tuple[Encoding | None, list[str]]  # and notes on the column
 
 
 def _describe(encoding: Encoding) -> dict[str, Any]:

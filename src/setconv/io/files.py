@@ -1,29 +1,42 @@
-"""Files that are there whole or not at all."""
+"""Files and folders that are there whole or not at all.
+
+Both are written beside their place, under a name that starts with a dot, and moved there: whoever
+reads sees the old or the new one.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write, which takes its place at the end; after an error it is gone."""
+    temporary = _beside(path, "new")
+    file = temporary.open("xb")
+    try:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):  # a full disk refuses the last buffered bytes once more
+            file.close()
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there; a reader sees the old or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    """Write a file beside its place and move it there."""
+    with replaced(path) as file:
+        file.write(content)
 
 
 def replace_folder(folder: Path, files: Mapping[str, bytes | Path]) -> None:
@@ -34,10 +47,9 @@ def replace_folder(folder: Path, files: Mapping[str, bytes | Path]) -> None:
     A folder that was there is moved aside first and removed last: if the process dies in between,
     it lies beside ``folder`` under a name that starts with ``.<name>.old``, and nothing is lost.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.new-"))
+    temporary = _beside(folder, "new")
+    temporary.mkdir(parents=True)
     try:
-        temporary.chmod(0o777 & ~_umask())
         for name, content in files.items():
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -56,22 +68,15 @@ def replace_folder(folder: Path, files: Mapping[str, bytes | Path]) -> None:
 
 def _swap(new: Path, folder: Path) -> None:
     """Put ``new`` in the place of ``folder``, which is back in its place if that fails."""
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old-"))
-    try:
-        folder.replace(aside)
-    except BaseException:
-        aside.rmdir()
-        raise
+    aside = _beside(folder, "old")
+    folder.replace(aside)
     try:
         new.replace(folder)
     except BaseException:
         aside.replace(folder)
         raise
-    with contextlib.suppress(OSError):
-        shutil.rmtree(aside)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+def _beside(path: Path, what: str) -> Path:
+    return path.with_name(f".{path.name}.{what}-{secrets.token_hex(4)}")

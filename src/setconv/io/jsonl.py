@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from setconv.errors import DataError
-from setconv.io.sources import ByteSource, RecordReader, Utf8Stream
-from setconv.messages import check_header, excerpt, listed
+from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, check_header
+from setconv.messages import excerpt, listed
 
 logger = logging.getLogger("setconv")
 
@@ -25,15 +25,15 @@ BLOCK = 1 << 20  # bytes
 _ROWS = 4096
 _INT64 = 1 << 63
 _KINDS = {bool: "bool", float: "float", str: "str"}
+_NUMBERS = frozenset({"int", "float"})
 _TYPES = {
     frozenset({"bool"}): pa.bool_(),
     frozenset({"int"}): pa.int64(),
     frozenset({"float"}): pa.float64(),
-    frozenset({"int", "float"}): pa.float64(),
+    _NUMBERS: pa.float64(),
     frozenset({"str"}): pa.string(),
     frozenset({"numbers"}): pa.list_(pa.float64()),
 }  # strings for all others
-_SHOWN = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
 
 
 class JsonlReader(RecordReader):
@@ -77,9 +77,8 @@ class JsonlReader(RecordReader):
             for key, value in row.items():
                 if key not in kinds:
                     kinds[key], last_new = set(), line
-                kind = _kind_of(value)
-                if kind is not None:
-                    kinds[key].add(kind)
+                if value is not None:
+                    kinds[key].add(_kind_of(value))
         if not kinds:
             problem = "holds only empty objects" if n_rows else "is empty"
             raise DataError(f"{self.name} {problem}. Check that it was written or piped whole.")
@@ -91,20 +90,15 @@ class JsonlReader(RecordReader):
                 self.name,
                 last_new,
             )
-        self._say_mixed(kinds)
-        types = {key: _TYPES.get(frozenset(found), pa.string()) for key, found in kinds.items()}
-        return pa.schema(list(types.items())), n_rows
-
-    def _say_mixed(self, kinds: dict[str, set[str]]) -> None:
-        mixed = [
-            key for key, found in kinds.items() if len(found) > 1 and found != {"int", "float"}
-        ]
+        mixed = [key for key, found in kinds.items() if len(found) > 1 and found != _NUMBERS]
         if mixed:
             logger.warning(
                 "%s: values of several types in %s. They are read as strings.",
                 self.name,
                 listed(mixed),
             )
+        types = {key: _TYPES.get(frozenset(found), pa.string()) for key, found in kinds.items()}
+        return pa.schema(list(types.items())), n_rows
 
     def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Iterate over line numbers and objects."""
@@ -114,36 +108,17 @@ class JsonlReader(RecordReader):
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise self._malformed(number, line, error) from error
+                problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+                raise self._malformed(number, line, f"not valid JSON ({problem})") from error
             if type(row) is not dict:
-                raise self._not_an_object(number, row)
+                raise self._malformed(number, line, "not an object")
             yield number, row
 
-    def _malformed(self, number: int, line: bytes, error: Exception) -> DataError:
-        problem = (
-            f"{error.msg} at character {error.pos + 1}"
-            if isinstance(error, json.JSONDecodeError)
-            else "nested too deeply"
-            if isinstance(error, RecursionError)
-            else str(error)
-        )
-        text = excerpt(line.decode("utf-8").strip())
-        hint = (
-            " The file seems to be one object over several lines."
-            if number == 1 and line.strip() == b"{"
-            else ""
-        )
+    def _malformed(self, number: int, line: bytes, problem: str) -> DataError:
         return DataError(
-            f"{self.name}, line {number}: not valid JSON ({problem}): {text}. Each line must be "
-            f"one whole object. Mend the line or remove it.{hint}"
-        )
-
-    def _not_an_object(self, number: int, value: Any) -> DataError:
-        kind = _SHOWN.get(type(value), "a number")
-        hint = " (A list of objects: write each of them on a line of its own.)"
-        return DataError(
-            f'{self.name}, line {number}: {kind} where an object like {{"text": ...}} is '
-            f"expected. Each line must be one object.{hint if type(value) is list else ''}"
+            f"{self.name}, line {number}: {problem}: {excerpt(line.decode('utf-8').strip())}.",
+            hint='Each line must be one whole object like {"text": "..."}. Mend the line or remove '
+            "it; objects in a list or over several lines have to be written one a line.",
         )
 
 
@@ -159,10 +134,8 @@ def _lines(stream: Utf8Stream) -> Iterator[bytes]:
     yield b"".join(carry)
 
 
-def _kind_of(value: Any) -> str | None:
-    """Return the kind of a JSON value; None for null."""
-    if value is None:
-        return None
+def _kind_of(value: Any) -> str:
+    """Return the kind of a JSON value that is not null."""
     kind = type(value)
     if kind is int:
         return "int" if -_INT64 <= value < _INT64 else "large"

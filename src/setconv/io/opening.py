@@ -1,54 +1,95 @@
-"""Rows on disk, from whatever holds them: the door through which the library opens them.
+"""The doors through which rows come: read whole, streamed in their order, or drawn in any.
 
-`open_source` makes the rows available in any order, for a fit; `read_batches` streams them in their
-own, for prediction; `write_predictions` streams back to Parquet. pyarrow is imported only where the
-rows or the results need it.
+`open_records` opens a file of any format. For numbers that may not fit into memory `open_source`
+makes the rows available in any order, for a fit, and `read_batches` streams them in their own, for
+a prediction; `write_predictions` streams back to Parquet. What a format needs is imported when a
+file has it, and pyarrow only where the rows or the results need it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
-from setconv.errors import DataError, DataTypeError, ParameterError
-from setconv.io.disk import (
-    Batch,
-    DiskRows,
-    Scratch,
-    check_memmap,
-    float_type,
-    memmap_blocks,
-    rows_in_place,
-)
-from setconv.messages import count_of, needed
+from setconv.errors import DataError, ParameterError
+from setconv.io.disk import Batch, DiskRows, Scratch, memmap_rows, refuse_not_finite
+from setconv.messages import needed, require_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from setconv.io.matrix import LabelColumn, Tables
+    from setconv.io.parquet import ColumnReader
+    from setconv.io.sources import RecordReader
 
 Progress = Callable[[int, int], None]
 
-SMALL = 64 * 2**20  # bytes of a memmap that is rather held
-_ARROW = frozenset({"Table", "RecordBatch", "RecordBatchReader", "Dataset"})
+_BATCH = 8192  # rows
+_BLOCK = 1 << 26  # bytes of rows
 
 
-def is_stored(X: Any) -> bool:
-    """Return whether X is a source of rows to stream rather than an array to hold.
+def open_records(
+    source: str | Path, *, format: str | None = None, encoding: str | None = None
+) -> RecordReader:
+    """Open a data file: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
 
-    That is a path, a ``pyarrow.dataset.Dataset``, a ``pyarrow.Table`` or ``RecordBatch``, or a 2-D
-    ``numpy.memmap`` of numbers with more than `SMALL` bytes.
+    Parameters
+    ----------
+    source : str or Path
+        A file, a folder of Parquet files, or "-" for standard input. Compression is found by the
+        first bytes.
+    format : {"csv", "tsv", "jsonl", "parquet"} or None, default=None
+        None: by the extension; for standard input by the first bytes.
+    encoding : str or None, default=None
+        Of a text file. None: by its byte order mark, else UTF-8, and cp1252 with a warning where
+        it is not valid UTF-8.
+
+    Returns
+    -------
+    RecordReader
+        A context manager. CSV and TSV columns are strings (an empty field is the empty string),
+        JSONL and Parquet columns have types. A line that cannot be read is a `DataError` with its
+        number, either here or when that line is reached.
     """
-    if _is_memmap(X):
-        return X.ndim == 2 and X.dtype.kind in "fiub" and X.nbytes > SMALL
-    return _is_path(X) or _is_arrow(X)
+    with needed("Reading data files", "pyarrow", "cli"):
+        from setconv.io.sources import STANDARD, check_format, format_of_name, open_bytes
+    wanted = None if format is None else check_format(format)
+    path = Path(source)
+    if str(source) != STANDARD and path.is_dir():
+        if wanted not in (None, "parquet"):
+            raise DataError(f"{path} is a folder. Only Parquet files can be read as a folder.")
+        from setconv.io.parquet import read_folder
+
+        return read_folder(path)
+    opened = open_bytes(source)
+    try:
+        told = opened.format()
+        if wanted is None and told != "parquet" and opened.size is not None:
+            wanted = format_of_name(path)
+        # A pipe has no telling name: standard input, or <(command) of a shell.
+        wanted = wanted or told or "csv"
+        if wanted == "parquet":
+            from setconv.io.parquet import ParquetReader
+
+            file = path if opened.is_plain_file else opened.as_file()
+            opened.close()
+            return ParquetReader(opened.name, [file])
+        if wanted == "jsonl":
+            from setconv.io.jsonl import JsonlReader
+
+            return JsonlReader(opened, encoding)
+        from setconv.io.delimited import DelimitedReader
+
+        return DelimitedReader(opened, wanted, encoding)
+    except BaseException:
+        opened.close()
+        raise
 
 
 @dataclass(frozen=True)
@@ -66,18 +107,14 @@ class Source:
     """
 
     rows: DiskRows
-    names: list[str] | None
-    labels: NDArray[Any] | None
-
-    def close(self) -> None:
-        """Close the rows; a scratch file is gone then."""
-        self.rows.close()
+    names: list[str] | None = None
+    labels: NDArray[Any] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.rows.close()  # a scratch file is gone then
 
 
 def open_source(
@@ -91,17 +128,17 @@ def open_source(
     One pass checks all numbers and writes them as plain rows to a scratch file, of four or eight
     bytes a number. It has no name and goes away with the rows, also if the process is killed. It
     lies in the system's folder for temporary files: where that is in memory, as /tmp on some
-    systems, let TMPDIR name one on a disk. A C-ordered memmap of float32 or float64 is only
-    checked, and then read where it lies.
+    systems, let TMPDIR name one on a disk. A memmap is only checked, and read where it lies.
 
     Parameters
     ----------
-    X : str, Path, pyarrow Dataset, Table or RecordBatch, or memmap
-        A path is a Parquet file, or a folder of them that are read in the order of their names.
+    X : str, Path, pyarrow Dataset, Table or RecordBatch, reader of Parquet files, or memmap
+        A path is a Parquet file, or a folder of them that are read in the order of their names. A
+        memmap has float32 or float64 numbers in C order.
     columns : sequence of str or None, default=None
         The features, in this order; ``"name_3"`` is an element of a column ``"name"`` of lists.
         None: all columns of numbers, truth values and lists of numbers, in the order of the file.
-        A memmap has no names: give None, or one for each column.
+        A memmap has no names: it is taken whole.
     label : str or None, default=None
         The column that has the labels.
     progress : callable or None, default=None
@@ -111,58 +148,37 @@ def open_source(
     -------
     Source
     """
-    if _is_memmap(X):
-        return _open_memmap(X, columns, label, progress)
-    tables = _tables_of(X)
-    labels = None if label is None else _label_column(tables.schema, label)
+    if isinstance(X, np.memmap):
+        if label is not None:
+            raise ParameterError(
+                f"label={label!r}: a memmap has no named columns. Give the labels as an array.",
+                parameter="label",
+            )
+        rows = memmap_rows(X)
+        for _ in _told(_disk_batches(rows, _BATCH), progress, len(rows)):
+            pass
+        return Source(rows)
+    from setconv.io.columns import check_label_column, label_values
+
+    reader = _column_reader(X)
     extra = [] if label is None else [label]
-    plan = tables.plan(columns, without=extra)
-    with Scratch(len(plan.names), plan.dtype, tables.n_rows) as file:
-        done = 0
-        with closing(tables.blocks(plan, extra)) as blocks:
-            for block in blocks:
-                file.append(block.rows)
-                if labels is not None and block.extra is not None:
-                    labels.append(block.extra)
-                done += len(block.rows)
-                del block  # else it is held while the next one is read
-                if progress is not None:
-                    progress(done, tables.n_rows)
-        values = None if labels is None else labels.values()
+    for name in extra:
+        check_label_column(reader.schema, name)
+    plan = _plan(reader, columns, extra)
+    labels: list[Any] = []
+    with Scratch(len(plan.names), plan.dtype, reader.n_rows) as file:
+        size = max(_BLOCK // (len(plan.names) * plan.dtype.itemsize), 1)
+        for batch in _told(_table_batches(reader, plan, extra, size), progress, reader.n_rows):
+            file.append(batch.rows)
+            labels.append(batch.extra)
+        values = None if label is None else label_values(labels, label)
         return Source(file.rows(), plan.names, values)
-
-
-def _open_memmap(
-    X: np.memmap[Any, Any],
-    columns: Sequence[str] | None,
-    label: str | None,
-    progress: Progress | None,
-) -> Source:
-    names = _names_of_memmap(X, columns)
-    if label is not None:
-        raise ParameterError(
-            f"label={label!r}: a memmap has no named columns. Give the labels as an array."
-        )
-    rows = rows_in_place(X)
-    dtype, done = float_type(X.dtype), 0
-    in_place = rows is not None
-    with nullcontext() if in_place else Scratch(X.shape[1], dtype, len(X)) as file:
-        for block in memmap_blocks(X):
-            if file is not None:
-                file.append(block)
-            done += len(block)
-            if progress is not None:
-                progress(done, len(X))
-        if file is not None:
-            rows = file.rows()
-    assert rows is not None
-    return Source(rows, names, None)
 
 
 def read_batches(
     X: Any,
     columns: Sequence[str] | None = None,
-    size: int = 8192,
+    size: int = _BATCH,
     extra: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Iterator[Batch]:
@@ -170,11 +186,11 @@ def read_batches(
 
     Parameters
     ----------
-    X : str, Path, pyarrow Dataset, Table or RecordBatch, or memmap
+    X : str, Path, pyarrow Dataset, Table or RecordBatch, reader of Parquet files, or memmap
         As `open_source` takes it.
     columns : sequence of str or None, default=None
         The features, in this order, as `open_source` takes them. None: all columns of numbers that
-        are not in ``extra``. A memmap has no names: give None, or one for each column.
+        are not in ``extra``.
     size : int, default=8192
         Rows of a batch; the last may have fewer.
     extra : sequence of str, default=()
@@ -187,65 +203,69 @@ def read_batches(
     iterator of Batch
         What is wrong with the columns is said here; what is wrong with a row, when it is reached.
     """
-    if size < 1:
-        raise ParameterError(f"size={size!r}: a batch needs at least 1 row.")
-    if _is_memmap(X):
-        _names_of_memmap(X, columns)
+    if isinstance(X, np.memmap):
         if extra:
-            raise ParameterError(f"extra={list(extra)!r}: a memmap has no named columns.")
-        batches: Iterator[Batch] = map(Batch, memmap_blocks(X, size))
-        total = len(X)
-    else:
-        tables = _tables_of(X)
-        tables.require(extra, "extra")
-        plan = tables.plan(columns, without=extra if columns is None else ())
-        batches = _cut(tables.blocks(plan, extra), size)
-        total = tables.n_rows
-    return batches if progress is None else _told(batches, progress, total)
+            raise ParameterError(
+                f"extra={list(extra)!r}: a memmap has no named columns.", parameter="extra"
+            )
+        rows = memmap_rows(X)
+        return _told(_disk_batches(rows, size), progress, len(rows))
+    reader = _column_reader(X)
+    for name in extra:
+        require_column(name, reader.columns, "extra")
+    plan = _plan(reader, columns, extra if columns is None else ())
+    return _told(_table_batches(reader, plan, extra, size), progress, reader.n_rows)
 
 
-def _cut(blocks: Generator[Batch], size: int) -> Iterator[Batch]:
-    """Cut blocks of any height into batches of one."""
-    waiting: list[Batch] = []
-    n_waiting = 0
-    with closing(blocks):
-        for block in blocks:
-            start = 0
-            while start < len(block.rows):
-                stop = start + size - n_waiting
-                piece = Batch(
-                    block.rows[start:stop].copy(),  # a view would hold the block
-                    None if block.extra is None else block.extra.slice(start, stop - start),
-                )
-                waiting.append(piece)
-                n_waiting += len(piece.rows)
-                start = stop
-                if n_waiting == size:
-                    yield _joined(waiting)
-                    waiting, n_waiting = [], 0
-            del block  # else it is held while the next one is read
-    if waiting:
-        yield _joined(waiting)
+def _column_reader(X: Any) -> ColumnReader:
+    """Return the reader of a source that has columns of numbers."""
+    with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
+        from setconv.io.parquet import ColumnReader, read_arrow
+    if isinstance(X, ColumnReader):
+        return X
+    if not isinstance(X, str | os.PathLike):
+        return read_arrow(X)
+    reader = open_records(Path(X))
+    if not isinstance(reader, ColumnReader):
+        reader.close()
+        raise DataError(
+            f"{X} is not a Parquet file. Give a Parquet file or a folder of them; read other "
+            "formats into an array or a data frame first."
+        )
+    return reader
 
 
-def _joined(pieces: list[Batch]) -> Batch:
-    if len(pieces) == 1:
-        return pieces[0]
-    import pyarrow as pa
+def _plan(reader: ColumnReader, columns: Sequence[str] | None, without: Sequence[str]) -> Any:
+    from setconv.io.matrix import FeaturePlan
 
-    tables = [piece.extra for piece in pieces if piece.extra is not None]
-    return Batch(
-        np.concatenate([piece.rows for piece in pieces]),
-        pa.concat_tables(tables) if tables else None,
-    )
+    return FeaturePlan.of(reader, columns, without)
 
 
-def _told(batches: Iterator[Batch], progress: Progress, total: int) -> Iterator[Batch]:
+def _table_batches(
+    reader: ColumnReader, plan: Any, extra: Sequence[str], size: int
+) -> Iterator[Batch]:
+    from setconv.io.sources import in_batches
+
+    done = 0
+    for table in in_batches(reader.tables(dict.fromkeys([*plan.columns, *extra])), size):
+        yield Batch(plan.rows(table, done), table.select(list(extra)) if extra else None)
+        done += len(table)
+
+
+def _disk_batches(rows: DiskRows, size: int) -> Iterator[Batch]:
+    for part in gen_batches(len(rows), size):
+        some = rows[part]
+        refuse_not_finite(some, part.start)
+        yield Batch(some)
+
+
+def _told(batches: Iterator[Batch], progress: Progress | None, total: int) -> Iterator[Batch]:
     done = 0
     for batch in batches:
         yield batch
         done += len(batch.rows)
-        progress(done, total)
+        if progress is not None:
+            progress(done, total)
 
 
 def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
@@ -269,52 +289,3 @@ def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
         for batch in batches:
             writer.write(batch)
     return writer.n_rows
-
-
-def _tables_of(X: Any) -> Tables:
-    """Return the tables of a source that has columns."""
-    if not (_is_path(X) or _is_arrow(X)):
-        raise DataTypeError(
-            f"{type(X).__name__} is no source of rows on disk: give the path of a Parquet file or "
-            "folder, a pyarrow dataset or table, or a numpy memmap."
-        )
-    with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
-        from setconv.io.reading import open_tables
-    return open_tables(X)
-
-
-def _label_column(schema: pa.Schema, name: str) -> LabelColumn:
-    from setconv.io.matrix import LabelColumn
-
-    return LabelColumn(schema, name)
-
-
-def _names_of_memmap(X: np.memmap[Any, Any], columns: Sequence[str] | None) -> list[str] | None:
-    """Return the names that the user gives to the columns of a memmap."""
-    check_memmap(X)
-    if columns is None:
-        return None
-    if len(columns) != X.shape[1]:
-        raise DataError(
-            f"The memmap has {count_of(X.shape[1], 'column')} without names, and "
-            f"{count_of(len(columns), 'name')} were given: give it exactly the features, in order."
-        )
-    return list(map(str, columns))
-
-
-def _is_path(X: Any) -> bool:
-    """Return whether X is the path of a file or folder."""
-    return isinstance(X, str | os.PathLike)
-
-
-def _is_memmap(X: Any) -> TypeGuard[np.memmap[Any, Any]]:
-    """Return whether X lies in a file; what is computed from a memmap is one by type only."""
-    return isinstance(X, np.memmap) and getattr(X, "_mmap", None) is not None
-
-
-def _is_arrow(X: Any) -> bool:
-    """Return whether X is a table, dataset or stream of pyarrow."""
-    return any(
-        kind.__name__ in _ARROW and kind.__module__.split(".")[0] == "pyarrow"
-        for kind in type(X).__mro__
-    )

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -28,18 +28,13 @@ from setconv.messages import did_you_mean
 logger = logging.getLogger("setconv")
 
 STANDARD = "-"
-PARQUET_MAGIC = b"PAR1"
-ZIP_MAGIC = b"PK\x03\x04"
+_PARQUET_MAGIC = b"PAR1"
+_ZIP_MAGIC = b"PK\x03\x04"
 _GZIP_MAGIC = b"\x1f\x8b"
 _FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _EXTENSIONS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"},
+    **{".parquet": "parquet", ".pq": "parquet"},
 }
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -48,44 +43,36 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_LOOK = 4096  # bytes by which the encoding is found
+_LOOK = 4096  # bytes by which format and encoding are found
 
 
-def checked_format(given: str) -> str:
+def check_format(given: str) -> str:
     """Return a format that the user names, in lower case; an unknown one is refused."""
     if given.lower() in _FORMATS:
         return given.lower()
-    raise ParameterError(f"format={given!r}: the formats are {', '.join(_FORMATS)}.")
+    raise ParameterError(
+        f"format={given!r}: the formats are {', '.join(_FORMATS)}.", parameter="format"
+    )
 
 
 def format_of_name(path: Path) -> str:
     """Return the format that the extension stands for, a final .gz left out."""
-    ending = path.suffix.lower()
-    if ending == ".gz":
-        ending = path.with_suffix("").suffix.lower()
+    plain = path.with_suffix("") if is_gzip_name(path) else path
+    ending = plain.suffix.lower()
     if ending in _EXTENSIONS:
         return _EXTENSIONS[ending]
-    known = ", ".join(_EXTENSIONS)
-    what = f"the extension {ending!r} is unknown" if ending else "it has no extension"
-    hint = " Save the sheet as CSV first." if ending in {".xls", ".xlsx", ".ods"} else ""
+    sheet = " Save the sheet as CSV first." if ending in {".xls", ".xlsx", ".ods"} else ""
     raise DataError(
-        f"{path}: which format is it? The file name does not say, {what}. Known are {known}, each "
-        f"also with .gz. Give --format {'|'.join(_FORMATS)} (in Python: format=...).{hint}"
+        f"{path}: which format is it? Its name does not end with {', '.join(_EXTENSIONS)}, or one "
+        f"of these and .gz.{sheet}",
+        parameter="format",
+        hint=f"Give format={'|'.join(_FORMATS)}.",
     )
 
 
-def names_gzip(path: Path) -> bool:
-    """Whether a file of this name is to be compressed."""
+def is_gzip_name(path: Path) -> bool:
+    """Whether a file of this name is compressed."""
     return path.suffix.lower() == ".gz"
-
-
-def sniffed_format(head: bytes) -> str:
-    """Return the format of a stream that has no name, from its first bytes."""
-    if head.startswith(PARQUET_MAGIC):
-        return "parquet"
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return "jsonl"
-    return "csv"
 
 
 def open_bytes(source: str | Path) -> ByteSource:
@@ -95,26 +82,23 @@ def open_bytes(source: str | Path) -> ByteSource:
     path = Path(source)
     try:
         raw = path.open("rb")
-        regular = path.is_file()
     except FileNotFoundError as error:
         raise _missing(path) from error
     except PermissionError as error:
         raise DataError(
-            f"{path} cannot be read: no permission. Change its permissions (chmod u+r) or ask its "
-            "owner."
+            f"{path} cannot be read: no permission.", hint="Change its permissions (chmod u+r)."
         ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be opened: {error.strerror}. Check the path.") from error
-    return ByteSource(str(path), raw, path.stat().st_size if regular else None)
+    return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
 
 
 def _missing(path: Path) -> DataError:
     folder = path.parent
     if not folder.is_dir():
         return DataError(f"There is no folder {folder}, so no file {path}. Check the path.")
-    names = sorted(one.name for one in folder.iterdir())
-    hint = did_you_mean(path.name, names)
-    return DataError(f"There is no file {path}.{hint or ' Check the path.'}")
+    near = did_you_mean(path.name, sorted(one.name for one in folder.iterdir()))
+    return DataError(f"There is no file {path}.{near or ' Check the path.'}")
 
 
 class ByteSource:
@@ -126,59 +110,66 @@ class ByteSource:
         For messages.
     raw : binary file
     size : int or None
-        Bytes of the file as it is stored; None if unknown.
+        Bytes of the file as it is stored; None for what can be read only once.
     """
 
     def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
-        self.name = name
-        self.size = size
+        self.name, self.size = name, size
         self._raw = raw
         self._start()
+
+    def format(self) -> str | None:
+        """Return the format that the first bytes tell; None of text that may be any."""
+        head = self.head()
+        if not head:
+            raise DataError(f"{self.name} is empty. Check that it was written or piped whole.")
+        if head.startswith(_ZIP_MAGIC):
+            raise DataError(
+                f"{self.name} is a zip archive or an Excel file. Unpack it, or save it as CSV, "
+                "first."
+            )
+        if head.startswith(_PARQUET_MAGIC):
+            return "parquet"
+        return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
 
     @property
     def is_plain_file(self) -> bool:
         """Whether the bytes lie in a file as they are."""
         return self.size is not None and not self._compressed
 
-    def head(self, count: int = 1 << 16) -> bytes:
+    def head(self, count: int = _LOOK) -> bytes:
         """Return the first bytes without taking them; the source must not be read before."""
         with _readable(self.name):
-            head: bytes = self._stream.peek(count)
-        return head
+            return self._stream.peek(count)
 
     def read(self, count: int) -> bytes:
         """Return up to so many bytes; none at the end."""
         with _readable(self.name):
-            data: bytes = self._stream.read(count)
-        return data
+            return self._stream.read(count)
 
     def progress(self) -> float | None:
         """Return the share of the stored bytes that have been read."""
-        if not self.size:
-            return None
-        return min(self._stored.taken / self.size, 1.0)
+        return self._raw.tell() / self.size if self.size else None
+
+    def keep(self) -> None:
+        """Copy a stream, which can be read only once, to a temporary file on disk."""
+        if self.size is None:
+            self._raw = self.as_file()
+            self.size = self._raw.seek(0, os.SEEK_END)
+            self.rewind()
 
     def rewind(self) -> None:
         """Go back to the first byte; only for files, and for sources that `keep` has kept."""
         self._raw.seek(0)
         self._start()
 
-    def keep(self) -> None:
-        """Copy a stream, which can be read only once, to a temporary file on disk."""
-        if self.size is not None:
-            return
-        kept = self.unpacked()
-        self.size = kept.seek(0, os.SEEK_END)
-        self.close()
-        self._raw = kept
-        self.rewind()
-
-    def unpacked(self) -> IO[bytes]:
-        """Return all bytes, decompressed, as a file that can be sought in."""
+    def as_file(self) -> IO[bytes]:
+        """Copy all bytes, decompressed, to a temporary file, and close the source."""
         unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
         with _readable(self.name):
             shutil.copyfileobj(self._stream, unpacked, 1 << 20)
         unpacked.seek(0)
+        self.close()
         return unpacked
 
     def close(self) -> None:
@@ -187,20 +178,18 @@ class ByteSource:
             self._raw.close()
 
     def _start(self) -> None:
-        self._stored = _PeekableStream(self._raw)
-        self._stream: Any = self._stored
-        self._compressed = self._stored.peek(2) == _GZIP_MAGIC
+        self._stream = _Peekable(self._raw)
+        self._compressed = self._stream.peek(2) == _GZIP_MAGIC
         if self._compressed:
-            self._stream = _PeekableStream(gzip.GzipFile(fileobj=self._stored, mode="rb"))  # type: ignore[call-overload]
+            packed: Any = self._stream
+            self._stream = _Peekable(gzip.GzipFile(fileobj=packed, mode="rb"))
 
 
-class _PeekableStream:
-    """A stream whose first bytes can be looked at, and that counts what was taken."""
+class _Peekable:
+    """A stream whose first bytes can be looked at."""
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._ahead = b""
-        self.taken = 0
+        self._stream, self._ahead = stream, b""
 
     def peek(self, count: int) -> bytes:
         while len(self._ahead) < count:
@@ -210,15 +199,11 @@ class _PeekableStream:
             self._ahead += more
         return self._ahead[:count]
 
-    def read(self, count: int = -1) -> bytes:
-        data: bytes
-        if count < 0:
-            data, self._ahead = self._ahead + self._stream.read(), b""
-        elif self._ahead:
-            data, self._ahead = self._ahead[:count], self._ahead[count:]
-        else:
-            data = self._stream.read(count)
-        self.taken += len(data)
+    def read(self, count: int = -1, /) -> bytes:
+        if not self._ahead:
+            data: bytes = self._stream.read(count)
+            return data
+        data, self._ahead = self._ahead[:count], self._ahead[count:]
         return data
 
 
@@ -227,15 +212,9 @@ def _readable(name: str) -> Iterator[None]:
     """Say in plain words why bytes cannot be read."""
     try:
         yield
-    except EOFError as error:
-        raise DataError(
-            f"{name} ends in the middle of its gzip data: it was cut off. Copy or download it "
-            "again."
-        ) from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(
-            f"{name} holds damaged gzip data ({error}). Copy or download it again."
-        ) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        why = "is cut off" if isinstance(error, EOFError) else f"holds damaged gzip data ({error})"
+        raise DataError(f"{name} {why}. Copy or download it again.") from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from error
 
@@ -255,12 +234,11 @@ class Utf8Stream:
         self.name = source.name
         self._source = source
         self._given = encoding is not None
-        self._encoding = (
-            _checked_encoding(encoding) if encoding else _found_encoding(source.head(_LOOK))
-        )
-        if self._encoding == "utf-8" and source.head(3) == codecs.BOM_UTF8:
+        found = _known_encoding(encoding) if encoding else _found_encoding(source.head())
+        if found == "utf-8" and source.head(3) == codecs.BOM_UTF8:
             source.read(3)
-        self._decoder = None if self._encoding == "utf-8" else self._make_decoder()
+        self._decoder: Any = None if found == "utf-8" else _decoder(found)
+        self._encoding = found
         self._pending = b""
         self._ascii_so_far = True
         self._lines = 0
@@ -276,61 +254,50 @@ class Utf8Stream:
 
     def _validated(self, data: bytes) -> bytes:
         last = not data
-        if self._pending:
-            data, self._pending = self._pending + data, b""
+        data, self._pending = self._pending + data, b""
         if data.isascii():
             return data
         try:
             data.decode("utf-8")
         except UnicodeDecodeError as error:
-            if error.reason == "unexpected end of data" and not last:
-                data, self._pending = data[: error.start], data[error.start :]
-            else:
+            if error.reason != "unexpected end of data" or last:
                 return self._fall_back(data, error)
+            data, self._pending = data[: error.start], data[error.start :]
         self._ascii_so_far = self._ascii_so_far and data.isascii()
         return data
 
     def _fall_back(self, data: bytes, error: UnicodeDecodeError) -> bytes:
-        line = self._lines + count_lines(data[: error.start]) + 1
+        before = data[: error.start]
+        line = self._lines + count_lines(before) + 1
         where = f"{self.name}, line {line}: the byte 0x{data[error.start]:02x} is not valid UTF-8"
-        if self._given:
-            raise DataError(
-                f"{where}. Give the encoding that the file has, such as --encoding cp1252 or "
-                "--encoding utf-16, or none to have it found."
-            ) from error
-        if not (self._ascii_so_far and data[: error.start].isascii()):
-            raise DataError(
-                f"{where}, but characters before it are: the file is damaged there or mixes "
-                "encodings. Mend that line, or give --encoding cp1252 to take every byte as it is."
-            ) from error
+        if self._given or not (self._ascii_so_far and before.isascii()):
+            why = "" if self._given else ", but characters before it are: it is damaged there"
+            raise _misread(f"{where}{why}.") from error
         logger.warning(
             "%s. The file is read as cp1252 (Western European, latin-1). If letters come out "
-            "wrong, give its encoding with --encoding.",
+            "wrong, give its encoding.",
             where,
         )
-        self._encoding = "cp1252"
-        self._decoder = self._make_decoder()
+        self._encoding, self._decoder = "cp1252", _decoder("cp1252")
         return self._transcoded(data)
 
-    def _make_decoder(self) -> Any:
-        errors = "setconv_latin_1" if self._encoding == "cp1252" else "strict"
-        return codecs.getincrementaldecoder(self._encoding)(errors)
-
     def _transcoded(self, data: bytes) -> bytes:
-        assert self._decoder is not None
         try:
             text: str = self._decoder.decode(data, final=not data)
         except UnicodeError as error:
-            start = error.start if isinstance(error, UnicodeDecodeError) else 0
-            line = self._lines + count_lines(data[:start]) + 1
-            raise DataError(
-                f"{self.name}, near line {line}: the text is not valid {self._encoding} "
-                f"({getattr(error, 'reason', error)}). Give the encoding that the file has with "
-                "--encoding, or copy the file again if it was cut off."
+            line = self._lines + count_lines(data[: getattr(error, "start", 0)]) + 1
+            why = getattr(error, "reason", error)
+            raise _misread(
+                f"{self.name}, near line {line}: the text is not valid {self._encoding} ({why})."
             ) from error
         if not self._lines:
             text = text.removeprefix("\ufeff")
         return text.encode("utf-8", errors="replace")
+
+
+def _misread(message: str) -> DataError:
+    hint = "Give the encoding that the file has, such as encoding='cp1252', or mend the line."
+    return DataError(message, parameter="encoding", hint=hint)
 
 
 def _latin_1(error: UnicodeError) -> tuple[str, int]:
@@ -342,12 +309,18 @@ def _latin_1(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("setconv_latin_1", _latin_1)
 
 
-def _checked_encoding(encoding: str) -> str:
+def _decoder(encoding: str) -> Any:
+    errors = "setconv_latin_1" if encoding == "cp1252" else "strict"
+    return codecs.getincrementaldecoder(encoding)(errors)
+
+
+def _known_encoding(encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
     except LookupError as error:
         raise ParameterError(
-            f"encoding={encoding!r} is unknown. Common ones are utf-8, cp1252, latin-1, utf-16."
+            f"encoding={encoding!r} is unknown. Common ones are utf-8, cp1252, latin-1, utf-16.",
+            parameter="encoding",
         ) from error
     return "utf-8" if name in {"utf-8-sig", "ascii"} else name
 
@@ -358,7 +331,7 @@ def _found_encoding(head: bytes) -> str:
             return encoding
     even, odd = head[0::2].count(0), head[1::2].count(0)
     # Text in UTF-16 that is mostly ASCII has a null in every other byte, and in none between.
-    if 2 * len(head[1::2]) >= 4 and max(even, odd) > 0.6 * len(head[1::2]) and min(even, odd) == 0:
+    if len(head) >= 4 and max(even, odd) > 0.3 * len(head) and min(even, odd) == 0:
         return "utf-16-le" if odd else "utf-16-be"
     return "utf-8"
 
@@ -367,6 +340,44 @@ def count_lines(data: bytes) -> int:
     """Return the number of line ends: LF, CR LF or CR."""
     returns = data.count(b"\r")
     return data.count(b"\n") + (returns - data.count(b"\r\n") if returns else 0)
+
+
+def check_header(names: Sequence[str], where: str) -> None:
+    """Refuse column names that are empty or occur twice."""
+    places: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise DataError(
+                f"{where}: column {number} of {len(names)} has no name. Give it one in the first "
+                "line. (pandas writes its index so: to_csv(..., index=False) leaves it out.)",
+                column=number,
+            )
+        if places.setdefault(name, number) < number:
+            raise DataError(
+                f"{where}: columns {places[name]} and {number} are both called {name!r}. Rename "
+                "one of them. (Is the first line the names of the columns?)",
+                column=name,
+            )
+
+
+def in_batches(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """Iterate over the same rows in tables of ``size`` rows; the last may be smaller."""
+    if size < 1:
+        raise ParameterError(f"size={size!r}: a batch needs at least 1 row.", parameter="size")
+    waiting: list[pa.Table] = []
+    missing = size
+    for table in tables:
+        start = 0
+        while len(table) - start >= missing:
+            yield pa.concat_tables([*waiting, table.slice(start, missing)])
+            start += missing
+            waiting, missing = [], size
+        if start < len(table):
+            waiting.append(table.slice(start))
+            missing -= len(table) - start
+        del table  # else it is held while the next one is read
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 class RecordReader(ABC):
@@ -394,7 +405,7 @@ class RecordReader(ABC):
 
     def __init__(self) -> None:
         self._ahead: list[pa.Table] = []
-        self._source_tables: Iterator[pa.Table] | None = None
+        self._tables: Iterator[pa.Table] | None = None
         self._taken = False
 
     @property
@@ -404,9 +415,9 @@ class RecordReader(ABC):
 
     def sample(self, rows: int = 1000) -> pa.Table:
         """Return the first rows, at most so many, without taking them."""
-        self._refuse_second_time()
+        tables = self._untaken()
         while sum(map(len, self._ahead)) < rows:
-            table = next(self._tables(), None)
+            table = next(tables, None)
             if table is None:
                 break
             self._ahead.append(table)
@@ -414,26 +425,11 @@ class RecordReader(ABC):
 
     def batches(self, size: int = 8192) -> Iterator[pa.Table]:
         """Iterate over the rows in tables of `size` rows; the last may be smaller."""
-        if size < 1:
-            raise ParameterError(f"size={size!r}: a batch needs at least 1 row.")
-        waiting: list[pa.Table] = []
-        n_waiting = 0
-        for table in self._remaining():
-            start = 0
-            while n_waiting + len(table) - start >= size:
-                piece = table.slice(start, size - n_waiting)
-                start += len(piece)
-                yield self._joined([*waiting, piece])
-                waiting, n_waiting = [], 0
-            if start < len(table):
-                waiting.append(table.slice(start))
-                n_waiting += len(table) - start
-        if waiting:
-            yield self._joined(waiting)
+        return in_batches(self._take(), size)
 
     def read(self) -> pa.Table:
         """Return all rows."""
-        return self._joined(list(self._remaining()))
+        return self._joined(list(self._take()))
 
     @abstractmethod
     def progress(self) -> float | None:
@@ -453,23 +449,19 @@ class RecordReader(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _remaining(self) -> Iterator[pa.Table]:
-        self._refuse_second_time()
+    def _take(self) -> Iterator[pa.Table]:
+        tables = self._untaken()
         self._taken = True
         while self._ahead:
             yield self._ahead.pop(0)
-        yield from self._tables()
+        yield from tables
 
-    def _tables(self) -> Iterator[pa.Table]:
-        if self._source_tables is None:
-            self._source_tables = self._read_tables()
-        return self._source_tables
-
-    def _joined(self, tables: list[pa.Table]) -> pa.Table:
-        if len(tables) == 1:
-            return tables[0]
-        return pa.concat_tables(tables) if tables else self.schema.empty_table()
-
-    def _refuse_second_time(self) -> None:
+    def _untaken(self) -> Iterator[pa.Table]:
         if self._taken:
             raise DataError(f"{self.name} has been read already. Open it again to read it again.")
+        if self._tables is None:
+            self._tables = self._read_tables()
+        return self._tables
+
+    def _joined(self, tables: list[pa.Table]) -> pa.Table:
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()

@@ -1,7 +1,6 @@
 """Tables to a data file of any format, which is there whole or not at all.
 
-`open_writer` gives a `RecordWriter`; a sheet renders the tables in the file's format, and an
-`OutputFile` takes the bytes.
+`open_writer` gives a `RecordWriter`, in which a sheet renders the tables in the file's format.
 """
 
 from __future__ import annotations
@@ -9,30 +8,30 @@ from __future__ import annotations
 import errno
 import gzip
 import json
-import os
-import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from setconv.errors import DataError
-from setconv.io.sources import STANDARD, checked_format, format_of_name, names_gzip
-from setconv.messages import check_header, did_you_mean, listed
+from setconv.io.columns import is_text
+from setconv.io.files import replaced
+from setconv.io.sources import STANDARD, check_format, check_header, format_of_name, is_gzip_name
+from setconv.messages import did_you_mean, listed
 
 _ROWS = 8192  # rendered as text at once
 _ROWS_OF_GROUP = 1 << 16
 _BYTES_OF_GROUP = 1 << 25
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-def open_writer(target: str | Path, *, format: str | None = None) -> RecordWriter:
+@contextmanager
+def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[RecordWriter]:
     """Open a data file for writing: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
 
     Parameters
@@ -44,17 +43,80 @@ def open_writer(target: str | Path, *, format: str | None = None) -> RecordWrite
 
     Returns
     -------
-    RecordWriter
-        A context manager. The file is in its place, whole, after a clean exit; after an error or
-        an interrupt an earlier file is still there and nothing else.
+    context manager of RecordWriter
+        The file is in its place, whole, after a clean exit; after an error or an interrupt an
+        earlier file is still there and nothing else.
     """
-    standard = str(target) == STANDARD
+    standard, path = str(target) == STANDARD, Path(target)
     if format is not None:
-        wanted = checked_format(format)
+        format = check_format(format)
     else:
-        wanted = "csv" if standard else format_of_name(Path(target))
-    gzipped = not standard and names_gzip(Path(target))
-    return RecordWriter(OutputFile(target), wanted, gzipped=gzipped)
+        format = "csv" if standard else format_of_name(path)
+    name = "standard output" if standard else str(target)
+    with ExitStack() as opened:
+        with _explained(name):
+            file = sys.stdout.buffer if standard else opened.enter_context(_output(path))
+            # Neither name nor time are written, so that the same rows give the same bytes.
+            packed = not standard and is_gzip_name(path)
+            stream = gzip.GzipFile("", "wb", 6, file, mtime=0) if packed else file
+        writer = RecordWriter(name, format, stream)
+        try:
+            yield writer
+            with _explained(name):
+                writer.close()
+                if packed:
+                    stream.close()
+                file.flush()
+                opened.close()
+        except BaseException:
+            with suppress(OSError, ValueError):  # what is closed here goes away anyway
+                writer.close()
+            if packed:
+                with suppress(OSError, ValueError):
+                    stream.close()
+            raise
+
+
+@contextmanager
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    """Give what is written to: a new file, or the pipe or device that is there."""
+    place = path.resolve()  # a link stays a link: the file that it points to is replaced
+    if place.is_dir():
+        raise DataError(f"{path} is a folder. Give the name of a file in it.")
+    folder = place.parent
+    if not folder.is_dir():
+        others = folder.parent.iterdir() if folder.parent.is_dir() else ()
+        near = did_you_mean(folder.name, (one.name for one in others if one.is_dir()))
+        raise DataError(
+            f"{path} cannot be written: there is no folder {path.parent}.{near} Make it first, or "
+            "choose another place."
+        )
+    if place.is_file() or not place.exists():
+        with replaced(place) as file:
+            yield file
+        return
+    file = place.open("wb")
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # what could not be written was said already
+            file.close()
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Say in plain words why the file cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        if isinstance(error, PermissionError):
+            why = "no permission in its folder"
+        elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+            why = "the disk is full. Nothing was left half-written. Free some space"
+        raise DataError(f"{name} cannot be written: {why}. Or choose another place.") from error
 
 
 class RecordWriter:
@@ -62,9 +124,10 @@ class RecordWriter:
 
     Parameters
     ----------
-    output : OutputFile
+    name : str
+        For messages.
     format : str
-    gzipped : bool
+    stream : binary file
 
     Attributes
     ----------
@@ -72,74 +135,28 @@ class RecordWriter:
         Rows written so far.
     """
 
-    def __init__(self, output: OutputFile, format: str, *, gzipped: bool) -> None:
-        self.name, self.format, self.n_rows = output.name, format, 0
-        self._output = output
+    def __init__(self, name: str, format: str, stream: Any) -> None:
+        self.name, self.format, self.n_rows = name, format, 0
+        self._stream = stream
         self._sheet: _Sheet | None = None
-        self._done = False
-        # Neither name nor time are written, so that the same rows give the same bytes.
-        self._zip = gzip.GzipFile("", "wb", 6, output.file, mtime=0) if gzipped else None
 
     def write(self, table: pa.Table) -> None:
         """Add the rows of a table, which has the columns of the first one."""
-        if self._done:
-            raise DataError(f"{self.name} is closed. Open it again to write it anew.")
-        self._guarded(self._write, table)
-
-    def close(self) -> None:
-        """Finish the file and put it in its place."""
-        if self._done:
-            return
-        self._guarded(self._finish)
-        self._done = True
-        self._output.commit()
-
-    def discard(self) -> None:
-        """Stop, and leave nothing behind."""
-        if not self._done:
-            self._done = True
-            with suppress(OSError, ValueError):  # what is closed here goes away anyway
-                if self._sheet is not None:
-                    self._sheet.abandon()
-                if self._zip is not None:
-                    self._zip.close()
-            self._output.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
-
-    def _guarded(self, action: Any, *arguments: Any) -> None:
-        try:
-            with self._output.explained():
-                action(*arguments)
-        except BaseException:
-            self.discard()
-            raise
-
-    def _write(self, table: pa.Table) -> None:
-        if self._sheet is None:
-            check_header(table.schema.names, self.name)
-            self._sheet = _SHEETS[self.format](self._zip or self._output.file, table.schema)
-        self._sheet.write(_matched(table, self._sheet.schema, self.name))
+        with _explained(self.name):
+            if self._sheet is None:
+                check_header(table.schema.names, self.name)
+                self._sheet = _SHEETS[self.format](self._stream, table.schema)
+            self._sheet.write(_matched(table, self._sheet.schema, self.name))
         self.n_rows += table.num_rows
 
-    def _finish(self) -> None:
+    def close(self) -> None:
+        """Write what is left; `open_writer` calls this."""
         if self._sheet is None:
             raise DataError(f"Nothing was written to {self.name}: there were no rows.")
-        self._sheet.finish()
-        if self._zip is not None:
-            self._zip.close()
+        self._sheet.close()
 
 
 def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    if table.schema.equals(schema):
-        return table
     if table.schema.names != schema.names:
         raise DataError(
             f"{name}: a table with the columns {listed(table.schema.names)} cannot follow one with "
@@ -164,10 +181,8 @@ class _Sheet(ABC):
     @abstractmethod
     def write(self, table: pa.Table) -> None: ...
 
-    def finish(self) -> None:
-        return
-
-    def abandon(self) -> None:
+    def close(self) -> None:
+        """Write what is left."""
         return
 
 
@@ -224,7 +239,8 @@ def _as_text(column: pa.Array, name: str) -> pa.Array:
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise DataError(
             f"The column {name!r} ({column.type}) cannot be written as text. Write Parquet, or "
-            "leave the column out."
+            "leave the column out.",
+            column=name,
         ) from error
 
 
@@ -253,12 +269,7 @@ class _Parquet(_Sheet):
     def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema) -> None:
         super().__init__(file, schema)
         # A dictionary of numbers that are all distinct only costs its reader memory.
-        types = pa.types
-        texts = [
-            one.name
-            for one in schema
-            if types.is_string(one.type) or types.is_large_string(one.type)
-        ]
+        texts = [one.name for one in schema if is_text(one.type)]
         self._writer = pq.ParquetWriter(
             pa.PythonFile(file, mode="w"), schema, compression="zstd", use_dictionary=texts or False
         )
@@ -270,11 +281,8 @@ class _Parquet(_Sheet):
         if n_rows >= _ROWS_OF_GROUP or sum(one.nbytes for one in self._waiting) >= _BYTES_OF_GROUP:
             self._flush()
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._flush()
-        self._writer.close()
-
-    def abandon(self) -> None:
         self._writer.close()
 
     def _flush(self) -> None:
@@ -290,102 +298,3 @@ _SHEETS: dict[str, Any] = {
     "jsonl": _Jsonl,
     "parquet": _Parquet,
 }
-
-
-class OutputFile:
-    """Where bytes go.
-
-    A regular file is written beside its place and moved there by `commit`. What is no regular
-    file (standard output, a pipe, a device) is written directly.
-
-    Parameters
-    ----------
-    target : str or Path
-        "-" for standard output.
-    """
-
-    def __init__(self, target: str | Path) -> None:
-        self._temporary: Path | None = None
-        self._place: Path | None = None
-        if str(target) == STANDARD:
-            self.name = "standard output"
-            self.file: IO[bytes] = sys.stdout.buffer
-            return
-        self.name = str(target)
-        path = Path(target)
-        # A link stays a link: the file that it points to is replaced.
-        place = path.resolve()
-        with self.explained():
-            if path.exists() and not path.is_file() and not path.is_dir():
-                self.file = path.open("wb")
-                return
-            _refuse_wrong_place(path, place)
-            self._place = place
-            self._temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-            self.file = self._temporary.open("xb")
-
-    def commit(self) -> None:
-        """Put the file in its place."""
-        try:
-            with self.explained():
-                self.file.flush()
-                if self._temporary is not None and self._place is not None:
-                    os.fsync(self.file.fileno())
-                    self.file.close()
-                    self._temporary.replace(self._place)
-                elif self.file is not sys.stdout.buffer:
-                    self.file.close()
-        except BaseException:
-            self.discard()
-            raise
-
-    def discard(self) -> None:
-        """Leave nothing behind."""
-        if self.file is sys.stdout.buffer:
-            return
-        try:
-            self.file.close()
-        except OSError:
-            # A full disk refuses the last buffered bytes once more; the file goes away anyway.
-            pass
-        finally:
-            if self._temporary is not None:
-                self._temporary.unlink(missing_ok=True)
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Say in plain words why the file cannot be written."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except PermissionError as error:
-            raise DataError(
-                f"{self.name} cannot be written: no permission in its folder. Choose another "
-                "place, or change the permissions."
-            ) from error
-        except OSError as error:
-            if error.errno in _FULL:
-                raise DataError(
-                    f"{self.name} cannot be written: the disk is full. Nothing was left "
-                    "half-written. Free some space, or choose another place, and run again."
-                ) from error
-            raise DataError(
-                f"{self.name} cannot be written: {error.strerror or error}. Choose another place."
-            ) from error
-
-
-def _refuse_wrong_place(target: Path, place: Path) -> None:
-    folder = place.parent
-    if place.is_dir():
-        raise DataError(f"{target} is a folder. Give the name of a file in it.")
-    if not folder.is_dir():
-        near = (
-            did_you_mean(folder.name, (one.name for one in folder.parent.iterdir() if one.is_dir()))
-            if folder.parent.is_dir()
-            else ""
-        )
-        raise DataError(
-            f"{target} cannot be written: there is no folder {target.parent}.{near} Make it first, "
-            "or choose another place."
-        )
