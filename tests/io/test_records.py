@@ -134,7 +134,7 @@ def test_it_imports_neither_torch_nor_the_command_line_and_names_what_it_needs()
         "    sys.modules[name] = None\n"
         "from setconv.errors import MissingDependencyError\n"
         "try:\n"
-        "    setconv.io.opening.open_records('x.csv')\n"
+        "    from setconv.io import open_records\n"
         "except MissingDependencyError as error:\n"
         "    assert \"pip install 'setconv[cli]'\" in str(error)\n"
         "else:\n"

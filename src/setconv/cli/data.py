@@ -17,7 +17,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from setconv import validation
 from setconv.cli.options import err, note, say
 from setconv.errors import DataError
 from setconv.io.columns import (
@@ -33,8 +32,8 @@ from setconv.io.columns import (
 )
 from setconv.io.opening import open_records
 from setconv.io.sources import RecordReader
-from setconv.io.writer import open_writer
 from setconv.messages import count_of, require_column
+from setconv.validation import IN_MEMORY
 
 _BATCH = 8192  # rows
 
@@ -177,7 +176,7 @@ def _streamed(reader: Any, named: list[str] | None, columns: Columns) -> Loaded 
     kinds = [reader.schema.field(name).type for name in names]
     if reader.format != "parquet" or not all(map(is_number, kinds)):
         return None
-    if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= validation.IN_MEMORY:
+    if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= IN_MEMORY:
         return None
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
     others = pa.concat_tables(reader.tables(dict.fromkeys(columns.no_features)))
@@ -278,10 +277,10 @@ def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | 
     features = () if column is not None else _model_features(model, reader)
     if keep is None:
         kept = [name for name in reader.columns if name not in features]
+    elif keep in ("all", "none"):
+        kept = reader.columns if keep == "all" else []
     else:
-        kept = {"all": reader.columns, "none": []}.get(keep) or _names(keep)
-    for name in kept:
-        require_column(name, reader.columns, "keep")
+        kept = [require_column(name, reader.columns, "keep") for name in _names(keep)]
     return ColumnPlan(model, column, tuple(features), tuple(kept))
 
 
@@ -327,6 +326,8 @@ def stream(
     kept : sequence of str
     output_format : str, optional
     """
+    from setconv.io.writer import open_writer
+
     done = 0
     columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
     with (
@@ -346,11 +347,11 @@ def stream(
 
 def find_text(reader: RecordReader, given: str | None, model: Any = None) -> str:
     """Return the text column of a file: given, that of the training file, or found."""
-    known = getattr(model, "source_", None) or {}
-    given = given or _if_there(known.get("text"), reader)
     if given is not None:
         return require_column(given, reader.columns, "text")
-    return find_text_column(reader.sample()) or nothing_found("text", reader.columns)
+    known = (getattr(model, "source_", None) or {}).get("text")
+    found = _if_there(known, reader) or find_text_column(reader.sample())
+    return found or nothing_found("text", reader.columns)
 
 
 def _if_there(column: str | None, reader: RecordReader) -> str | None:

@@ -3,8 +3,8 @@
 `open_records` and `open_writer` read and write delimited text, JSON lines and Parquet,
 `FeatureEncoder` makes numbers of a table's columns. A fit draws rows at random, which Parquet files
 cannot give: `open_source` writes the features of a file once as plain rows into a scratch file, and
-`DiskRows` reads any of them from there. A C-ordered ``numpy.memmap`` of floats is such a file
-already and is read where it lies::
+`DiskRows` reads any of them from there. A C-ordered ``numpy.memmap`` of float32 or float64 is such
+a file already and is read where it lies::
 
     with open_source("folder/", label="label") as source:
         source.rows[[5, 3, 3]]  # an array of three rows
@@ -39,5 +39,7 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'setconv.io' has no attribute {name!r}")
-    with needed(f"setconv.io.{name}", "pyarrow", "cli"):
-        return getattr(import_module(f"setconv.io.{_HOMES[name]}"), name)
+    if _HOMES[name] != "disk":
+        with needed(f"setconv.io.{name}", "pyarrow", "cli"):
+            import_module("pyarrow")
+    return getattr(import_module(f"setconv.io.{_HOMES[name]}"), name)

@@ -53,8 +53,8 @@ class DelimitedReader(RecordReader):
         names = self._take_header()
         self.schema = pa.schema([(name, pa.string()) for name in names])
         self._skip_blank_lines(
-            f"has a first line with {count_of(len(names), 'column name')} but no rows. (Is it a "
-            "file without column names? Then add them as first line.)"
+            f"has {len(names)} column names but no rows. (Is it a file without column names? Then "
+            "add them as first line.)"
         )
 
     def progress(self) -> float | None:

@@ -57,8 +57,8 @@ def open_records(
         JSONL and Parquet columns have types. A line that cannot be read is a `DataError` with its
         number, either here or when that line is reached.
     """
-    with needed("Reading data files", "pyarrow", "cli"):
-        from setconv.io.sources import STANDARD, check_format, format_of_name, open_bytes
+    from setconv.io.sources import STANDARD, check_format, format_of_name, open_bytes
+
     wanted = None if format is None else check_format(format)
     path = Path(source)
     if str(source) != STANDARD and path.is_dir():

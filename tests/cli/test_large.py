@@ -1,0 +1,114 @@
+"""A Parquet file of numbers that is too large for memory is fitted from disk, no other is."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import setconv as library
+from setconv import validation
+from setconv.cli import data
+from setconv.cli.app import app
+
+N_ROWS = 300
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((N_ROWS, 4)).astype(np.float32)
+    y = np.where(rows[:, 0] + rng.normal(size=N_ROWS) > 1.3, "rare", "common")
+    columns = {f"x{number}": column for number, column in enumerate(rows.T)}
+    return pa.table({"customer_id": np.arange(N_ROWS), **columns, "kind": y})
+
+
+def call(*arguments):
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def fit(path, name, *options):
+    folder = path.with_name(name)
+    call("fit", path, "--label", "kind", "-o", folder, *options)
+    return folder, library.load(folder)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def one(table, name="rows.parquet"):
+        pq.write_table(table, tmp_path / name, row_group_size=70)
+        return tmp_path / name
+
+    return one
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """Set how many bytes the command line and the classifier hold in memory."""
+
+    def both(command, classifier):
+        monkeypatch.setattr(data, "IN_MEMORY", command)
+        monkeypatch.setattr(validation, "IN_MEMORY", classifier)
+
+    return both
+
+
+def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, table, limit):
+    path = write(table)
+    whole = fit(path, "whole")[1]
+    limit(command=0, classifier=1 << 28)
+    folder, streamed = fit(path, "streamed")
+    assert isinstance(whole, library.SetConvTableClassifier)
+    assert isinstance(streamed, library.SetConvClassifier)
+    assert streamed.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+    rows = whole.encode(table)
+    expected = whole.predictions(table)
+    with pytest.warns(UserWarning, match="feature names"):
+        found = streamed.predictions(rows)
+    assert np.array_equal(found.scores, expected.scores)
+    assert np.array_equal(found.labels, expected.labels)
+    assert streamed.report_.to_dict() == whole.report_.to_dict()
+    # Its folder works as any other.
+    out = path.with_name("out.parquet")
+    call("predict", folder, path, "-o", out)
+    written = pq.read_table(out)
+    assert written.column_names[:3] == ["customer_id", "kind", "predicted_label"]
+    assert written["predicted_label"].to_pylist() == expected.labels.tolist()
+    judged = json.loads(call("evaluate", folder, path, "--label", "kind", "--json").stdout)
+    assert judged["rows"] == N_ROWS
+
+
+def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, limit):
+    path = write(table)
+    limit(command=0, classifier=0)
+    _, streamed = fit(
+        path, "streamed", "--seed", 3, "--id", "customer_id", "--group", "customer_id"
+    )
+    alone = write(table.drop(["customer_id"]), "alone.parquet")
+    clf = library.SetConvClassifier(random_state=3).fit(
+        alone, "kind", groups=np.arange(N_ROWS).astype(str)
+    )
+    assert np.array_equal(streamed.predict_proba(path), clf.predict_proba(path))
+    assert streamed.report_.to_dict() == clf.report_.to_dict()
+
+
+@pytest.mark.parametrize("change", ["a gap", "a category", "csv", "report", "small"])
+def test_other_files_go_through_the_table(write, table, limit, tmp_path, change):
+    limit(command=1 << 28 if change == "small" else 0, classifier=0)
+    options = ["--report", tmp_path / "page.html"] if change == "report" else []
+    if change == "a gap":
+        gap = pa.array([None, *table["x1"].to_pylist()[1:]], pa.float32())
+        table = table.set_column(2, "x1", gap)
+    elif change == "a category":
+        table = table.append_column("colour", pa.array(["red", "green", "blue"] * 100))
+    path = write(table)
+    if change == "csv":
+        path = tmp_path / "rows.csv"
+        pa.csv.write_csv(table, path)
+    _, model = fit(path, "model", *options)
+    assert isinstance(model, library.SetConvTableClassifier)
