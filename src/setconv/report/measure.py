@@ -200,9 +200,10 @@ def evaluate(
 def _check_predictions(found: Predictions, codes: Codes, classes: NDArray[Any]) -> None:
     """Refuse predictions that are of other rows."""
     if found.left_out is None:
-        if len(found) != len(codes):
+        if len(found) != len(codes) or not np.isin(found.labels, classes).all():
             raise DataError(
-                f"predictions are of {len(found)} rows but X has {len(codes)}: pass those of X.",
+                f"predictions, of {len(found)} rows, are not what this model says of X, which has "
+                f"{len(codes)}: pass its own.",
                 parameter="predictions",
             )
     elif not np.array_equal(
