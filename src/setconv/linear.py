@@ -96,11 +96,9 @@ def fit_discriminants(
     """
     everything: list[_ClassSums] = []
     missing: list[_ClassSums] = []
-    device = torch.device("cpu")
     for part, views in chunks:
-        device = views.device
         if not everything:
-            shape = (n_classes, views.shape[-1], device)
+            shape = (n_classes, views.shape[-1], views.device)
             everything = [_ClassSums.empty(*shape) for _ in views]
             missing = [_ClassSums.empty(*shape) for _ in left_out]
         classes = torch.from_numpy(np.eye(n_classes)[codes[part]] * row_weights[part, None])
@@ -108,7 +106,8 @@ def fit_discriminants(
             sums.add(view, classes)
         for number, out in enumerate(left_out[:, part]):
             chosen = torch.from_numpy(np.flatnonzero(out))
-            missing[number].add(views[number % len(views)][chosen.to(device)], classes[chosen])
+            seen = views[number % len(views)]
+            missing[number].add(seen[chosen.to(seen.device)], classes[chosen])
     weights, intercepts = [], []
     for number, theirs in enumerate(missing):
         directions, middles = everything[number % len(everything)].without(theirs).discriminate()
@@ -197,9 +196,7 @@ class SparseLines(Part):
         return self.weights.shape == (n_features, n_stacked) and len(self.intercepts) == n_stacked
 
 
-LINEAR_PARTS: dict[str, type[LinearPart]] = {
-    part.kind: part for part in (Discriminants, SparseLines)
-}
+LINEAR_PARTS: dict[str, type[LinearPart]] = {one.kind: one for one in (Discriminants, SparseLines)}
 
 
 def fit_lines(
@@ -227,20 +224,14 @@ def fit_lines(
     sides = head_sides(codes, n_classes)
     scales, masses, penalties = [], [], []
     for out in left_out:
-        own = everything
-        if out.any():
-            chosen = np.flatnonzero(out)
-            taken = count_supports(rows[chosen], codes[chosen], row_weights[chosen], n_classes)
-            own = everything.without(taken)
+        taken = count_supports(rows[out], codes[out], row_weights[out], n_classes)
         weights = np.where(out, 0.0, row_weights)
-        scales.append(own.column_weights())
+        scales.append(everything.without(taken).column_weights())
         masses += [_balance(side, weights) for side in sides]
         penalties += [1 / max(int((weights > 0).sum()), 1)] * len(sides)
     scale, mass = np.concatenate(scales, axis=1), np.stack(masses, axis=1).astype(np.float32)
     # In double precision: squares of large or tiny numbers leave the range of float32.
-    squares = sparse.csr_matrix(
-        (np.square(rows.data, dtype=np.float64), rows.indices, rows.indptr), rows.shape
-    )
+    squares = rows.astype(np.float64).power(2)
     lengths = np.sqrt(((squares @ np.square(scale)) * mass).sum(axis=0, dtype=np.float64))
     scale /= np.where(lengths > 0, lengths, 1).astype(np.float32)
     signs = np.tile(np.where(sides == 1, 1, -1), (len(left_out), 1)).T.astype(np.float32)
@@ -265,11 +256,8 @@ def _occurring(rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, NDArray[Any]
 
 def _balance(side: NDArray[np.int8], weights: Float64Array) -> Float64Array:
     """Return weights that sum to one half on each side."""
-    balanced = np.zeros(len(side))
-    for which in (0, 1):
-        here = side == which
-        balanced[here] = weights[here] / (2 * weights[here].sum())
-    return balanced
+    sums = np.array([weights[side == which].sum() for which in (0, 1)])
+    return np.asarray(weights / (2 * sums)[side])
 
 
 def count_supports(
@@ -280,9 +268,7 @@ def count_supports(
 ) -> Supports:
     """Count in how many rows of each class every column occurs."""
     classes = np.eye(n_classes)[codes] * row_weights[:, None]
-    present = sparse.csr_matrix(
-        ((rows.data != 0).astype(np.float64), rows.indices, rows.indptr), shape=rows.shape
-    )
+    present = rows.astype(np.bool_).astype(np.float64)
     return Supports(np.asarray(present.T @ classes), classes.sum(axis=0))
 
 

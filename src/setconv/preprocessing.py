@@ -302,13 +302,15 @@ def _narrow(rows: NDArray[Any]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         narrow = np.ascontiguousarray(rows, dtype=np.float32)
     if narrow is not rows and not np.isfinite(narrow).all():
-        column = int(np.flatnonzero(~np.isfinite(narrow).all(axis=0))[0])
-        raise DataError(
-            f"Column {column} of X has values too large for float32.",
-            column=column,
-            hint='Rescale it, or use scaling="auto".',
-        )
+        raise _too_large(~np.isfinite(narrow).all(axis=0), 'float32 (or use scaling="auto")')
     return narrow
+
+
+def _too_large(columns: Any, what: str) -> DataError:
+    """Return the error that names the first of some columns."""
+    column = int(np.flatnonzero(columns)[0])
+    message = f"Column {column} of X has values too large for {what}: rescale it."
+    return DataError(message, column=column)
 
 
 def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Scaler:
@@ -320,13 +322,12 @@ def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Sca
     rows : array of shape (n_rows, n_features), or on disk
     weights : array of shape (n_rows,)
     """
-    for name in names:
-        if name != "standard" and not isinstance(rows, np.ndarray):
-            raise ParameterError(
-                f"scaling={name!r} sorts whole columns, which rows on disk do not allow: choose "
-                '"standard", "auto" or None.',
-                parameter="scaling",
-            )
+    if any(name != "standard" for name in names) and not isinstance(rows, np.ndarray):
+        raise ParameterError(
+            f"scaling={names!r} sorts whole columns, which rows on disk do not allow: choose "
+            '"standard", "auto" or None.',
+            parameter="scaling",
+        )
     return Scaler(tuple(VIEWS[name].fit(rows, weights) for name in names))
 
 
@@ -362,11 +363,7 @@ class Standard(Part):
                 mean += apart * (mass / (mass + seen))
                 seen += mass
         if not np.isfinite(variance).all():
-            column = int(np.flatnonzero(~np.isfinite(variance))[0])
-            raise DataError(
-                f"Column {column} of X has values too large to standardise: rescale it.",
-                column=column,
-            )
+            raise _too_large(~np.isfinite(variance), "a standard deviation")
         # A constant column has a variance of rounding errors only (scikit-learn's bound).
         error = rows.shape[0] * np.finfo(np.float64).eps
         constant = variance <= error * variance + (error * mean) ** 2
@@ -488,11 +485,8 @@ class Pieces(Standard):
         for number, column in enumerate(table.T):
             edges = np.unique(_quantiles(column.astype(np.float64), weights))
             with np.errstate(over="ignore"):
-                if not np.isfinite(edges).all() or np.isinf(edges[-1] - edges[0]):
-                    raise DataError(
-                        f"Column {number} of X has values too large for pieces: rescale it.",
-                        column=number,
-                    )
+                if not np.isfinite(edges[-1] - edges[0]):
+                    raise _too_large(np.arange(table.shape[1]) == number, "pieces")
             if len(edges) == 1:
                 edges = np.array([edges[0], np.inf])
             low.append(edges[:-1])

@@ -43,19 +43,18 @@ def _split_units(
     codes: Indices, fraction: float, units: Indices, seed: int
 ) -> tuple[Indices, Indices]:
     folds = assign_folds(codes, max(2, round(1 / fraction)), units, np.random.default_rng(seed))
-    n_classes = int(codes.max()) + 1
-    best, most = -1, 0
-    for fold in np.unique(folds):
-        inside = np.bincount(codes[folds != fold], minlength=n_classes)
-        seen = len(np.unique(codes[folds == fold]))
-        if inside.all() and seen > most:
-            best, most = fold, seen
-    if best < 0:
+
+    def classes(rows: NDArray[np.bool_]) -> int:
+        return len(np.unique(codes[rows]))
+
+    spared = [fold for fold in np.unique(folds) if classes(folds != fold) == len(np.unique(codes))]
+    if not spared:
         raise DataError(
             "No validation part can be split off with groups, and copies of rows, kept together: "
             "without it some class has no rows left. Give X_val and y_val, or set "
             "early_stopping=False."
         )
+    best = max(spared, key=lambda fold: classes(folds == fold))
     return np.flatnonzero(folds != best), np.flatnonzero(folds == best)
 
 
