@@ -5,6 +5,9 @@ import importlib
 import inspect
 import subprocess
 import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -84,13 +87,14 @@ ERRORS = {
 }
 
 
-def sources():
-    return sorted(SOURCE.rglob("*.py"))
-
-
 def module_name(path):
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+# Of all modules but the package itself, which is lazy: it imports nothing before it is asked.
+MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+del MODULES["setconv"]
 
 
 def room(module):
@@ -98,24 +102,21 @@ def room(module):
     return module.split(".")[1]
 
 
-def inner_imports(path):
-    """Modules of setconv that a file imports, with the node and whether it is at the top level."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    known = {module_name(one) for one in sources()}
-    top = set(map(id, tree.body))
+@cache
+def inner_imports(module):
+    """Modules of setconv that a module imports, each with whether it does so at the top level."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     found = []
     for node in ast.walk(tree):
+        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "setconv"]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            if node.module.split(".")[0] != "setconv":
-                continue
+            assert node.level == 0, f"{module}: imports are absolute"
             inside = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in known else node.module for name in inside]
-        else:
-            continue
-        found += [(name, id(node) in top) for name in dict.fromkeys(names)]
+            names = [name if name in MODULES else node.module for name in inside]
+        ours = [name for name in dict.fromkeys(names) if name.split(".")[0] == "setconv"]
+        found += [(name, node in tree.body) for name in ours]
     return found
 
 
@@ -137,18 +138,15 @@ def test_the_constructor_takes_names_only():
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_arguments_of_a_public_method_are_frozen(method):
-    parameters = inspect.signature(getattr(SetConvClassifier, method)).parameters
-    assert list(parameters)[1:] == METHODS[method]
-
-
-def test_the_classifier_has_no_other_public_methods_of_its_own():
-    own = {name for name in vars(SetConvClassifier) if not name.startswith("_")}
+def test_the_public_methods_and_their_arguments_are_frozen():
+    own = {name: value for name, value in vars(SetConvClassifier).items() if name[0] != "_"}
     # scikit-learn adds methods for metadata routing, and wraps set_output.
-    added = {name for name in own if name.startswith("set_") and name.endswith("_request")}
-    fitted = {name for name in own if name.endswith("_")}
-    assert own - added - fitted - {"set_output"} == set(METHODS)
+    ours = {
+        name: [*inspect.signature(value).parameters][1:]
+        for name, value in own.items()
+        if inspect.isfunction(value) and not name.endswith("_request") and name != "set_output"
+    }
+    assert ours == METHODS
 
 
 def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
@@ -161,11 +159,8 @@ def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
 @pytest.mark.parametrize("shape", [(10, 1), (3000, 20), (3000, 768), (10**6, 50)], ids=str)
 def test_what_is_automatic_is_settled_by_the_shape_and_what_is_given_stays(shape):
     found = vars(settle(check_parameters(SetConvClassifier()), *shape))
-    assert {name for name, value in found.items() if value == "auto"} <= {
-        "scaling",
-        "device",
-        "progress",
-    }
+    still_open = {name for name, value in found.items() if value == "auto"}
+    assert still_open == {"scaling", "device", "progress"}
     assert found["max_steps"] == automatic_steps(shape[0], shape[1] <= FEW_COLUMNS)
     given = {"n_members": 3, "n_episodes": 5, "dropout": 0.1, "lr": 0.02, "encoder": (4,)}
     kept = vars(settle(check_parameters(SetConvClassifier(**given)), *shape))
@@ -194,58 +189,32 @@ def test_every_error_is_a_setconv_error_and_one_that_callers_already_catch():
 
 
 def test_every_module_has_its_place_in_the_layers():
-    rooms = {room(module_name(path)) for path in sources() if path != SOURCE / "__init__.py"}
-    assert rooms == set.union(*LAYERS)
-    assert sum(map(len, LAYERS)) == len(rooms)
+    assert sorted({room(module) for module in MODULES}) == sorted(chain(*LAYERS))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sources() if path != SOURCE / "__init__.py"],
-    ids=lambda path: module_name(path),
-)
-def test_a_module_imports_only_from_rooms_below_its_own(path):
+def test_a_module_imports_only_from_rooms_below_its_own_and_never_itself_through_others():
     rank = {name: number for number, names in enumerate(LAYERS) for name in names}
-    here = room(module_name(path))
-    for target, _ in inner_imports(path):
-        assert target != "setconv", f"{path.name} imports the package itself"
-        there = room(target)
-        assert rank[there] >= rank[here], f"{here} imports {there}"
+    graph = {module: {name for name, _ in inner_imports(module)} for module in MODULES}
+    for module, targets in graph.items():
+        assert "setconv" not in targets, f"{module} imports the package itself"
+        upward = [one for one in targets if rank[room(one)] < rank[room(module)]]
+        assert not upward, f"{module} imports {upward}"
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize("package", ALONE)
 def test_a_package_that_stands_alone_imports_only_what_it_may(package):
-    allowed = tuple(f"setconv.{name}" for name in (package, *ALONE[package]))
-    for path in sorted(SOURCE.joinpath(*package.split(".")).rglob("*.py")):
-        for name, _ in inner_imports(path):
-            assert f"{name}.".startswith(tuple(f"{one}." for one in allowed)), (path.name, name)
-
-
-def test_no_module_imports_itself_through_others():
-    graph = {module_name(path): {name for name, _ in inner_imports(path)} for path in sources()}
-    del graph["setconv"]  # lazy: it imports nothing before it is asked
-    done, path = set(), []
-
-    def visit(module):
-        assert module not in path, " -> ".join([*path, module])
-        if module in done:
-            return
-        path.append(module)
-        # A package's __init__ imports its modules; they do not thereby import it.
-        for target in graph.get(module, ()):
-            visit(target)
-        path.pop()
-        done.add(module)
-
-    for module in graph:
-        visit(module)
+    allowed = tuple(f"setconv.{name}." for name in (package, *ALONE[package]))
+    for module in MODULES:
+        if f"{module}.".startswith(allowed[0]):
+            others = [n for n, _ in inner_imports(module) if not f"{n}.".startswith(allowed)]
+            assert not others, f"{module} imports {others}"
 
 
 # The command line answers --help before torch is there; the cache and a saved model are opened
 # without what only some of them need; a study's worker imports what its methods need; rows on disk
 # need pyarrow only if they are Arrow's.
 LAZY = {
-    "setconv",
     "setconv.experiment",
     "setconv.experiment.cells",
     "setconv.experiment.data",
@@ -258,20 +227,9 @@ LAZY = {
 
 
 def test_only_front_doors_import_lazily():
-    for path in sources():
-        module = module_name(path)
-        if module in LAZY or module.startswith("setconv.cli"):
-            continue
-        late = [name for name, top in inner_imports(path) if not top]
-        assert not late, f"{module_name(path)} imports {late} inside a function"
-        assert "import_module" not in path.read_text(encoding="utf-8")
-
-
-def test_nothing_in_the_library_prints():
-    for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id != "print", f"{path}:{node.lineno}"
+    for module in MODULES.keys() - LAZY:
+        late = [name for name, top in inner_imports(module) if not top]
+        assert module.startswith("setconv.cli") or not late, f"{module} imports {late} late"
 
 
 def test_torch_is_imported_only_when_a_name_needs_it():

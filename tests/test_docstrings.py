@@ -1,25 +1,16 @@
 """Documentation that the code can contradict: it is checked against the code."""
 
 import ast
-import importlib
 import inspect
-import pkgutil
 import re
 
 import pandas as pd
 import pytest
 
-import setconv
 from setconv.classifier import SetConvClassifier
 from setconv.nn.layer import SetConv
 from setconv.nn.network import SetConvNetwork
 from setconv.training import TrainingState
-
-MODULES = sorted(
-    module.name
-    for module in pkgutil.walk_packages(setconv.__path__, "setconv.")
-    if not any(part.startswith("_") for part in module.name.split("."))
-)
 
 
 def documented(obj, section):
@@ -29,14 +20,6 @@ def documented(obj, section):
     assert found, f"{obj.__name__} has no section {section}"
     heads = re.findall(r"^(\w[\w, ]*?)(?: :.*)?$", found[1], re.M)
     return [name.strip() for head in heads for name in head.split(",")]
-
-
-def public_members(module):
-    imported = importlib.import_module(module)
-    for name, value in vars(imported).items():
-        here = getattr(value, "__module__", None) == module
-        if here and not name.startswith("_") and (inspect.isclass(value) or callable(value)):
-            yield f"{module}.{name}", value
 
 
 CONSTRUCTORS = [SetConvClassifier, SetConvNetwork, SetConv]
@@ -76,15 +59,3 @@ def test_the_documented_attributes_are_those_that_a_fit_leaves(fitted, binary):
     assert {name for name in names if hasattr(alone, name)} == names - {"oof_report_"}
     assert alone.feature_names_in_.tolist() == list("abcdefgh")
     assert not [name for name in names if hasattr(SetConvClassifier(), name)]
-
-
-@pytest.mark.parametrize("module", ["setconv", *MODULES])
-def test_every_public_class_function_and_method_has_a_docstring(module):
-    assert importlib.import_module(module).__doc__
-    for name, value in public_members(module):
-        assert value.__doc__, f"{name} has no docstring"
-        if not inspect.isclass(value):
-            continue
-        for method, function in vars(value).items():
-            if inspect.isfunction(function) and not method.startswith("_"):
-                assert inspect.getdoc(getattr(value, method)), f"{name}.{method} has no docstring"
