@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 import setconv
 from setconv import errors, presets
@@ -78,7 +77,6 @@ ERRORS = {
     "DataError": ValueError,
     "DataTypeError": TypeError,
     "LabelError": ValueError,
-    "NotFittedError": SklearnNotFittedError,
     "ModelFileError": ValueError,
     "CheckpointError": ValueError,
     "DivergedError": ArithmeticError,

@@ -7,13 +7,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from small_models import Interrupt, small
 
 from setconv.errors import (
     DataError,
     DivergedError,
     LabelError,
-    NotFittedError,
     ParameterError,
     SetConvError,
 )

@@ -13,6 +13,7 @@ import torch
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -21,7 +22,6 @@ from small_models import alone, assert_same_model, assert_same_weights, preset, 
 
 import setconv.classifier
 from setconv.classifier import SetConvClassifier
-from setconv.errors import NotFittedError
 from setconv.model import BLOCK
 from setconv.training import Callback
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setconv.data import count_heads
 from setconv.episodes import (
     ABSENT,
     EpisodeBatches,
     EpisodeSampler,
-    count_heads,
     head_sides,
     side_weights,
 )

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.speed.made import dense_rows
 from setconv.classifier import SetConvClassifier, check_parameters
-from setconv.episodes import count_heads
+from setconv.data import count_heads
 from setconv.fitting import settle
 from setconv.training import Callback, TrainingState
 

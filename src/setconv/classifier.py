@@ -18,13 +18,15 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import check_is_fitted
 
 from setconv.data import Matrix, Rows, StoredRows, choose
 from setconv.decisions.objective import weight_scales
 from setconv.decisions.rule import FittedDecision, Predictions
 from setconv.episodes import HeadSharing, QuerySource
-from setconv.errors import DataError, LabelError, NotFittedError, ParameterError
+from setconv.errors import DataError, LabelError, ParameterError
 from setconv.fitting import Parameters, fit_model
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
@@ -841,8 +843,6 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _fitted(self) -> Self:
         """Return the classifier; say what is missing if it is not fitted."""
-        if self.__sklearn_is_fitted__():
-            return self
         if hasattr(self, "_pending"):
             seen = np.unique(np.concatenate([part[w > 0] for _, part, w in self._pending]))
             missing = [label for label in self.classes_.tolist() if label not in seen.tolist()]
@@ -850,10 +850,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"partial_fit has not seen rows of every class yet; missing: {missing}. The rows "
                 "so far are kept: go on calling partial_fit."
             )
-        raise NotFittedError(
-            f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows and "
-            "labels first."
-        )
+        check_is_fitted(self)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

@@ -107,6 +107,11 @@ def weighted_mean(features: Matrix, weights: NDArray[Any]) -> NDArray[np.float64
     return np.asarray(total / weights.sum())
 
 
+def count_heads(n_classes: int) -> int:
+    """Return the number of heads: one for two classes, else one a class (section 3.4)."""
+    return 1 if n_classes == 2 else n_classes
+
+
 @dataclass(frozen=True)
 class Part:
     """A learned part of a model that is nothing but its fields, which are arrays and numbers.

@@ -27,11 +27,6 @@ QuerySource = Literal["leave_one_out", "disjoint", "support"]
 ABSENT = -1  # the class or side of what does not take part
 
 
-def count_heads(n_classes: int) -> int:
-    """Return the number of heads: one for two classes, else one a class (section 3.4)."""
-    return 1 if n_classes == 2 else n_classes
-
-
 def head_sides(codes: NDArray[np.integer], n_classes: int) -> Sides:
     """Return the side (1: the head's class, 0: the rest) of each row, shape (heads, n_rows).
 

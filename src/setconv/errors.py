@@ -1,15 +1,10 @@
 """The errors that setconv raises on purpose.
 
-All are `SetConvError`, and each is also the builtin or scikit-learn error that callers already
-catch.
+All are `SetConvError`, and each is also the builtin error that callers already catch. An estimator
+that is not fitted raises scikit-learn's own ``NotFittedError``.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 __all__ = [
     "CheckpointError",
@@ -19,7 +14,6 @@ __all__ = [
     "LabelError",
     "MissingDependencyError",
     "ModelFileError",
-    "NotFittedError",
     "ParameterError",
     "SetConvError",
     "StudyError",
@@ -76,12 +70,6 @@ class LabelError(DataError):
     """The labels cannot be used: a single class, or a label that was not announced."""
 
 
-if TYPE_CHECKING:
-
-    class NotFittedError(SetConvError, _SklearnNotFittedError):
-        """The estimator has no model yet."""
-
-
 class ModelFileError(SetConvError, ValueError):
     """A model folder is damaged, foreign, or from a newer version."""
 
@@ -100,21 +88,3 @@ class MissingDependencyError(SetConvError, ImportError):
 
 class StudyError(SetConvError, ValueError):
     """A store belongs to another study, or the workers of a study cannot start."""
-
-
-def __getattr__(name: str) -> Any:
-    # Importing scikit-learn takes seconds, and the command line knows all errors at its start.
-    if name == "NotFittedError":
-        globals()[name] = _not_fitted_error()
-        return globals()[name]
-    raise AttributeError(f"module 'setconv.errors' has no attribute {name!r}")
-
-
-def _not_fitted_error() -> type[SetConvError]:
-    from sklearn import exceptions
-
-    class NotFittedError(SetConvError, exceptions.NotFittedError):
-        """The estimator has no model yet."""
-
-    NotFittedError.__qualname__ = "NotFittedError"  # so that it can be pickled
-    return NotFittedError

@@ -22,13 +22,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from setconv.data import Rows
+from setconv.data import Rows, count_heads
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
 from setconv.episodes import (
     ABSENT,
     EpisodeBatches,
-    count_heads,
     head_sides,
     side_weights,
 )

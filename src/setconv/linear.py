@@ -22,8 +22,8 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 from torch import Tensor
 
-from setconv.data import Matrix, Part
-from setconv.episodes import count_heads, head_sides
+from setconv.data import Matrix, Part, count_heads
+from setconv.episodes import head_sides
 
 Float32Array: TypeAlias = NDArray[np.float32]
 Float64Array: TypeAlias = NDArray[np.float64]

@@ -21,8 +21,8 @@ from sklearn.utils import gen_batches
 from torch import Tensor
 from torch.nn import functional
 
-from setconv.data import Matrix, Part, weighted_mean
-from setconv.episodes import ABSENT, count_heads, head_sides
+from setconv.data import Matrix, Part, count_heads, weighted_mean
+from setconv.episodes import ABSENT, head_sides
 from setconv.errors import DataError, ParameterError
 from setconv.linear import LINEAR_PARTS, LinearPart
 from setconv.nn.network import SetConvNetwork

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
 
 from setconv.classifier import SetConvClassifier
 from setconv.decisions.rule import Predictions
-from setconv.errors import ModelFileError, NotFittedError, ParameterError
+from setconv.errors import ModelFileError, ParameterError
 from setconv.model import under
 from setconv.persistence import SavedModel, describe, read_model, restore, save
 from setconv.sampling import Keys, text_keys
@@ -214,14 +215,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         return part
 
     def _fitted(self) -> SetConvClassifier:
-        if self.__sklearn_is_fitted__():
-            return self.classifier_
-        raise NotFittedError(
-            f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first."
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classifier_")
+        check_is_fitted(self, "classifier_")
+        return self.classifier_
 
 
 def _fit_transform(encoder: Any, X: Any, keys: Keys | None) -> Any:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from setconv.errors import DataError, DataTypeError, NotFittedError, ParameterError
+from setconv.errors import DataError, DataTypeError, ParameterError
 from setconv.io.encoder import FeatureEncoder
 
 TRAIN = pa.table(

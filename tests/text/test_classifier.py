@@ -7,12 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from tiny_bert import save_tiny_bert
 
 import setconv
 from setconv.classifier import SetConvClassifier
-from setconv.errors import DataError, ModelFileError, NotFittedError, ParameterError
+from setconv.errors import DataError, ModelFileError, ParameterError
 from setconv.pipelines import SetConvTextClassifier
 from setconv.text.cache import EmbeddingCache
 from setconv.text.encoder import TextEncoder

@@ -6,9 +6,10 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from setconv.errors import DataError, NotFittedError, ParameterError
+from setconv.errors import DataError, ParameterError
 from setconv.text.tfidf import TfidfEncoder
 
 SUBJECTS = ["fire", "flood", "storm", "sunshine", "music", "dinner"]

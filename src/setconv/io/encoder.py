@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from setconv.errors import DataError, NotFittedError, ParameterError
+from setconv.errors import DataError, ParameterError
 from setconv.io.columns import (
     Numbers,
     are_dates,
@@ -187,8 +188,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         return [name for encoding in self._fitted() for name in encoding.names]
 
     def _fitted(self) -> list[Encoding]:
-        if not hasattr(self, "_encodings"):
-            raise NotFittedError("This FeatureEncoder is not fitted yet. Call fit first.")
+        check_is_fitted(self, "_encodings")
         return self._encodings
 
 

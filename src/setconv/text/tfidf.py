@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.validation import check_is_fitted
 
-from setconv.errors import NotFittedError, ParameterError
+from setconv.errors import ParameterError
 from setconv.messages import check_integer, is_integer
 from setconv.validation import check_texts
 
@@ -113,13 +114,13 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         array of shape (n_texts, n_columns)
         """
-        self._check_fitted()
+        check_is_fitted(self, "components_")
         given = check_texts(texts)
         return self._project(_stack([one.transform(given) for one in self.vectorizers_.values()]))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as data for JSON, and arrays."""
-        self._check_fitted()
+        check_is_fitted(self, "components_")
         fitted = self.vectorizers_.items()
         terms = {kind: one.get_feature_names_out().tolist() for kind, one in fitted}
         weights = {f"{kind}_weights": one.idf_ for kind, one in fitted}
@@ -154,10 +155,6 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _project(self, counted: Any) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = np.asarray(counted @ self.components_.T, dtype=np.float32)
         return rows
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "components_"):
-            raise NotFittedError("This TfidfEncoder is not fitted yet: call fit first.")
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_terms"):
