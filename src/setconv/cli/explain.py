@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -100,16 +99,17 @@ def _select_rows(
     import numpy as np
 
     from setconv.cli.data import column_plan, feature_names, ids_of, takes_texts
-    from setconv.io.opening import open_records
     from setconv.messages import require_column
 
     if (data is None) == (not given) or (given and not takes_texts(model)):
         raise ParameterError("give a file of rows or, to a model of texts, a text with --input")
     if given:
         return _Chosen(given)
-    numbers = np.array(_row_numbers(rows))
+    numbers = np.array([int(one) if one.strip().isdecimal() else 0 for one in rows.split(",")])
+    if min(numbers) < 1:
+        raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
     id_column = reading.id_column
-    with open_records(str(data), format=reading.file_format, encoding=reading.encoding) as reader:
+    with reading.open(str(data)) as reader:
         if id_column is not None:
             require_column(id_column, reader.columns, "id")
         plan = column_plan(model, reader, reading.text, "none")
@@ -126,13 +126,6 @@ def _select_rows(
     )
 
 
-def _row_numbers(rows: str) -> list[int]:
-    numbers = [int(part) if part.strip().isdecimal() else 0 for part in rows.split(",")]
-    if min(numbers) < 1:
-        raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
-    return numbers
-
-
 def _explain_rows(
     model: Any, chosen: _Chosen, class_: str | None, known: Loaded | None, top: int
 ) -> list[dict[str, Any]]:
@@ -145,13 +138,13 @@ def _explain_rows(
     if class_ is not None and class_ not in labels:
         raise LabelError(f"--class {class_}: the model's classes are {', '.join(labels)}")
     search = None if known is None else encoded(model, known.X, known.numbers)
+    label = None if class_ is None else labels[class_]
+    texts = chosen.X if chosen.names is None else None
     said = shown.predictions(chosen.X)
     explained = []
-    found = _contributions(shown, chosen, None if class_ is None else labels[class_], search)
-    for place, (of, names, values) in enumerate(found):
+    for place, (of, moved) in enumerate(_contributions(shown, chosen, label, search)):
         shares = zip(labels, said.probabilities[place].tolist(), strict=True)
-        strongest = sorted(zip(names, values, strict=True), key=lambda one: -abs(one[1]))[:top]
-        texts = chosen.X if chosen.names is None else None
+        strongest = sorted(moved, key=lambda one: -abs(one[1]))[:top]
         explained.append(
             _called(place, chosen.numbers, chosen.ids, texts)
             | {
@@ -159,7 +152,7 @@ def _explain_rows(
                 "probabilities": dict(shares),
                 "class": of,
                 "method": "occlusion",
-                "contributions": [{"name": name, "contribution": of} for name, of in strongest],
+                "contributions": [{"name": name, "contribution": by} for name, by in strongest],
                 "nearest": [],
             }
         )
@@ -185,8 +178,8 @@ def _called(
 
 def _contributions(
     model: Any, chosen: _Chosen, label: Any, known: Any
-) -> list[tuple[Any, Sequence[str], list[float]]]:
-    """Return of each row the class that is explained, what may have moved its score, and by what.
+) -> list[tuple[Any, zip[tuple[str, float]]]]:
+    """Return of each row the class that is explained, and what moved its score by how much.
 
     ``known`` are the training rows, if there are any.
     """
@@ -196,7 +189,7 @@ def _contributions(
 
     if chosen.names is None:
         texts = [word_contributions(model, text, label) for text in chosen.X]
-        return [(one.class_, one.words, one.values.tolist()) for one in texts]
+        return [(one.class_, zip(one.words, one.values.tolist(), strict=True)) for one in texts]
     # Without training rows the usual values are the mean anchor, which the model keeps.
     anchors = np.asarray(model.anchor_, dtype=np.float64)
     usual = anchors.reshape(-1, anchors.shape[-1]).mean(axis=0)
@@ -205,8 +198,8 @@ def _contributions(
     found = feature_contributions(
         model, chosen.X, background=usual, class_=label, feature_names=chosen.names
     )
-    values = found.values.tolist()
-    return [(of, found.names, row) for of, row in zip(found.classes, values, strict=True)]
+    rows = zip(found.classes, found.values.tolist(), strict=True)
+    return [(of, zip(found.names, values, strict=True)) for of, values in rows]
 
 
 def _print(one: dict[str, Any]) -> None:
