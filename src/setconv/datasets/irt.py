@@ -112,7 +112,10 @@ def load_irt(
     files = _find_files(Path(folder))
     problems = Problems()
     fitting = [one for one in files if _city_of(one) in (None, *wanted)]
-    by_city = _read_cities(fitting, text, label, problems)
+    by_city: dict[str, dict[Path, list[_Tweet]]] = {}
+    for file in fitting:
+        for tweet in _read_tweets(file, text, label, problems):
+            by_city.setdefault(tweet.city, {}).setdefault(file, []).append(tweet)
     present = [one for one in wanted if one in by_city]
     name = f"IRT {'all cities' if len(wanted) > 1 else wanted[0]}, {task.replace('_', ' ')}"
     chosen = [one for place in present for one in _of_task(by_city[place], task, place, problems)]
@@ -165,20 +168,6 @@ def _find_files(folder: Path) -> list[Path]:
     return found
 
 
-def _read_cities(
-    files: list[Path], text: str | None, label: str | None, problems: Problems
-) -> dict[str, list[list[_Tweet]]]:
-    """Return the tweets of each city, those of a file in a list of their own."""
-    cities: dict[str, list[list[_Tweet]]] = {}
-    for file in files:
-        here: dict[str, list[_Tweet]] = {}
-        for tweet in _read_tweets(file, text, label, problems):
-            here.setdefault(tweet.city, []).append(tweet)
-        for city, tweets in here.items():
-            cities.setdefault(city, []).append(tweets)
-    return cities
-
-
 def _read_tweets(
     file: Path, text: str | None, label: str | None, problems: Problems
 ) -> Iterator[_Tweet]:
@@ -190,19 +179,15 @@ def _read_tweets(
             _known("id", reader.columns),
             _known("city", reader.columns),
         ]
-        row = 0
-        for table in reader.batches():
-            columns = [
-                [None] * len(table) if name is None else table[name].to_pylist() for name in names
-            ]
-            for values in zip(*columns, strict=True):
-                row += 1
-                words = ["" if one is None else str(one).strip() for one in values]
-                tweet = _parse_tweet(file, row, *words)
-                if isinstance(tweet, _Tweet):
-                    yield tweet
-                else:
-                    problems.add(tweet, file.name, row, "row")
+        records = (record for table in reader.batches() for record in table.to_pylist())
+        for row, record in enumerate(records, start=1):
+            values = [record.get(name) for name in names]
+            words = ["" if one is None else str(one).strip() for one in values]
+            tweet = _parse_tweet(file, row, *words)
+            if isinstance(tweet, _Tweet):
+                yield tweet
+            else:
+                problems.add(tweet, file.name, row, "row")
 
 
 def _parse_tweet(file: Path, row: int, text: str, label: str, id: str, city: str) -> _Tweet | str:
@@ -237,31 +222,29 @@ def _known(what: str, columns: Sequence[str]) -> str | None:
     return next((by_name[one] for one in _COLUMNS[what] if one in by_name), None)
 
 
-def _of_task(files: list[list[_Tweet]], task: str, city: str, problems: Problems) -> list[_Tweet]:
+def _of_task(
+    files: dict[Path, list[_Tweet]], task: str, city: str, problems: Problems
+) -> list[_Tweet]:
     """Return the tweets of a city from the files that fit the task, with its labels."""
-    tweets: dict[str, list[_Tweet]] = {"binary": [], "four_class": [], "either": []}
-    for rows in files:
-        tweets[_setting({one.label for one in rows})] += rows
+    kinds: list[_Tweet] = []  # of files that tell the kind of incident
+    yes_and_no: list[_Tweet] = []
+    neutral: list[_Tweet] = []
+    for rows in files.values():
+        labels = {one.label for one in rows}
+        fitting = kinds if labels & set(_INCIDENTS) else yes_and_no if _YES in labels else neutral
+        fitting += rows
     if task == "binary":
-        fitting = (tweets["binary"] or tweets["four_class"]) + tweets["either"]
+        fitting = (yes_and_no or kinds) + neutral
         return [replace(one, label=_NO if one.label == _NO else _YES) for one in fitting]
-    if not tweets["four_class"]:
+    if not kinds:
         raise DataError(
             f"The files of {city} do not tell crash, fire and shooting apart, only yes and no. "
             "Read them with task='binary', or put the owners' file with four classes there."
         )
-    fitting = tweets["four_class"] + tweets["either"]
-    for one in fitting:
+    for one in kinds:
         if one.label == _YES:
             problems.add("an incident of unknown kind: left out", one.file, one.row, "row")
-    return [one for one in fitting if one.label != _YES]
-
-
-def _setting(labels: set[str]) -> str:
-    """Return for which task a file with these labels was made."""
-    if labels & set(_INCIDENTS):
-        return "four_class"
-    return "binary" if _YES in labels else "either"
+    return [one for one in kinds + neutral if one.label != _YES]
 
 
 def _city_of(file: Path) -> str | None:
