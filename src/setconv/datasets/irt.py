@@ -18,6 +18,7 @@ import numpy as np
 
 from setconv.datasets.dataset import Dataset, Problems
 from setconv.errors import DataError, ParameterError
+from setconv.io.columns import find_columns, nothing_found
 from setconv.io.opening import open_records
 from setconv.messages import check_choice, did_you_mean, listed
 
@@ -40,8 +41,6 @@ _NO, _YES = "no", "yes"
 _INCIDENTS = ("crash", "fire", "shooting")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _COLUMNS = {
-    "text": ("text", "tweet", "tweet_text", "content", "message"),
-    "label": ("label", "class", "category", "incident", "incident_type", "type"),
     "id": ("id", "tweet_id", "tweetid", "id_str"),
     "city": ("city", "location"),
 }
@@ -80,9 +79,8 @@ def load_irt(
       the first three are in any common encoding; CSV and TSV have column names.
     - A file is of the city that its name tells ("boston_4class.csv"), or else its folder's, unless
       it has a column "city" or "location".
-    - The texts are in a column "text", "tweet", "tweet_text", "content" or "message"; the labels
-      in "label", "class", "category", "incident", "incident_type" or "type"; ids, if any, in
-      "id", "tweet_id" or "id_str".
+    - The columns of texts and labels are found as `load_file` finds them; ids, if any, are in "id",
+      "tweet_id" or "id_str".
     - Labels are "yes" or 1 ("incident related"), "no" or 0 ("not incident related", "neutral",
       "none"), "crash", "fire" and "shooting", in any case.
 
@@ -173,12 +171,12 @@ def _read_tweets(
 ) -> Iterator[_Tweet]:
     """Iterate over the usable rows of a file; the others are taken down as problems."""
     with open_records(file) as reader:
-        names = [
-            _column("text", reader.columns, text, file),
-            _column("label", reader.columns, label, file),
-            _known("id", reader.columns),
-            _known("city", reader.columns),
-        ]
+        city, id = (_known(what, reader.columns) for what in ("city", "id"))
+        try:
+            found = find_columns(reader.sample(), text=text, label=label, group=city, id=id)
+            names = [found.text or nothing_found("text", reader.columns), found.label, id, city]
+        except DataError as error:
+            raise DataError(f"{file}: {error}", parameter=error.parameter) from error
         records = (record for table in reader.batches() for record in table.to_pylist())
         for row, record in enumerate(records, start=1):
             values = [record.get(name) for name in names]
@@ -201,19 +199,6 @@ def _parse_tweet(file: Path, row: int, text: str, label: str, id: str, city: str
     if place is None:
         return "unknown city: left out"
     return _Tweet(place, meaning, text, id or None, file.name, row)
-
-
-def _column(what: str, columns: Sequence[str], given: str | None, file: Path) -> str:
-    """Return the column that the user gave, or the one that is known; there has to be one."""
-    found = _known(what, columns) if given is None else given
-    if found is None or found not in columns:
-        wanted = f"column {given!r}" if given else f"column of {what}s ({listed(_COLUMNS[what])})"
-        raise DataError(
-            f"{file} has no {wanted}.{did_you_mean(given or what, columns)} Its columns are "
-            f"{listed(columns)}: name one with {what}=..., "
-            "or move the file elsewhere if it is no file of tweets."
-        )
-    return found
 
 
 def _known(what: str, columns: Sequence[str]) -> str | None:
