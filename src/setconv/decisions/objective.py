@@ -239,7 +239,7 @@ class OutOfFoldScores:
         shape = (len(self.codes), 1 if self.n_classes == 2 else self.n_classes)
         if self.scores.shape != shape or self.codes.shape != self.weights.shape:
             found = (self.scores.shape, self.codes.shape, self.weights.shape)
-            raise DataError(f"scores, codes and weights of {shape} have the shapes {found}.")
+            raise DataError(f"Out-of-fold scores are {shape}, with codes and weights; not {found}.")
         finite = np.isfinite(self.scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
