@@ -81,16 +81,6 @@ def test_groups_are_kept_together_and_every_class_in_training(n_groups, size, fr
     assert set(codes[train]) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("fraction", [0.1, 0.2, 0.5])
-def test_groups_are_held_out_in_about_the_fraction_and_the_class_ratio(fraction):
-    rng = np.random.default_rng(0)
-    groups = np.arange(2000) // 4
-    codes = (rng.random(2000) < 0.2).astype(np.int64)
-    _, validation = split_validation(codes, fraction, groups, 0)
-    assert len(validation) == pytest.approx(fraction * 2000, rel=0.1)
-    assert codes[validation].mean() == pytest.approx(codes.mean(), abs=0.03)
-
-
 def test_the_part_that_shows_most_classes_is_held_out():
     # The rare class lives in two groups of twenty: only two of ten folds can show it.
     groups = np.arange(200) // 10
@@ -198,8 +188,3 @@ def test_a_class_without_validation_rows_does_not_blind_the_figure(monitor):
 def test_the_loss_stands_in_for_a_figure_that_does_not_exist():
     scores, codes = np.array([[1.0], [-1.0]]), np.array([0, 0])
     assert monitored_figure("auc", scores, codes) == monitored_figure("loss", scores, codes)
-
-
-def test_the_loss_is_finite_for_scores_far_from_zero():
-    scores = np.array([[-5000.0], [5000.0], [5000.0]])
-    assert monitored_figure("loss", scores, np.array([0, 1, 0])) == pytest.approx(-1250.0)
