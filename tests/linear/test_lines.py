@@ -105,13 +105,6 @@ def test_columns_that_never_occur_get_no_weight_and_change_nothing():
     assert np.array_equal(found.intercepts, alone.intercepts)
 
 
-def test_rows_of_nothing_but_zeros_give_scores_of_zero():
-    rows = sparse.csr_matrix((20, 6), dtype=np.float32)
-    found = fit(rows, np.repeat([0, 1], [15, 5]))
-    assert not found.weights.any()
-    assert score(found, rows)[:, 0].tolist() == pytest.approx([0.0] * 20, abs=1e-4)
-
-
 def test_scores_are_of_a_row_alone_can_be_scaled_and_survive_as_arrays():
     rows, codes = make_rows(classes=3)
     found = fit(rows, codes, classes=3)
@@ -181,20 +174,6 @@ def test_few_steps_come_close_to_the_minimum(share):
     assert found - least < 0.01 * (nothing - least)
 
 
-@pytest.mark.usefixtures("exact")
-def test_several_at_once_are_each_by_itself():
-    rows, scale, signs, mass = make_problem(columns=3, seed=1)
-    scale[7] = 0  # a column that weighs nothing
-    penalties = np.array([0.003, 0.1, 1.0])
-    weights, intercepts = minimise_logistic(rows, scale, signs, mass, penalties)
-    assert not weights[7].any()
-    for place in range(3):
-        own = (one[:, [place]] for one in (scale, signs, mass))
-        alone, intercept = minimise_logistic(rows, *own, penalties[[place]])
-        np.testing.assert_allclose(weights[:, [place]], alone, rtol=0, atol=1e-3)
-        np.testing.assert_allclose(intercepts[[place]], intercept, rtol=0, atol=1e-3)
-
-
 def test_sides_that_a_line_parts_give_finite_weights():
     rows = sparse.csr_matrix(np.repeat(np.eye(2), 20, axis=0), dtype=np.float32)
     signs = np.repeat([1, -1], 20).astype(np.float32)[:, None]
@@ -242,14 +221,3 @@ def test_the_weight_is_the_root_of_the_log_ratio_of_smoothed_frequencies():
     # Columns of which none tells anything weigh the same.
     nothing = Supports(np.array([[30.0, 10.0]] * 4), np.array([30.0, 10.0])).column_weights()
     np.testing.assert_array_equal(nothing, np.ones((4, 1)))
-
-
-@pytest.mark.parametrize(("classes", "heads"), [(2, 1), (3, 3)])
-def test_each_head_weighs_columns_by_its_class_and_the_rest(classes, heads):
-    rows, codes, weights = make_counts(n=80, classes=classes, seed=4)
-    found = count_supports(rows, codes, weights, classes).column_weights()
-    assert found.shape == (9, heads)
-    for head in range(heads):
-        side = (codes == (1 if heads == 1 else head)).astype(int)
-        alone = count_supports(rows, side, weights, 2).column_weights()
-        np.testing.assert_allclose(found[:, head], alone[:, 0], rtol=1e-5)

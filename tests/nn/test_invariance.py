@@ -38,15 +38,3 @@ def test_each_step_of_the_proof_holds_with_the_right_expansion(seed, n, d, d_o):
     torch.testing.assert_close(kernel(pi @ g1), e.T @ kernel(g1), **EXACT)
     torch.testing.assert_close(e @ e.T, torch.eye(n * d, dtype=torch.float64), **EXACT)
     torch.testing.assert_close((concat @ e) @ kernel(pi @ g1), concat @ kernel(g1), **EXACT)
-
-
-def test_the_expansion_that_the_appendix_prints_is_no_permutation():
-    printed = torch.zeros(4, 4)
-    printed[0, 2:] = printed[3, :2] = 1
-    assert (printed @ printed.T).diag().tolist() == [2, 0, 0, 2]
-    swap = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
-    rows = torch.tensor(
-        [[1.0, 2.0], [3.0, 4.0]]
-    )  # the toy example has equal columns, which hides it
-    assert not torch.equal(rows.reshape(1, 4) @ printed, (swap @ rows).reshape(1, 4))
-    assert torch.equal(rows.reshape(1, 4) @ expansion(swap, 2), (swap @ rows).reshape(1, 4))

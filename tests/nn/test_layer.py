@@ -97,18 +97,6 @@ def test_values_and_gradients_are_those_of_the_printed_equations(
             torch.testing.assert_close(ours, theirs, **EXACT)
 
 
-def test_a_set_of_two_worked_by_hand():
-    layer = make_layer(2, 1)
-    with torch.no_grad():
-        layer.attention.copy_(torch.tensor([[0.0], [torch.log(torch.tensor(3.0))]]))  # 1/4, 3/4
-        layer.g1[0].weight.copy_(torch.tensor([[1.0], [2.0]]))
-        layer.g1[0].bias.fill_(0.5)
-    rows = torch.tensor([[4.0, 0.0], [0.0, 4.0]]).double()
-    # Y - x is (-3, 1) and (1, -3): g1 is -.5 and -4.5; the attended rows are 1 and 3.
-    for result in both_ways(layer, rows, torch.tensor([1.0, 1.0]).double()):
-        assert result.item() == pytest.approx((-0.5 * 1 - 4.5 * 3) / 2, abs=1e-6)
-
-
 def test_very_unequal_attention_neither_overflows_nor_vanishes():
     layer = make_layer(4, 2).float()
     with torch.no_grad():
@@ -216,30 +204,22 @@ def test_padded_sets_equal_the_sets_without_padding(sizes, as_float, seed):
     assert (gradient[mask] != 0).any()
 
 
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.booleans(), seeds)
-def test_sets_laid_end_to_end_equal_the_sets_one_by_one(sizes, shuffled, seed):
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), seeds)
+def test_sets_laid_end_to_end_in_any_order_equal_the_sets_one_by_one(sizes, seed):
     layer = make_layer(5, 4, (3,), seed=seed)
-    anchor = noise(seed + 2, 5)
-    rows = noise(seed + 1, sum(sizes), 5)
+    rows, anchor = noise(seed, 2, sum(sizes), 5), noise(seed + 3, 5)
+    mask = noise(seed + 4, 2, sum(sizes)).abs() + 0.1
+    generator = torch.Generator().manual_seed(seed)
     segments = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
-    expected = torch.stack([layer(one, anchor) for one in rows.split(sizes)])
-    if shuffled:
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
-        rows, segments = rows[order], segments[order]
-    torch.testing.assert_close(layer(rows, anchor, segments=segments), expected, **EXACT)
-    named = layer(rows, anchor, segments=segments, n_sets=len(sizes))
-    torch.testing.assert_close(named, expected, **EXACT)
-
-
-def test_segments_have_leading_dimensions_and_weights_too():
-    layer = make_layer(5, 4, seed=1)
-    rows, anchor = noise(2, 3, 6, 5), noise(3, 5)
-    segments, mask = torch.tensor([0, 1, 0, 1, 1, 0]), noise(4, 3, 6).abs()
+    segments = segments[torch.randperm(sum(sizes), generator=generator)]
     result = layer(rows, anchor, segments=segments, mask=mask)
-    for one, number in itertools.product(range(3), range(2)):
+    assert result.shape == (2, len(sizes), 4)
+    for one, number in itertools.product(range(2), range(len(sizes))):
         member = segments == number
         expected = layer(rows[one, member], anchor, mask=mask[one, member])
         torch.testing.assert_close(result[one, number], expected, **EXACT)
+    named = layer(rows, anchor, segments=segments, mask=mask, n_sets=len(sizes))
+    torch.testing.assert_close(named, result, **EXACT)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8).filter(any), seeds)
@@ -293,31 +273,6 @@ def test_a_stack_of_layers_equals_the_layers_one_by_one(
             torch.testing.assert_close(our, their.view_as(our), **EXACT)
     prepared = layer.prepare(anchor.unsqueeze(-2))(rows)
     torch.testing.assert_close(prepared, layer.embed(rows, anchor), **EXACT)
-
-
-def test_a_stack_takes_leading_dimensions_before_its_own():
-    layer = make_layer(5, 4, stack=2, seed=1)
-    rows, anchor = noise(2, 3, 2, 6, 5), noise(3, 2, 5)
-    result = layer(rows, anchor)
-    assert result.shape == (3, 2, 4)
-    for one, (number, single) in itertools.product(range(3), enumerate(unstack(layer))):
-        expected = single(rows[one, number], anchor[number])
-        torch.testing.assert_close(result[one, number], expected, **EXACT)
-
-
-# ------------------------------------------------------------------------------------- attention
-
-
-@given(widths, widths, st.sampled_from([None, 1, 3]), seeds)
-def test_attention_leaves_a_row_of_equal_features_what_it_is(d, d_o, stack, seed):
-    layer = make_layer(d, d_o, stack=stack, seed=seed)
-    with torch.no_grad():
-        layer.attention.mul_(20)  # far from uniform
-        layer.g1[0].weight.zero_()
-        layer.g1[0].bias.fill_(1.0)
-    rows, anchor = torch.full((2, d), 3.5).double(), torch.zeros(d).double()
-    for result in (layer.embed(rows, anchor), layer.prepare(anchor[None])(rows)):
-        torch.testing.assert_close(result, torch.full_like(result, 3.5))
 
 
 def test_initial_weights_come_from_the_generator_and_from_nowhere_else():

@@ -129,17 +129,6 @@ def test_margins_are_log_odds_of_the_two_class_softmax_and_gradients_are_theirs(
         assert ours.any(), name
 
 
-def test_each_episode_may_have_side_averages_of_its_own():
-    network = make_network()
-    rows, anchors = rows_of(network), noise(2, network.n_stacked, 1, D)
-    average = noise(3, network.n_stacked, EPISODES, 2, SUPPORT).softmax(dim=-1)
-    together = network(rows, anchors, average)
-    for episode in range(EPISODES):
-        own = slice(episode, episode + 1)
-        alone = network(rows[:, own], anchors, average[:, own])
-        torch.testing.assert_close(together[:, own], alone, **EXACT)
-
-
 @pytest.mark.parametrize("members", [1, MEMBERS])
 @pytest.mark.parametrize("options", [*ALL_FORMS, {"encoder": (5, 4)}], ids=str)
 def test_rows_to_predict_are_embedded_by_every_head_as_by_the_book(options, members):
@@ -159,13 +148,6 @@ def test_rows_to_predict_are_embedded_by_every_head_as_by_the_book(options, memb
                 if network.log_temperature is not None:
                     expected = functional.normalize(expected, dim=0)
                 torch.testing.assert_close(found[head, row], expected, **EXACT)
-
-
-def test_members_start_from_weights_of_their_own():
-    network = SetConvNetwork(D, n_members=2, generator=torch.Generator().manual_seed(0))
-    for name, value in network.named_parameters():
-        if name.endswith("weight"):
-            assert not torch.equal(value[0], value[1]), name
 
 
 # --------------------------------------------------------------------------------------- dropout

@@ -71,11 +71,6 @@ def test_a_run_begins_then_records_and_steps_then_ends_in_the_order_of_the_list(
     assert np.array_equal(watched.representatives_, alone.representatives_)
 
 
-def test_a_long_run_is_recorded_a_hundred_times(binary):
-    clf = small(max_steps=200, n_episodes=1, support_size=4).fit(*binary)
-    assert [record["step"] for record in clf.history_] == [*range(2, 201, 2)]
-
-
 @pytest.mark.parametrize("members", [1, 3])
 def test_a_callback_stops_the_run_after_the_step_in_which_it_says_so(members, binary):
     clf = small(n_members=members, callbacks=[DoAt(4, stop)]).fit(*binary)
@@ -146,12 +141,6 @@ def test_a_bar_is_shown_on_a_terminal_or_where_it_was_asked_for(
     monkeypatch.setattr(sys, "stderr", err)
     small(progress=progress).fit(*binary)
     assert ("SetConv: 100%" in err.getvalue()) is shown
-
-
-def test_the_bar_is_closed_when_training_fails(binary, capsys):
-    with pytest.raises(RuntimeError):
-        small(progress=True, callbacks=[DoAt(2, fail)]).fit(*binary)
-    assert capsys.readouterr().err.endswith("\n")
 
 
 def test_a_bar_that_goes_on_from_a_checkpoint_starts_there(monkeypatch):

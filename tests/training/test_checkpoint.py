@@ -309,16 +309,6 @@ def test_the_objective_may_be_another_when_resuming(binary, tmp_path):
     assert_identical(resumed, small(**other).fit(*binary))
 
 
-def test_a_finished_run_that_stopped_early_is_resumed_without_a_step(data, tmp_path):
-    X, y, named = data["early stopping"]
-    parameters = SCENARIOS["early stopping"]
-    clf = small(**parameters, checkpoint_dir=tmp_path).fit(X, y, **named)
-    begin = Begin()
-    again = small(**parameters, callbacks=[begin]).fit(X, y, **named, resume_from=tmp_path)
-    assert begin.step == clf.n_steps_ < 30
-    assert_identical(again, clf)
-
-
 def test_a_run_that_a_callback_stopped_goes_on_when_it_is_resumed(binary, tmp_path, whole):
     class Stop(Callback):
         def on_step_end(self, state):
@@ -428,16 +418,6 @@ def test_a_checkpoint_of_other_data_is_refused(binary, interrupted, tmp_path):
     assert_refused(tmp_path, X, y, X_val=X[:51], y_val=y[:51])
 
 
-def test_members_that_leave_out_other_rows_are_refused(binary, tmp_path):
-    X, y = binary
-    groups = np.arange(len(y)) // 6
-    clf = small(**MEMBERS, checkpoint_dir=tmp_path, callbacks=[InterruptAt(5)])
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y, groups=groups)
-    assert_refused(tmp_path, X, y, **MEMBERS)
-    small(**MEMBERS).fit(X, y, groups=groups, resume_from=tmp_path)
-
-
 def test_a_folder_without_a_checkpoint_is_refused(binary, tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(CheckpointError) as raised:
@@ -502,10 +482,6 @@ def test_a_checkpoint_that_lacks_a_part_is_refused(binary, interrupted, part):
     found.write(interrupted)
     with pytest.raises(CheckpointError, match="lacks a part"):
         small().fit(*binary, resume_from=interrupted)
-
-
-def test_parameters_that_say_the_same_are_the_same(binary, interrupted):
-    small(encoder=[16]).fit(*binary, resume_from=interrupted)
 
 
 # ----------------------------------------------------------------------------------- the format
