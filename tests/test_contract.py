@@ -1,6 +1,5 @@
 """scikit-learn's contract suite over every estimator."""
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_classifiers_train, parametrize_with_checks
@@ -62,18 +61,3 @@ def test_the_rest_of_the_training_check_holds_under_the_papers_rule(data):
     parameters = {**SMALL, "max_steps": 150, "objective": None, "progress": False}
     estimator = SetConvClassifier(**parameters)
     check_classifiers_train("SetConvClassifier", estimator, **data)
-
-
-@pytest.mark.parametrize("objective", ["balanced", "f1", "accuracy", "recall>=0.9", None])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_predict_is_the_sign_or_argmax_of_the_decision_function(classes, objective):
-    rng = np.random.default_rng(0)
-    codes = np.arange(90) % (2 * classes) % classes
-    X = rng.standard_normal((90, 4)) + codes[:, None]
-    labels = np.array(["a", "b", "c"])[codes]
-    clf = SetConvClassifier(**SMALL, objective=objective, random_state=0, progress=False)
-    clf.fit(X, labels)
-    values = clf.decision_function(X)
-    chosen = (values > 0).astype(int) if classes == 2 else values.argmax(axis=1)
-    assert np.array_equal(clf.predict(X), clf.classes_[chosen])
-    assert np.array_equal(values, clf.predictions(X).scores - clf.threshold_)

@@ -11,7 +11,6 @@ import re
 import struct
 import subprocess
 import sys
-import warnings
 from operator import methodcaller
 from pathlib import Path
 
@@ -244,13 +243,6 @@ def test_a_model_whose_validation_rows_lack_a_class_can_be_saved(binary, tmp_pat
     assert_same_model(clf, by_folder(clf, tmp_path), X)
 
 
-def test_a_folder_is_named_by_a_string_or_a_path(model, tmp_path, monkeypatch, binary):
-    monkeypatch.chdir(tmp_path)
-    model.save("a/b")
-    for folder in (Path("a/b"), str(tmp_path / "a" / "b"), "a/b/"):
-        assert_same_model(model, load(folder), binary[0])
-
-
 def test_a_model_is_loaded_to_the_device_asked_for_or_the_device_is_blamed(folder):
     assert load(folder, device="cpu").device == "cpu"
     for device in ("nonsense", "cuda:99"):
@@ -430,26 +422,21 @@ def no_safetensors(folder):
 
 
 DAMAGE = {
-    "empty configuration": changed("config.json", lambda _: b""),
     "cut configuration": changed("config.json", lambda content: content[:-2]),
     "no JSON": changed("config.json", lambda _: b"\xff\xfe\x00"),
     "a list": changed("config.json", lambda _: b"[]"),
     "another library": changed("config.json", lambda _: b'{"model_type": "bert"}'),
     "no configuration": lambda folder: (folder / "config.json").unlink(),
-    "empty tensors": changed("model.safetensors", lambda _: b""),
     "cut tensors": changed("model.safetensors", lambda content: content[:-1]),
     "a byte": changed("model.safetensors", lambda content: content[:-1] + b"\x99"),
     "no tensors": lambda folder: (folder / "model.safetensors").unlink(),
     "no safetensors": no_safetensors,
-    "no version": configured(format_version=None),
     "a version that is no number": configured(format_version="1"),
     "an unknown kind": configured(kind="SetConvRegressor"),
     "too many classes": configured(classes={"dtype": "<i8", "values": [0, 1, 2]}),
-    "classes of no type": configured(classes={"dtype": "nonsense", "values": [0, 1]}),
     "equal classes": configured(classes={"dtype": "<i8", "values": [1, 1]}),
     "an unknown parameter": configured(parameters={"unheard_of": 1}),
     "half a report": configured(report={"classes": [0, 1]}),
-    "no rule": configured(rule={}),
     "too few counts": configured(class_counts=[1]),
     "too few names": configured(feature_names=["a"]),
     "no columns": described(n_features=0),
@@ -526,32 +513,21 @@ def damaged(content, rng):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "right checksum"])
 def test_a_damaged_file_is_a_clear_error_or_does_no_harm(folder, binary, rng, cases, name):
-    path = folder / name
-    content = path.read_bytes()
+    path = folder / ("config.json" if name == "config.json" else "model.safetensors")
+    content, config = path.read_bytes(), json.loads((folder / "config.json").read_text("utf-8"))
     for _ in range(cases(5000)):
         path.write_bytes(damaged(content, rng))
-        try:
-            opened = load(folder)
-        except ModelFileError:
-            continue
-        # What is left of a configuration may be one, say with another number of steps.
-        assert name == "config.json"
-        assert opened.predict(binary[0]).shape == binary[1].shape
-
-
-@pytest.mark.soak
-def test_damage_behind_a_right_checksum_is_a_clear_error_or_a_model(folder, rng, cases):
-    path = folder / "model.safetensors"
-    content = path.read_bytes()
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    for _ in range(cases(5000)):
-        path.write_bytes(damaged(content, rng))
-        config["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        if name == "right checksum":
+            config["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         with contextlib.suppress(ModelFileError):
-            load(folder)
+            opened = load(folder)
+            assert name != "model.safetensors"
+            # What is left of a configuration may be one, say with another number of steps.
+            if name == "config.json":
+                assert opened.predict(binary[0]).shape == binary[1].shape
 
 
 # ------------------------------------------------------------------------------------- the card
@@ -585,32 +561,30 @@ def figures_of(said, label, column):
 
 
 CARDS = {
-    "two classes": {"objective": "f1"},
-    "four classes": {"classes": 4, "weights": True},
-    "weights and prior": {"weights": True, "prior": 0.02},
-    "perfect": {"gap": 50.0},
-    "a class of one row": {"single": True},
+    "two classes": (2, False, None, 0.7),
+    "four classes": (4, True, None, 0.7),
+    "weights and prior": (2, True, 0.02, 0.7),
+    "perfect": (2, False, None, 50.0),
+    "a class of one row": (3, False, None, 0.7),
 }
 
 
 @pytest.mark.parametrize("case", CARDS)
+@pytest.mark.filterwarnings("ignore:Classes that cannot be judged")
 def test_every_figure_of_the_card_follows_from_the_predictions(case, tmp_path):
-    options = CARDS[case]
+    classes, weighted, prior, gap = CARDS[case]
     rng = np.random.default_rng(0)
-    classes = options.get("classes", 2)
-    y = np.repeat(np.arange(classes), [100, *[24] * (classes - 1)])
-    X = rng.normal(size=(len(y), 5)) + options.get("gap", 0.7) * y[:, None]
-    if options.get("single"):
-        y[0] = 2
-    weights = rng.choice([0.5, 1.0, 4.0], len(y)) if options.get("weights") else None
-    clf = small(objective=options.get("objective", "balanced"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        clf.fit(X, y, sample_weight=weights).set_prior(options.get("prior"))
+    y = np.repeat(np.arange(classes), [100, 24, 24, 24][:classes])
+    if classes == 3:
+        y = y[:125]
+    X = rng.normal(size=(len(y), 5)) + gap * y[:, None]
+    weights = rng.choice([0.5, 1.0, 4.0], len(y)) if weighted else None
+    clf = small(objective="f1" if classes == 2 else "balanced")
+    clf.fit(X, y, sample_weight=weights).set_prior(prior)
     clf.save(tmp_path)
     card, said = card_of(tmp_path), clf.predict_out_of_fold()
-    if "prior" in options:
-        assert said.weights[y == 1].sum() / said.weights.sum() == pytest.approx(options["prior"])
+    if prior is not None:
+        assert said.weights[y == 1].sum() / said.weights.sum() == pytest.approx(prior)
     elif weights is not None:
         within = weights / (np.bincount(y, weights) / np.bincount(y))[y]
         np.testing.assert_allclose(said.weights, within)

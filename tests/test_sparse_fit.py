@@ -133,6 +133,7 @@ def test_auto_is_a_projection_and_a_line_over_all_columns_and_learns(model):
     assert isinstance(lines, SparseLines)
     assert lines.weights.shape == (WIDE, 3)
     rows, codes = make_rows(seed=5)
+    assert np.array_equal(scores(model, rows.toarray()), scores(model, rows))
     assert (model.predict(rows) == codes).mean() > 0.85
     assert model.oof_report_[1].auc > 0.85
 
@@ -200,10 +201,6 @@ def test_scores_depend_on_the_row_alone(name, classes, tmp_path, monkeypatch):
     assert_close(scores(clf, rows[chosen].toarray()), whole[chosen], atol=1e-5)
     clf.save(tmp_path)
     assert_same_model(clf, load(tmp_path), rows)
-
-
-def test_dense_rows_give_exactly_the_same_where_they_are_projected(data, model):
-    assert np.array_equal(scores(model, data[0].toarray()), scores(model, data[0]))
 
 
 def test_sparse_rows_to_a_model_of_dense_rows_give_the_same_scores(data):
