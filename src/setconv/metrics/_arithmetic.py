@@ -149,11 +149,6 @@ def check_rows(
         found = f"y_true has {len(truth)} rows and y_pred has {len(predicted)}"
         raise DataError(f"{found}: pass a prediction for each row.", parameter="y_pred")
     names = _class_order({*truth, *predicted} if classes is None else classes)
-    number = {name: i for i, name in enumerate(names)}
-    for name, labels in (("y_true", truth), ("y_pred", predicted)):
-        if unknown := sorted(set(labels) - set(names), key=repr):
-            found = f"{name} has labels {listed(unknown)}, and the classes are {listed(names)}"
-            raise LabelError(f"{found}: 1 and '1' differ, for example.", parameter=name)
     weight = None
     if sample_weight is not None:
         weight = _numbers(sample_weight, "sample_weight", (len(truth),))
@@ -162,10 +157,25 @@ def check_rows(
             raise DataError(why, parameter="sample_weight")
     return Rows(
         classes=names,
-        truth=np.array([number[label] for label in truth]),
-        predicted=np.array([number[label] for label in predicted]),
+        truth=encode(truth, names, "y_true"),
+        predicted=encode(predicted, names, "y_pred"),
         weight=weight,
     )
+
+
+def encode(labels: list[Label], classes: tuple[Label, ...], name: str) -> IntArray:
+    """Return labels as positions in ``classes``."""
+    number = {label: i for i, label in enumerate(classes)}
+    unknown = [row for row, label in enumerate(labels) if label not in number]
+    if unknown:
+        found = f"{name} has {labels[unknown[0]]!r} in row {unknown[0]}"
+        raise LabelError(
+            f"{found}, and {len(unknown) - 1} more rows that are none of the classes "
+            f"{listed(classes)}: 1 and '1' differ, for example.",
+            parameter=name,
+            row=unknown[0],
+        )
+    return np.array([number[label] for label in labels], dtype=np.intp)
 
 
 def _class_order(classes: Any) -> tuple[Label, ...]:

@@ -144,51 +144,45 @@ def curve_lines(
     Where rows of the main class, or others, are missing there are none.
     """
     main, styles = evaluation.main, class_styles(evaluation)
+    drawn = [(styles[c], c, 0) for c in evaluation.minority[: len(SERIES)]]
     if evaluation.binary:
-        drawn = [
-            (Style(method.name, SERIES[n], n), main, method, measured[n])
-            for n, method in enumerate(methods[: len(SERIES)])
-        ]
-    else:
-        rare = evaluation.minority[: len(SERIES)]
-        drawn = [(styles[c], c, methods[0], measured[0]) for c in rare]
+        names = [method.name for method in methods[: len(SERIES)]]
+        drawn = [(Style(name, SERIES[n], n), main, n) for n, name in enumerate(names)]
     lines = []
-    for style, c, method, of in drawn:
-        if method.scores is not None and 0 < evaluation.counts[c] < evaluation.n_rows:
-            ranked = evaluation.truth == c, method.scores[:, c], evaluation.weights
-            lines.append(
-                Line(style, measure.roc(*ranked), measure.precision_recall(*ranked), of[c])
-            )
+    for style, c, n in drawn:
+        scores, n_class = methods[n].scores, evaluation.counts[c]
+        if scores is not None and 0 < n_class < evaluation.n_rows:
+            ranked = evaluation.truth == c, scores[:, c], evaluation.weights
+            curves = measure.roc(*ranked), measure.precision_recall(*ranked)
+            lines.append(Line(style, *curves, measured[n][c]))
     return lines if 0 < evaluation.counts[main] < evaluation.n_rows else []
 
 
 def paint_roc(axes: Axes, lines: Sequence[Line]) -> None:
     """Draw false alarms against rows found."""
     _unit_square(axes, "False alarms among the others", "Found, of the class", (0, 1))
-    points = [(1 - one.at["specificity"].value, one.at["sensitivity"].value) for one in lines]
-    _curves(axes, lines, [one.roc for one in lines], points)
+    drawn = []
+    for style, curve, _, at in lines:
+        drawn.append((style, curve, (1 - at["specificity"].value, at["sensitivity"].value)))
+    _curves(axes, drawn)
 
 
 def paint_precision_recall(axes: Axes, lines: Sequence[Line], share: float) -> None:
     """Draw rows found against alarms that are right; guessing is right in the class's share."""
     _unit_square(axes, "Found, of the class (recall)", "Alarms that are right", (share, share))
-    points = [(one.at["sensitivity"].value, one.at["precision"].value) for one in lines]
-    _curves(axes, lines, [one.precision_recall for one in lines], points)
+    drawn = []
+    for style, _, curve, at in lines:
+        drawn.append((style, curve, (at["sensitivity"].value, at["precision"].value)))
+    _curves(axes, drawn)
 
 
-def _curves(
-    axes: Axes,
-    lines: Sequence[Line],
-    curves: Sequence[Curve],
-    points: Sequence[tuple[float, float]],
-) -> None:
+def _curves(axes: Axes, drawn: Sequence[tuple[Style, Curve, tuple[float, float]]]) -> None:
     """Draw curves with their operating points, the first one over all others."""
-    for line, curve in reversed(list(zip(lines, curves, strict=True))):
-        width, dashes = 2 if line is lines[0] else 1.4, _DASHES[line.style.number]
-        colour = _COLOURS[line.style.colour]
-        axes.plot(*curve, color=colour, lw=width, ls=dashes, clip_on=False)
-    for line, point in reversed(list(zip(lines, points, strict=True))):
-        _mark(axes, point, line.style.colour, "o", 8, mew=1.5, zorder=5)
+    for style, curve, _ in reversed(drawn):
+        width, dashes = 1.4 if style.number else 2, _DASHES[style.number]
+        axes.plot(*curve, color=_COLOURS[style.colour], lw=width, ls=dashes, clip_on=False)
+    for style, _, point in reversed(drawn):
+        _mark(axes, point, style.colour, "o", 8, mew=1.5, zorder=5)
 
 
 def paint_reliability(axes: Axes, bins: Sequence[Bin]) -> None:

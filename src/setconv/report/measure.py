@@ -21,10 +21,16 @@ from sklearn.utils import gen_batches
 
 from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
-from setconv.errors import DataError, LabelError
+from setconv.errors import DataError
 from setconv.explain import by_class, count_rows
-from setconv.messages import listed
-from setconv.metrics._arithmetic import Counts, check_columns, check_rows, plain_labels, ratio
+from setconv.metrics._arithmetic import (
+    Counts,
+    check_columns,
+    check_rows,
+    encode,
+    plain_labels,
+    ratio,
+)
 from setconv.report.words import readable
 from setconv.sampling import bootstrap_weights
 
@@ -225,17 +231,7 @@ def encode_labels(y: Any, n_rows: int, classes: tuple[Any, ...], name: str) -> C
             "rows, and at least one.",
             parameter=name,
         )
-    number = {label: code for code, label in enumerate(classes)}
-    unknown = [row for row, label in enumerate(labels) if label not in number]
-    if unknown:
-        raise LabelError(
-            f"{name} has the label {labels[unknown[0]]!r} in row {unknown[0]}, and "
-            f"{len(unknown) - 1} more rows with labels that the model does not know: it knows "
-            f"{listed(classes)}. Drop or correct these rows (1 and '1' differ).",
-            parameter=name,
-            row=unknown[0],
-        )
-    return np.array([number[label] for label in labels], dtype=np.int64)
+    return encode(labels, classes, name)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ other row.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -515,21 +515,20 @@ _EDGES = re.compile(r"^\W+|\W+$")  # of a word: what is no letter or digit
 def _strongest_words(found: Sequence[WordContributions]) -> list[Weight]:
     """Return the words that add most to the score, over all texts together."""
     total: dict[str, float] = defaultdict(float)
-    texts: dict[str, set[int]] = defaultdict(set)
-    for number, of in enumerate(found):
-        if of.words_per_piece > 1:
-            continue
-        for word, value in zip(of.words, of.values.tolist(), strict=True):
-            bare = _EDGES.sub("", word).lower()
-            if bare:
-                total[bare] += value
-                texts[bare].add(number)
+    n_texts = Counter[str]()
+    for of in found:
+        if of.words_per_piece == 1:
+            words = [_EDGES.sub("", word).lower() for word in of.words]
+            n_texts.update(set(words))
+            for word, value in zip(words, of.values.tolist(), strict=True):
+                total[word] += value
+    total.pop("", None)  # what has no letter or digit
     ranked = sorted(total, key=lambda word: (-total[word], word))[:_PORTRAIT_WEIGHTS]
     return [
         Weight(
             name=readable(word, 30),
             value=total[word] / len(found),
-            detail=f"in {len(texts[word])} of {len(found)} texts",
+            detail=f"in {n_texts[word]} of {len(found)} texts",
         )
         for word in ranked
         if total[word] > 0
