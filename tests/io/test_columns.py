@@ -161,7 +161,7 @@ def test_which_rows_have_a_text_or_label():
     ("values", "said"),
     [
         (["spam", " spam", "Spam", "ham"], "'spam' (1 row), ' spam' (1 row), 'Spam' (1 row)"),
-        (["1", "spam", "0"], "numbers ('1', '0') and words ('spam')"),
+        (["1", "spam", "0"], "mix numbers and words: '1', 'spam', '0'"),
         (["none", "favor"], "'none'"),
         (["spam", "ham", "1st"], ""),
     ],

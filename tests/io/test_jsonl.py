@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import logging
 
 import pyarrow as pa
 import pytest
@@ -51,8 +50,7 @@ def test_values_of_a_column(make, lines, expected):
     assert table(make(*lines))["x"].to_pylist() == expected
 
 
-def test_a_key_that_occurs_only_in_the_last_line_is_a_column_of_every_batch(make, caplog):
-    caplog.set_level(logging.INFO, "setconv")
+def test_a_key_that_occurs_only_in_the_last_line_is_a_column_of_every_batch(make):
     path = make(*[{"a": n} for n in range(20_000)], {"a": 1, "late": "x"})
     with open_records(path) as reader:
         assert reader.columns == ["a", "late"]
@@ -61,7 +59,6 @@ def test_a_key_that_occurs_only_in_the_last_line_is_a_column_of_every_batch(make
     assert {tuple(one.column_names) for one in tables} == {("a", "late")}
     assert tables[0]["late"].null_count == 5000
     assert tables[-1]["late"].to_pylist() == ["x"]
-    assert "line 20001" in caplog.text
 
 
 def test_mixed_types_become_strings_and_are_said(make, caplog):

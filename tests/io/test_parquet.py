@@ -23,9 +23,7 @@ def test_types_are_kept_and_the_number_of_rows_is_known(tmp_path):
     pq.write_table(table, tmp_path / "data.parquet")
     with open_records(tmp_path / "data.parquet") as reader:
         assert reader.n_rows == 2
-        assert reader.progress() == 0.0
         found = reader.read()
-        assert reader.progress() == 1.0
     assert found.equals(table)
     assert found.schema.types == table.schema.types
 
@@ -51,9 +49,9 @@ def test_a_folder_without_parquet_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        ({"a": [1]}, "'b' is missing"),
+        ({"a": [1]}, "'b' is missing instead of int64"),
         ({"a": ["1"], "b": [1]}, "'a' is string instead of int64"),
-        ({"a": [1], "b": [1], "c": [1]}, "'c' is only there"),
+        ({"a": [1], "b": [1], "c": [1]}, "'c' is int64 instead of missing"),
     ],
 )
 def test_files_of_a_folder_with_other_columns_are_refused(tmp_path, other, difference):

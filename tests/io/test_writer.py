@@ -163,7 +163,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(DataError, match="no permission"):
+    with pytest.raises(DataError, match="Permission denied"):
         write(tmp_path / "out.csv", TABLE)
     assert names(tmp_path) == ["results"]
 

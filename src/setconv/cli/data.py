@@ -179,7 +179,7 @@ def _streamed(reader: Any, named: list[str] | None, columns: Columns) -> Loaded 
     if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= IN_MEMORY:
         return None
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
-    others = pa.concat_tables(reader.tables(dict.fromkeys(columns.no_features)))
+    others = pa.concat_tables(reader.tables(list(dict.fromkeys(columns.no_features))))
     numbers = np.arange(1, len(others) + 1)
     _present(others, numbers, "label", columns.label, skip=False)
     y = labels_of(others[columns.label])

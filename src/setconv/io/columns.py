@@ -180,11 +180,7 @@ def _refuse_others(texts: Any, good: Any, name: str, wanted: str, rows: Numbers)
 def _floats(column: Any) -> NDArray[Any]:
     if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
         column = pc.cast(column, pa.float64(), safe=False)
-    if isinstance(column, pa.ChunkedArray):
-        numbers: NDArray[Any] = column.to_numpy()
-    else:
-        numbers = column.to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(column)
 
 
 def as_table(X: Any) -> pa.Table:
@@ -192,13 +188,11 @@ def as_table(X: Any) -> pa.Table:
     if isinstance(X, pa.Table):
         return X
     try:
-        if isinstance(X, pa.RecordBatch):
-            return pa.Table.from_batches([X])
         if isinstance(X, Mapping):
-            return pa.table({str(name): _as_column(values) for name, values in X.items()})
+            return pa.table({str(name): values for name, values in X.items()})
         if hasattr(X, "iloc"):
             return pa.Table.from_pandas(X, preserve_index=False).replace_schema_metadata(None)
-        if hasattr(X, "__arrow_c_stream__"):
+        if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
             return pa.table(X)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(
@@ -209,12 +203,6 @@ def as_table(X: Any) -> pa.Table:
         f"A table is expected, not {type(X).__name__}: give a pyarrow table, a pandas or polars "
         "frame, or a dict of columns by name."
     )
-
-
-def _as_column(values: Any) -> Any:
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        return values
-    return pa.array(values)
 
 
 @dataclass(frozen=True)
@@ -538,15 +526,9 @@ def _warn_of_odd_labels(counts: Counter[str]) -> None:
                 "make them equal if they are one.",
                 shown,
             )
-    numeric = are_numbers(pa.array(list(counts))).to_pylist()
-    numbers = [one for one, good in zip(counts, numeric, strict=True) if good]
-    words = [one for one, good in zip(counts, numeric, strict=True) if not good]
-    if numbers and words:
-        logger.warning(
-            "The labels mix numbers (%s) and words (%s). All are taken as words.",
-            listed(numbers[:5]),
-            listed(words[:5]),
-        )
+    numeric = are_numbers(pa.array(list(counts)))
+    if pc.any(numeric).as_py() and not pc.all(numeric).as_py():
+        logger.warning("The labels mix numbers and words: %s. All are words.", listed(list(counts)))
     suspect = [one for one in counts if one.strip().lower() in _SUSPECT]
     if suspect:
         logger.warning(

@@ -57,14 +57,6 @@ class DelimitedReader(RecordReader):
             "add them as first line.)"
         )
 
-    def progress(self) -> float | None:
-        """Return the share of the file's bytes that have been read."""
-        return self._source.progress()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
     def _skip_blank_lines(self, otherwise: str) -> None:
         """Go to the next line that is not blank, or say that there is none."""
         while not self._data.strip(b"\r\n"):
@@ -160,20 +152,12 @@ class DelimitedReader(RecordReader):
             if found != expected and text:
                 return DataError(
                     f"{self.name}, line {line}: {count_of(found, 'field')} where the first line "
-                    f"has {expected}: {excerpt(text.decode('utf-8'))}.",
-                    hint=_advice(text, found),
+                    f"has {expected}: {excerpt(text.decode('utf-8'))}. Is a quote missing, or "
+                    "another delimiter used? A field that holds the delimiter or a line end has to "
+                    "be in double quotes."
                 )
             line += count_lines(record)
         return DataError(f"{self.name}, near line {self._line}: {error}.")
-
-
-def _advice(record: bytes, found: int) -> str:
-    lines = count_lines(record) + 1
-    if lines > 1:
-        return f"It spans {lines} lines because of a quoted field: is a quote missing? Mend it."
-    others = [name for mark, name in _DELIMITERS.items() if mark.encode() in record]
-    other = f" (It has a {others[0]} in it.)" if found == 1 and others else ""
-    return f"Put a field that holds the delimiter in double quotes, or mend the line.{other}"
 
 
 class _Grammar:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -109,7 +109,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
     def of_numbers(cls, names: Sequence[str]) -> Self:
         """Return a fitted encoder that takes columns of numbers as they are; it fills no gaps."""
         encoder = cls()
-        encoder._set([NumberEncoding(str(name), "number", np.nan) for name in names], [], names)
+        encoder._set([NumberEncoding(str(name), "number", None) for name in names], [], names)
         return encoder
 
     def transform(self, X: Any, *, rows: Numbers | None = None) -> Matrix:
@@ -131,7 +131,8 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         called = range(1, table.num_rows + 1) if rows is None else rows
         for encoding in encodings:
             require_column(encoding.name, table.column_names, "X")
-        out = np.empty((table.num_rows, len(self._names())), np.float32)
+        width = sum(len(encoding.names) for encoding in encodings)
+        out = np.empty((table.num_rows, width), np.float32)
         start = 0
         for batch in table.select([encoding.name for encoding in encodings]).to_batches(_ROWS):
             part, place = slice(start, start + len(batch)), 0
@@ -144,22 +145,21 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Return the names of the columns of the matrix: "age", "city=Rome", "city=(other)"."""
-        return np.array(self._names(), dtype=object)
+        names = [name for encoding in self._fitted() for name in encoding.names]
+        return np.array(names, dtype=object)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as JSON-able data and arrays; `restore` takes them."""
-        encodings = self._fitted()
         config = {
             "max_categories": self.max_categories,
             "columns_in": [str(name) for name in self.feature_names_in_],
-            "columns": [_describe(encoding) for encoding in encodings],
+            "columns": [asdict(encoding) for encoding in self._fitted()],
             "notes": list(self.notes_),
         }
-        medians = [getattr(encoding, "median", np.nan) for encoding in encodings]
-        return config, {"medians": np.array(medians, dtype=np.float64)}
+        return config, {}
 
     @classmethod
-    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:  # noqa: ARG003
         """Return the encoder that was described.
 
         Parameters
@@ -173,8 +173,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         """
         encoder = cls(max_categories=config["max_categories"])
         encodings = [
-            _restore(one, float(median))
-            for one, median in zip(config["columns"], arrays["medians"], strict=True)
+            _OTHER_KINDS.get(one["kind"], NumberEncoding)(**one) for one in config["columns"]
         ]
         encoder._set(encodings, list(config["notes"]), config["columns_in"])
         return encoder
@@ -183,9 +182,6 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         self._encodings, self.notes_ = list(encodings), notes
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-
-    def _names(self) -> list[str]:
-        return [name for encoding in self._fitted() for name in encoding.names]
 
     def _fitted(self) -> list[Encoding]:
         check_is_fitted(self, "_encodings")
@@ -297,15 +293,15 @@ class NumberEncoding:
     ----------
     name : str
     kind : {"number", "boolean", "date"}
-    median : float
-        NaN to refuse missing ones.
+    median : float or None
+        None to refuse missing ones.
     indicator : bool, default=False
         Whether a second column says which values were missing.
     """
 
     name: str
     kind: str
-    median: float
+    median: float | None
     indicator: bool = False
 
     @property
@@ -323,8 +319,7 @@ class NumberEncoding:
         if np.isfinite(out[:, 0]).all():
             return
         missing = np.isnan(out[:, 0])
-        refused = np.isinf(out[:, 0]) | (missing & np.isnan(self.median))
-        bad = np.flatnonzero(refused)
+        bad = np.flatnonzero(np.isinf(out[:, 0]) | (missing & (self.median is None)))
         if len(bad):
             raise DataError(
                 f"The column {self.name!r} has no number in row {rows[bad[0]]}, or one that is "
@@ -353,7 +348,7 @@ class CategoryEncoding:
     name: str
     categories: list[str]
     indicator: bool
-    kind: ClassVar[str] = "category"
+    kind: str = "category"
 
     @property
     def names(self) -> list[str]:
@@ -385,7 +380,7 @@ class VectorEncoding:
 
     name: str
     width: int
-    kind: ClassVar[str] = "vector"
+    kind: str = "vector"
 
     @property
     def names(self) -> list[str]:
@@ -417,20 +412,4 @@ class VectorEncoding:
 
 
 Encoding = NumberEncoding | CategoryEncoding | VectorEncoding
-
-
-def _describe(encoding: Encoding) -> dict[str, Any]:
-    """Return an encoding as JSON-able data, but for its median."""
-    config = {"kind": encoding.kind, **asdict(encoding)}
-    config.pop("median", None)
-    return config
-
-
-def _restore(config: dict[str, Any], median: float) -> Encoding:
-    """Return the encoding that `_describe` described."""
-    kind, fields = config["kind"], {key: one for key, one in config.items() if key != "kind"}
-    if kind == CategoryEncoding.kind:
-        return CategoryEncoding(**fields)
-    if kind == VectorEncoding.kind:
-        return VectorEncoding(**fields)
-    return NumberEncoding(kind=kind, median=median, **fields)
+_OTHER_KINDS: dict[str, Any] = {"category": CategoryEncoding, "vector": VectorEncoding}

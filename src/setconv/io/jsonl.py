@@ -48,21 +48,13 @@ class JsonlReader(RecordReader):
     def __init__(self, source: ByteSource, encoding: str | None) -> None:
         super().__init__()
         self.name, self.format = source.name, "jsonl"
-        self._source, self._encoding = source, encoding
+        self._source = self._bytes = source
+        self._encoding = encoding
         source.keep()
         self.schema, self.n_rows = self._looked_through()
-        source.rewind()
-
-    def progress(self) -> float | None:
-        """Return the share of the file's bytes that have been read."""
-        return self._source.progress()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
 
     def _read_tables(self) -> Iterator[pa.Table]:
-        rows = (row for _, row in self._objects())
+        rows = self._objects()
         while batch := list(islice(rows, _ROWS)):
             yield pa.table(
                 [_as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
@@ -71,25 +63,17 @@ class JsonlReader(RecordReader):
 
     def _looked_through(self) -> tuple[pa.Schema, int]:
         kinds: dict[str, set[str]] = {}
-        n_rows, last_new = 0, 0
-        for line, row in self._objects():
+        n_rows = 0
+        for row in self._objects():
             n_rows += 1
             for key, value in row.items():
-                if key not in kinds:
-                    kinds[key], last_new = set(), line
+                found = kinds.setdefault(key, set())
                 if value is not None:
-                    kinds[key].add(_kind_of(value))
+                    found.add(_kind_of(value))
         if not kinds:
             problem = "holds only empty objects" if n_rows else "is empty"
             raise DataError(f"{self.name} {problem}. Check that it was written or piped whole.")
         check_header(list(kinds), self.name)
-        if n_rows > 1 and last_new > 1:
-            logger.info(
-                "%s: not every row has every key; the last new one is in line %d. A missing key "
-                "is a missing value.",
-                self.name,
-                last_new,
-            )
         mixed = [key for key, found in kinds.items() if len(found) > 1 and found != _NUMBERS]
         if mixed:
             logger.warning(
@@ -100,9 +84,10 @@ class JsonlReader(RecordReader):
         types = {key: _TYPES.get(frozenset(found), pa.string()) for key, found in kinds.items()}
         return pa.schema(list(types.items())), n_rows
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over line numbers and objects."""
-        for number, line in enumerate(_lines(Utf8Stream(self._source, self._encoding)), start=1):
+    def _objects(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the objects, from the source's first byte."""
+        self._bytes.rewind()
+        for number, line in enumerate(_lines(Utf8Stream(self._bytes, self._encoding)), start=1):
             if not line or line.isspace():
                 continue
             try:
@@ -112,7 +97,7 @@ class JsonlReader(RecordReader):
                 raise self._malformed(number, line, f"not valid JSON ({problem})") from error
             if type(row) is not dict:
                 raise self._malformed(number, line, "not an object")
-            yield number, row
+            yield row
 
     def _malformed(self, number: int, line: bytes, problem: str) -> DataError:
         return DataError(

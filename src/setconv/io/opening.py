@@ -75,11 +75,11 @@ def open_records(
         # A pipe has no telling name: standard input, or <(command) of a shell.
         wanted = wanted or told or "csv"
         if wanted == "parquet":
-            from setconv.io.parquet import ParquetReader
+            from setconv.io.parquet import read_parquet
 
             file = path if opened.is_plain_file else opened.as_file()
             opened.close()
-            return ParquetReader(opened.name, [file])
+            return read_parquet(opened.name, [file])
         if wanted == "jsonl":
             from setconv.io.jsonl import JsonlReader
 
@@ -149,11 +149,7 @@ def open_source(
     Source
     """
     if isinstance(X, np.memmap):
-        if label is not None:
-            raise ParameterError(
-                f"label={label!r}: a memmap has no named columns. Give the labels as an array.",
-                parameter="label",
-            )
+        _refuse_names("label", label)
         rows = memmap_rows(X)
         for _ in _told(_disk_batches(rows, _BATCH), progress, len(rows)):
             pass
@@ -204,10 +200,7 @@ def read_batches(
         What is wrong with the columns is said here; what is wrong with a row, when it is reached.
     """
     if isinstance(X, np.memmap):
-        if extra:
-            raise ParameterError(
-                f"extra={list(extra)!r}: a memmap has no named columns.", parameter="extra"
-            )
+        _refuse_names("extra", extra)
         rows = memmap_rows(X)
         return _told(_disk_batches(rows, size), progress, len(rows))
     reader = _column_reader(X)
@@ -235,6 +228,13 @@ def _column_reader(X: Any) -> ColumnReader:
     return reader
 
 
+def _refuse_names(parameter: str, given: Any) -> None:
+    if given:
+        raise ParameterError(
+            f"{parameter}={given!r}: a memmap has no named columns.", parameter=parameter
+        )
+
+
 def _plan(reader: ColumnReader, columns: Sequence[str] | None, without: Sequence[str]) -> Any:
     from setconv.io.matrix import FeaturePlan
 
@@ -247,7 +247,7 @@ def _table_batches(
     from setconv.io.sources import in_batches
 
     done = 0
-    for table in in_batches(reader.tables(dict.fromkeys([*plan.columns, *extra])), size):
+    for table in in_batches(reader.tables(list(dict.fromkeys([*plan.columns, *extra]))), size):
         yield Batch(plan.rows(table, done), table.select(list(extra)) if extra else None)
         done += len(table)
 

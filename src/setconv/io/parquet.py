@@ -8,21 +8,19 @@ decoded from its start; a narrow file is read on.
 
 from __future__ import annotations
 
-import copy
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from pyarrow import fs
+from sklearn.utils import gen_batches
 
 from setconv.errors import DataError, DataTypeError
 from setconv.io.sources import RecordReader, check_header
@@ -49,120 +47,66 @@ class ColumnReader(RecordReader):
         For messages.
     schema : pyarrow.Schema
     n_rows : int
+    tables : callable
+        From names of columns to tables that have them, of bounded size, with all rows in order.
     """
 
     format = "parquet"
     n_rows: int
-
-    def __init__(self, name: str, schema: pa.Schema, n_rows: int) -> None:
-        super().__init__()
-        self.name, self.schema, self.n_rows = name, schema.remove_metadata(), n_rows
-        self._rows_read = 0
-        check_header(schema.names, name)
-        if not n_rows:
-            raise DataError(f"{name} has no rows.")
-
-    @abstractmethod
-    def tables(self, columns: Iterable[str]) -> Iterator[pa.Table]:
-        """Iterate over all rows, with these columns, in tables of bounded size."""
-
-    def progress(self) -> float:
-        """Return the share of the rows that have been read."""
-        return self._rows_read / self.n_rows
-
-    def select(self, columns: Sequence[str]) -> Self:
-        """Return a reader of these columns only."""
-        chosen = copy.copy(self)
-        chosen.schema = pa.schema([self.schema.field(name) for name in columns])
-        return chosen
-
-    def _read_tables(self) -> Iterator[pa.Table]:
-        for table in self.tables(self.columns):
-            self._rows_read += len(table)
-            yield table
-
-
-class ArrowReader(ColumnReader):
-    """Rows that pyarrow hands out as record batches.
-
-    Parameters
-    ----------
-    name : str
-    schema : pyarrow.Schema
-    n_rows : int
-    batches : callable
-        From names of columns to the record batches that have them, in order.
-    """
 
     def __init__(
         self,
         name: str,
         schema: pa.Schema,
         n_rows: int,
-        batches: Callable[[list[str]], Iterable[pa.RecordBatch]],
+        tables: Callable[[list[str]], Iterator[pa.Table]],
     ) -> None:
-        super().__init__(name, schema, n_rows)
-        self._batches = batches
+        super().__init__()
+        self.name, self.schema, self.n_rows = name, schema.remove_metadata(), n_rows
+        self.tables = tables
+        check_header(schema.names, name)
+        if not n_rows:
+            raise DataError(f"{name} has no rows.")
 
-    def tables(self, columns: Iterable[str]) -> Iterator[pa.Table]:
-        """Iterate over all rows, with these columns, in tables of bounded size."""
-        for batch in self._batches(list(columns)):
-            height = max(BLOCK * len(batch) // max(batch.nbytes, 1), 1)
-            for start in range(0, len(batch), height):
-                yield pa.Table.from_batches([batch.slice(start, height)])
+    def select(self, columns: Sequence[str]) -> ColumnReader:
+        """Return a reader of these columns only."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return ColumnReader(self.name, schema, self.n_rows, self.tables)
 
-    def close(self) -> None:
-        """Leave the data, which is the user's."""
+    def _read_tables(self) -> Iterator[pa.Table]:
+        yield from self.tables(self.columns)
 
 
-class ParquetReader(ColumnReader):
-    """A Parquet file, or several of one schema, in their order.
+def read_parquet(name: str, files: Sequence[_File]) -> ColumnReader:
+    """Return the reader of a Parquet file, or of several of one schema, in their order."""
+    schemas, n_rows = [], 0
+    for file in files:
+        with _explained(file, name), _opened(file) as opened:
+            schemas.append(opened.schema_arrow.remove_metadata())
+            n_rows += opened.metadata.num_rows
+        if not schemas[-1].equals(schemas[0]):
+            raise DataError(
+                f"{file} has other columns than {files[0]}, although files of one folder must have "
+                f"the same: {_difference(schemas[0], schemas[-1])}."
+            )
 
-    Parameters
-    ----------
-    name : str
-    files : sequence of Path or binary file
-    """
-
-    def __init__(self, name: str, files: Sequence[_File]) -> None:
-        self._files = files
-        schemas, n_rows = [], 0
+    def tables(columns: list[str]) -> Iterator[pa.Table]:
         for file in files:
-            with _explained(file, name), _opened(file) as opened:
-                schemas.append(opened.schema_arrow.remove_metadata())
-                n_rows += opened.metadata.num_rows
-        for file, schema in zip(files, schemas, strict=True):
-            if not schema.equals(schemas[0]):
-                raise DataError(
-                    f"{file} has other columns than {files[0]}: {_difference(schemas[0], schema)}. "
-                    "Files of one folder must have the same columns and types."
+            with _explained(file, name):
+                yield from (_narrow_tables if len(columns) <= _NARROW else _wide_tables)(
+                    file, columns
                 )
-        super().__init__(name, schemas[0], n_rows)
 
-    def tables(self, columns: Iterable[str]) -> Iterator[pa.Table]:
-        """Iterate over all rows, with these columns, in tables of bounded size."""
-        columns = list(columns)
-        read = _narrow_tables if len(columns) <= _NARROW else _wide_tables
-        for file in self._files:
-            with _explained(file, self.name):
-                yield from read(file, columns)
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files:
-            if not isinstance(file, Path):
-                file.close()
+    return ColumnReader(name, schemas[0], n_rows, tables)
 
 
 def _difference(expected: pa.Schema, found: pa.Schema) -> str:
-    for name in expected.names:
-        if name not in found.names:
-            return f"{name!r} is missing"
-        types = found.field(name).type, expected.field(name).type
-        if types[0] != types[1]:
-            return f"{name!r} is {types[0]} instead of {types[1]}"
-    extra = [name for name in found.names if name not in expected.names]
-    return f"{extra[0]!r} is only there" if extra else "their order differs"
+    types = [dict(zip(schema.names, schema.types, strict=True)) for schema in (expected, found)]
+    for name in types[0] | types[1]:
+        here, there = (str(one.get(name, "missing")) for one in types)
+        if here != there:
+            return f"{name!r} is {there} instead of {here}"
+    return "their order differs"
 
 
 def _narrow_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
@@ -254,23 +198,17 @@ def _explained(file: _File, name: str) -> Iterator[None]:
     where = file if isinstance(file, Path) else name
     try:
         yield
-    except PermissionError as error:
-        raise DataError(
-            f"{where} cannot be read: no permission. Change its permissions."
-        ) from error
     except (pa.ArrowException, OSError) as error:
         why = str(error).split(". ")[0].splitlines()[0].rstrip(".")
         raise DataError(
-            f"{where} is not a whole Parquet file ({why}). It may have been cut off or damaged, or "
-            "be another format: write or copy it again.",
+            f"{where} is not a whole Parquet file, or cannot be read ({why}). It may have been cut "
+            "off or damaged, or be another format: write or copy it again.",
             parameter="format",
         ) from error
 
 
-def read_folder(folder: Path) -> ParquetReader:
+def read_folder(folder: Path) -> ColumnReader:
     """Return the reader of all Parquet files below a folder, in the order of their names."""
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise DataError(f"{folder} cannot be read: no permission. Change its permissions.")
     found = sorted(
         path
         for path in folder.rglob("*")
@@ -279,51 +217,35 @@ def read_folder(folder: Path) -> ParquetReader:
     )
     if not found:
         raise DataError(
-            f"{folder} is a folder without Parquet files. Give a file, or a folder of them."
+            f"{folder} is a folder without Parquet files that can be read. Give a file, or a "
+            "folder of them."
         )
-    return ParquetReader(str(folder), found)
+    return read_parquet(str(folder), found)
 
 
 def read_arrow(data: Any) -> ColumnReader:
     """Return the reader of a table, record batch or dataset of pyarrow."""
-    if isinstance(data, ds.Dataset):
-        files = _plain_files(data)
-        if files:
-            return ParquetReader("The dataset", files)
-        return ArrowReader(
-            "The dataset", data.schema, data.count_rows(), lambda names: _scan(data, names)
-        )
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        return ArrowReader(
-            "The table", data.schema, len(data), lambda names: data.select(names).to_batches()
+        return ColumnReader(
+            "The table", data.schema, len(data), lambda names: _cut(data.select(names).to_batches())
         )
-    raise DataTypeError(
-        f"A {type(data).__name__} of pyarrow cannot be read by column, and again: give a table, or "
-        "write a Parquet file and give that."
+    if not isinstance(data, ds.Dataset):
+        raise DataTypeError(
+            f"A {type(data).__name__} of pyarrow cannot be read by column, and again: give a "
+            "table, or write a Parquet file and give that."
+        )
+    return ColumnReader(
+        "The dataset", data.schema, data.count_rows(), lambda names: _cut(_scan(data, names))
     )
 
 
-def _plain_files(dataset: ds.Dataset) -> list[Path]:
-    """Return the files of a dataset that is nothing but these Parquet files; else none.
-
-    They are read with bounded memory, also if wide, and in parallel. Filters, partitions and
-    columns that are not in every file are left to pyarrow.
-    """
-    local = isinstance(getattr(dataset, "filesystem", None), fs.LocalFileSystem)
-    if not local or not isinstance(dataset.format, ds.ParquetFileFormat):
-        return []
-    try:
-        fragments = list(dataset.get_fragments())
-    except ValueError:  # pyarrow gives no fragments of a filtered dataset
-        return []
-    whole = ds.scalar(True)
-    plain = all(
-        one.partition_expression.equals(whole) and one.physical_schema.equals(dataset.schema)
-        for one in fragments
-    )
-    return [Path(one.path) for one in fragments] if plain else []
+def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    for batch in batches:
+        height = max(BLOCK * len(batch) // max(batch.nbytes, 1), 1)
+        for part in gen_batches(len(batch), height):
+            yield pa.Table.from_batches([batch.slice(part.start, height)])
 
 
 def _scan(dataset: ds.Dataset, names: list[str]) -> Iterable[pa.RecordBatch]:

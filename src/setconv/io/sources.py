@@ -17,6 +17,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -84,12 +85,10 @@ def open_bytes(source: str | Path) -> ByteSource:
         raw = path.open("rb")
     except FileNotFoundError as error:
         raise _missing(path) from error
-    except PermissionError as error:
-        raise DataError(
-            f"{path} cannot be read: no permission.", hint="Change its permissions (chmod u+r)."
-        ) from error
     except OSError as error:
-        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the path.") from error
+        raise DataError(
+            f"{path} cannot be opened: {error.strerror}. Check the path and its permissions."
+        ) from error
     return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
 
 
@@ -233,66 +232,43 @@ class Utf8Stream:
     def __init__(self, source: ByteSource, encoding: str | None = None) -> None:
         self.name = source.name
         self._source = source
-        self._given = encoding is not None
-        found = _known_encoding(encoding) if encoding else _found_encoding(source.head())
-        if found == "utf-8" and source.head(3) == codecs.BOM_UTF8:
-            source.read(3)
-        self._decoder: Any = None if found == "utf-8" else _decoder(found)
-        self._encoding = found
-        self._pending = b""
-        self._ascii_so_far = True
+        self._encoding = _known_encoding(encoding) if encoding else _found_encoding(source.head())
+        self._decoder = _decoder(self._encoding)
+        # Whether nothing tells yet that it is not UTF-8, or that it is.
+        self._unsure = encoding is None and self._encoding == "utf-8"
         self._lines = 0
 
     def read(self, count: int) -> bytes:
         """Return about so many bytes, all of them whole characters; none at the end."""
         while True:
             data = self._source.read(count)
-            text = self._transcoded(data) if self._decoder else self._validated(data)
-            self._lines += count_lines(text)
-            if text or not data:
-                return text
+            text = self._decoded(data)
+            if not self._lines:
+                text = text.removeprefix("\ufeff")
+            self._unsure = self._unsure and text.isascii()
+            found = text.encode("utf-8", errors="replace")
+            self._lines += count_lines(found)
+            if found or not data:
+                return found
 
-    def _validated(self, data: bytes) -> bytes:
-        last = not data
-        data, self._pending = self._pending + data, b""
-        if data.isascii():
-            return data
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            if error.reason != "unexpected end of data" or last:
-                return self._fall_back(data, error)
-            data, self._pending = data[: error.start], data[error.start :]
-        self._ascii_so_far = self._ascii_so_far and data.isascii()
-        return data
-
-    def _fall_back(self, data: bytes, error: UnicodeDecodeError) -> bytes:
-        before = data[: error.start]
-        line = self._lines + count_lines(before) + 1
-        where = f"{self.name}, line {line}: the byte 0x{data[error.start]:02x} is not valid UTF-8"
-        if self._given or not (self._ascii_so_far and before.isascii()):
-            why = "" if self._given else ", but characters before it are: it is damaged there"
-            raise _misread(f"{where}{why}.") from error
-        logger.warning(
-            "%s. The file is read as cp1252 (Western European, latin-1). If letters come out "
-            "wrong, give its encoding.",
-            where,
-        )
-        self._encoding, self._decoder = "cp1252", _decoder("cp1252")
-        return self._transcoded(data)
-
-    def _transcoded(self, data: bytes) -> bytes:
+    def _decoded(self, data: bytes) -> str:
         try:
             text: str = self._decoder.decode(data, final=not data)
         except UnicodeError as error:
-            line = self._lines + count_lines(data[: getattr(error, "start", 0)]) + 1
+            given = error.object if isinstance(error, UnicodeDecodeError) else data
+            before = given[: getattr(error, "start", 0)]
+            where = f"{self.name}, line {self._lines + count_lines(before) + 1}"
             why = getattr(error, "reason", error)
-            raise _misread(
-                f"{self.name}, near line {line}: the text is not valid {self._encoding} ({why})."
-            ) from error
-        if not self._lines:
-            text = text.removeprefix("\ufeff")
-        return text.encode("utf-8", errors="replace")
+            if not (self._unsure and before.isascii()):
+                raise _misread(f"{where}: not valid {self._encoding} ({why}).") from error
+            logger.warning(
+                "%s: not valid UTF-8. The file is read as cp1252 (Western European, latin-1). If "
+                "letters come out wrong, give its encoding.",
+                where,
+            )
+            self._encoding, self._decoder, self._unsure = "cp1252", _decoder("cp1252"), False
+            text = self._decoder.decode(given, final=not data)
+        return text
 
 
 def _misread(message: str) -> DataError:
@@ -402,11 +378,10 @@ class RecordReader(ABC):
     format: str
     schema: pa.Schema
     n_rows: int | None = None
+    _source: ByteSource | None = None
 
     def __init__(self) -> None:
-        self._ahead: list[pa.Table] = []
-        self._tables: Iterator[pa.Table] | None = None
-        self._taken = False
+        self._tables: Iterator[pa.Table] | None = self._read_tables()
 
     @property
     def columns(self) -> list[str]:
@@ -415,13 +390,13 @@ class RecordReader(ABC):
 
     def sample(self, rows: int = 1000) -> pa.Table:
         """Return the first rows, at most so many, without taking them."""
-        tables = self._untaken()
-        while sum(map(len, self._ahead)) < rows:
-            table = next(tables, None)
-            if table is None:
+        tables, first = self._take(), []
+        for table in tables:
+            first.append(table)
+            if sum(map(len, first)) >= rows:
                 break
-            self._ahead.append(table)
-        return self._joined(self._ahead).slice(0, rows)
+        self._tables = chain(first, tables)
+        return pa.concat_tables(first).slice(0, rows)
 
     def batches(self, size: int = 8192) -> Iterator[pa.Table]:
         """Iterate over the rows in tables of `size` rows; the last may be smaller."""
@@ -429,39 +404,29 @@ class RecordReader(ABC):
 
     def read(self) -> pa.Table:
         """Return all rows."""
-        return self._joined(list(self._take()))
+        return pa.concat_tables(self._take())
 
-    @abstractmethod
     def progress(self) -> float | None:
-        """Return the share of the file that has been read, 0 to 1; None if unknown."""
+        """Return the share of the file's bytes that have been read, 0 to 1; None if unknown."""
+        return None if self._source is None else self._source.progress()
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        if self._source is not None:
+            self._source.close()
 
     @abstractmethod
     def _read_tables(self) -> Iterator[pa.Table]:
         """Iterate over the rows in tables of any size, each of `schema`."""
+
+    def _take(self) -> Iterator[pa.Table]:
+        tables, self._tables = self._tables, None
+        if tables is None:
+            raise DataError(f"{self.name} has been read already. Open it again to read it again.")
+        return tables
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _take(self) -> Iterator[pa.Table]:
-        tables = self._untaken()
-        self._taken = True
-        while self._ahead:
-            yield self._ahead.pop(0)
-        yield from tables
-
-    def _untaken(self) -> Iterator[pa.Table]:
-        if self._taken:
-            raise DataError(f"{self.name} has been read already. Open it again to read it again.")
-        if self._tables is None:
-            self._tables = self._read_tables()
-        return self._tables
-
-    def _joined(self, tables: list[pa.Table]) -> pa.Table:
-        return pa.concat_tables(tables) if tables else self.schema.empty_table()

@@ -23,7 +23,7 @@ from setconv.errors import DataError
 from setconv.io.columns import is_text
 from setconv.io.files import replaced
 from setconv.io.sources import STANDARD, check_format, check_header, format_of_name, is_gzip_name
-from setconv.messages import did_you_mean, listed
+from setconv.messages import did_you_mean
 
 _ROWS = 8192  # rendered as text at once
 _ROWS_OF_GROUP = 1 << 16
@@ -111,12 +111,9 @@ def _explained(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        why = error.strerror or str(error)
-        if isinstance(error, PermissionError):
-            why = "no permission in its folder"
-        elif error.errno in (errno.ENOSPC, errno.EDQUOT):
-            why = "the disk is full. Nothing was left half-written. Free some space"
-        raise DataError(f"{name} cannot be written: {why}. Or choose another place.") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "the disk is full, and nothing was left half-written" if full else error.strerror
+        raise DataError(f"{name} cannot be written: {why}. Choose another place.") from error
 
 
 class RecordWriter:
@@ -157,17 +154,12 @@ class RecordWriter:
 
 
 def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    if table.schema.names != schema.names:
-        raise DataError(
-            f"{name}: a table with the columns {listed(table.schema.names)} cannot follow one with "
-            f"{listed(schema.names)}. Write tables with the same columns."
-        )
     try:
         return table.cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (ValueError, pa.ArrowNotImplementedError) as error:
         raise DataError(
-            f"{name}: a table does not fit the types of the first one ({error}). Cast all tables "
-            "to one schema."
+            f"{name}: a table does not fit the first one ({error}). Write tables with the same "
+            "columns, and cast them to one schema."
         ) from error
 
 
