@@ -5,7 +5,7 @@ import math
 import re
 from html import unescape
 
-HEAD = ["Spec", "Sens", "Prec", "F1", "G-mean", "AUC", "AP"]
+HEAD = ["Spec", "Sens", "Precision", "F1", "G-mean", "AUC", "AP"]
 
 
 def read_table(out):

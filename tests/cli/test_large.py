@@ -63,13 +63,9 @@ def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, table, limit)
     whole = fit(path, "whole")[1]
     limit(command=0, classifier=1 << 28)
     folder, streamed = fit(path, "streamed")
-    assert isinstance(whole, library.SetConvTableClassifier)
-    assert isinstance(streamed, library.SetConvClassifier)
-    assert streamed.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
-    rows = whole.encode(table)
-    expected = whole.predictions(table)
-    with pytest.warns(UserWarning, match="feature names"):
-        found = streamed.predictions(rows)
+    assert streamed.encoder_.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert streamed.source_ == whole.source_ == {"label": "kind"}
+    expected, found = whole.predictions(table), streamed.predictions(table)
     assert np.array_equal(found.scores, expected.scores)
     assert np.array_equal(found.labels, expected.labels)
     assert streamed.report_.to_dict() == whole.report_.to_dict()
@@ -79,8 +75,11 @@ def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, table, limit)
     written = pq.read_table(out)
     assert written.column_names[:3] == ["customer_id", "kind", "predicted_label"]
     assert written["predicted_label"].to_pylist() == expected.labels.tolist()
-    judged = json.loads(call("evaluate", folder, path, "--label", "kind", "--json").stdout)
+    judged = json.loads(call("evaluate", folder, path, "--json").stdout)
     assert judged["rows"] == N_ROWS
+    gap = table.set_column(2, "x1", pa.array([None] * N_ROWS, pa.float32()))
+    refused = CliRunner().invoke(app, ["predict", str(folder), str(write(gap, "gap.parquet"))])
+    assert refused.exception.column == "x1"
 
 
 def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, limit):
@@ -93,11 +92,11 @@ def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, lim
     clf = library.SetConvClassifier(random_state=3).fit(
         alone, "kind", groups=np.arange(N_ROWS).astype(str)
     )
-    assert np.array_equal(streamed.predict_proba(path), clf.predict_proba(path))
+    assert np.array_equal(streamed.predict_proba(table), clf.predict_proba(alone))
     assert streamed.report_.to_dict() == clf.report_.to_dict()
 
 
-@pytest.mark.parametrize("change", ["a gap", "a category", "csv", "report", "small"])
+@pytest.mark.parametrize("change", [None, "a gap", "a category", "csv", "report", "small"])
 def test_other_files_go_through_the_table(write, table, limit, tmp_path, change):
     limit(command=1 << 28 if change == "small" else 0, classifier=0)
     options = ["--report", tmp_path / "page.html"] if change == "report" else []
@@ -110,5 +109,6 @@ def test_other_files_go_through_the_table(write, table, limit, tmp_path, change)
     if change == "csv":
         path = tmp_path / "rows.csv"
         pa.csv.write_csv(table, path)
-    _, model = fit(path, "model", *options)
-    assert isinstance(model, library.SetConvTableClassifier)
+    columns = fit(path, "model", *options)[1].encoder_.describe()[0]["columns"]
+    # An encoder of rows that stayed on disk knows no medians.
+    assert (columns[0]["median"] is None) == (change is None)

@@ -218,14 +218,24 @@ def _features(rows: pa.Table, named: list[str] | None, columns: Columns, model: 
         return named
     if model is not None:
         free = [one for one in rows.column_names if one not in columns.no_features]
-        known = getattr(getattr(model, "encoder_", model), "feature_names_in_", free)
-        # Of those that training left out again, some may be missing.
-        return [one for one in known if one in rows.column_names]
+        return [one for one in _model_features(model, free) if one in rows.column_names]
     found, notes = feature_columns(rows, columns.no_features)
     note(notes)
     if not found:
         raise DataError("No column is left for features: name them with --features, or --text.")
     return found
+
+
+def _model_features(model: Any, candidates: list[str]) -> list[str]:
+    """Return the feature columns of a model, of which some may be missing if it left them out."""
+    names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
+    if names is None and len(candidates) != model.n_features_in_:
+        raise DataError(
+            f"The model was fitted to {model.n_features_in_} features without names, and "
+            f"{len(candidates)} columns could be them: give a file with exactly these columns, in "
+            "their order."
+        )
+    return candidates if names is None else list(map(str, names))
 
 
 @dataclass(frozen=True)
@@ -273,8 +283,16 @@ class ColumnPlan:
 
 def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | None) -> ColumnPlan:
     """Find the columns that a model needs in a file, and those that ``--keep`` names."""
-    column = find_text(reader, text, model) if takes_texts(model) else None
-    features = () if column is not None else _model_features(model, reader)
+    if takes_texts(model):
+        column, features = find_text(reader, text, model), []
+    else:
+        untyped, types = reader.format != "parquet", pa.types
+        candidates = [
+            one.name
+            for one in reader.schema
+            if untyped or is_number(one.type) or types.is_boolean(one.type)
+        ]
+        column, features = None, _model_features(model, candidates)
     if keep is None:
         kept = [name for name in reader.columns if name not in features]
     elif keep in ("all", "none"):
@@ -282,25 +300,6 @@ def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | 
     else:
         kept = [require_column(name, reader.columns, "keep") for name in _names(keep)]
     return ColumnPlan(model, column, tuple(features), tuple(kept))
-
-
-def _model_features(model: Any, reader: RecordReader) -> list[str]:
-    """Return the feature columns: those of the training file, else all that could be features."""
-    names = getattr(getattr(model, "encoder_", model), "feature_names_in_", None)
-    if names is None:
-        fields = [one for one in reader.schema if reader.format != "parquet" or _fits(one.type)]
-        names = [one.name for one in fields]
-        if len(names) != model.n_features_in_:
-            raise DataError(
-                f"The model was fitted to {model.n_features_in_} features without names, and "
-                f"{reader.name} has {len(names)} columns that could be them: give a file with "
-                "exactly these columns, in their order."
-            )
-    return list(map(str, names))
-
-
-def _fits(kind: pa.DataType) -> bool:
-    return is_number(kind) or pa.types.is_boolean(kind)
 
 
 def _names(given: str) -> list[str]:
@@ -404,21 +403,21 @@ def encoded(model: Any, X: Any, numbers: NDArray[np.int64]) -> Any:
     numbers : int64 array of shape (n_rows,)
         The row of the file that each row is, counted from 1, for messages.
     """
-    return X if takes_texts(model) else _encoder(model, X).transform(X, rows=numbers)
+    if takes_texts(model):
+        return X
+    return _encoder(model, X.column_names).transform(X, rows=numbers)
 
 
 def feature_names(model: Any, columns: Sequence[str]) -> list[str] | None:
     """Return the names of what `encoded` makes of columns; None of texts."""
     if takes_texts(model):
         return None
-    encoder = getattr(model, "encoder_", None)
-    return list(columns if encoder is None else encoder.get_feature_names_out())
+    return list(_encoder(model, columns).get_feature_names_out())
 
 
-def _encoder(model: Any, table: pa.Table) -> Any:
-    """Return the encoder of a model; one of plain numbers for a model without."""
-    if hasattr(model, "encoder_"):
-        return model.encoder_
+def _encoder(model: Any, columns: Sequence[str]) -> Any:
+    """Return the encoder of a model; one of plain numbers for a classifier alone."""
     from setconv.io.encoder import FeatureEncoder
 
-    return FeatureEncoder.of_numbers(getattr(model, "feature_names_in_", table.column_names))
+    plain = FeatureEncoder.of_numbers(getattr(model, "feature_names_in_", columns))
+    return getattr(model, "encoder_", plain)

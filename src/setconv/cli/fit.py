@@ -10,6 +10,7 @@ import typer
 
 from setconv.cli import options
 from setconv.cli.options import err, note, say, show_json
+from setconv.errors import DataError
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
@@ -61,6 +62,10 @@ def command(
 
     The figures that are printed are out of fold: every row is judged by networks that did not
     see it. Ctrl-C leaves a checkpoint; the same command with --resume goes on.
+
+    A Parquet file or folder whose features are more than 256 MB of numbers, without gaps, is never
+    read into memory as a whole: its rows are copied to a scratch file and drawn from there. With
+    --report or --empty skip it is read whole, as any other file is.
     """
     from setconv.cli.data import Reading, encoded, load_rows
     from setconv.cli.reporting import (
@@ -71,25 +76,25 @@ def command(
         show_figures,
         write_report,
     )
-    from setconv.errors import DataError
 
     reading = Reading(text, id_column, file_format, encoding)
-    given: Any = {"label": label, "features": features, "group": group}
-    given["skip_empty"] = empty is options.Empty.skip
-    checkpoint = output.with_name(f"{output.name}.checkpoint")
-    stream = report is None and not given["skip_empty"]
-    rows = load_rows(data, reading, **given, stream=stream)
-    show_classes(rows.y)
-    made = (encoder, objective, device, seed, checkpoint)
-    try:
-        model = _fit(_make(rows, *made), rows, checkpoint, resume)
-    except DataError as error:
-        if not rows.on_disk or error.column not in rows.X.columns:
-            raise
-        say(f"note: all rows are read into memory, for a gap has to be filled: {error}")
-        rows = load_rows(data, reading, **given)
-        model = _fit(_make(rows, *made), rows, checkpoint, resume)
-    note(getattr(getattr(model, "encoder_", None), "notes_", ()))
+    skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
+
+    def fit(*, stream: bool) -> tuple[Any, Loaded]:
+        given: Any = {"label": label, "features": features, "group": group, "skip_empty": skip}
+        rows = load_rows(data, reading, **given, stream=stream)
+        show_classes(rows.y)
+        model = _make(rows, encoder, objective, device, seed, checkpoint)
+        try:
+            return _fit(model, rows, checkpoint, resume), rows
+        except DataError as error:
+            if not rows.on_disk or error.column not in rows.X.columns:
+                raise
+            say(f"note: all rows are read into memory, for gaps have to be filled. {error}")
+            return fit(stream=False)
+
+    model, rows = fit(stream=report is None and not skip)
+    note(getattr(model.encoder_, "notes_", ()))
     model.source_ = rows.source
     model.save(output, **({"copy_encoder": True} if copy_encoder and rows.is_text else {}))
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -134,12 +139,8 @@ def _make(
 
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
-    from setconv.errors import DataError
-
     try:
-        return model.fit(
-            rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None
-        )
+        model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)
     except KeyboardInterrupt:
         say(
             "interrupted; the same command with --resume goes on from the checkpoint in "
@@ -155,3 +156,16 @@ def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
             # The row is one of those that were kept: name it by its number in the file.
             FeatureEncoder().fit(rows.X).transform(rows.X, rows=rows.numbers)
         raise
+    return _with_encoder(model) if rows.on_disk else model
+
+
+def _with_encoder(classifier: Any) -> Any:
+    """Return a classifier of columns of numbers as the model that any other table gives."""
+    from setconv.io.encoder import FeatureEncoder
+    from setconv.pipelines import SetConvTableClassifier
+
+    model = SetConvTableClassifier(classifier=classifier)
+    model.encoder_ = FeatureEncoder.of_numbers(classifier.feature_names_in_)
+    del classifier.feature_names_in_  # what the encoder gives has no names
+    model.classifier_ = classifier
+    return model

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setconv.cli.data import Loaded, Reading, encoded, feature_names, inside
+from setconv.cli.data import Loaded, Reading, feature_names, inside
 from setconv.cli.options import err, figure, out, say, table
 from setconv.decisions.objective import weights_to_prior
-from setconv.metrics.report import WHY_NOT_THE_LARGEST, Report, report
+from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, Report, report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,15 +25,9 @@ TITLES = {
     "validation": "Each class against the rest, on validation rows",
     "none": "Each class against the rest: not measured",
 }
-_COLUMNS = {
-    "specificity": "Spec",
-    "sensitivity": "Sens",
-    "precision": "Prec",
-    "f1": "F1",
-    "g_mean": "G-mean",
-    "auc": "AUC",
-    "average_precision": "AP",
-}
+_COLUMNS = (
+    *("specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision"),
+)
 
 
 def show_classes(y: NDArray[Any]) -> None:
@@ -84,7 +78,7 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
         [label, *(figure(getattr(of, name)) for name in _COLUMNS)]
         for label, of in measured.per_class.items()
     ]
-    out.print(table(title, ["class", *_COLUMNS.values()], rows))
+    out.print(table(title, ["class", *(HEADINGS[name] for name in _COLUMNS)], rows))
     sentences = measured.remarks()
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
@@ -116,8 +110,6 @@ def write_report(
     path: Path,
     explain: Callable[[Sequence[int]], str] | None,
     data: str,
-    *,
-    known: Loaded | None = None,
     **options: Any,
 ) -> None:
     """Write the page; of a table the classifier is shown with the encoded features.
@@ -134,15 +126,10 @@ def write_report(
         As `explain_command` makes it.
     data : str
         The file of the rows.
-    known : Loaded, optional
-        The training rows if they are others.
     options : of `setconv.report.make_report`
     """
     from setconv.report.page import make_report
 
-    if known is not None:
-        options["train"] = (encoded(model, known.X, known.numbers), known.y)
-        options["train_row_names"] = known.row_names
     page = make_report(
         inside(model),
         X,
