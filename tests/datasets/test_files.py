@@ -1,12 +1,9 @@
 """Any file with named columns as a data set."""
 
-import csv
 import gzip
-import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 
 from setconv.datasets.files import load_file
@@ -18,23 +15,13 @@ LABELS = ["good"] * 24 + ["bad"] * 6
 
 def write(path, columns):
     """Write columns in the format that the name stands for."""
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-    kind = path.name.split(".")[1]
+    frame, kind = pd.DataFrame(columns), path.name.split(".")[1]
     if kind == "parquet":
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.table(columns), sink)
-        content = sink.getvalue().to_pybytes()
+        content = frame.to_parquet()
     elif kind == "jsonl":
-        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        content = frame.to_json(orient="records", lines=True).encode()
     else:
-        plain = path.with_name("plain")
-        with plain.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, columns, delimiter="\t" if kind == "tsv" else ",")
-            writer.writeheader()
-            writer.writerows(rows)
-        content = plain.read_bytes()
+        content = frame.to_csv(index=False, sep="\t" if kind == "tsv" else ",").encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 
@@ -87,13 +74,9 @@ def test_rows_without_a_label_or_a_text_are_left_out_and_counted(tmp_path, caplo
     found = load_file(path)
     assert found.n_rows == 27
     assert found.texts[:2] == [TEXTS[1], TEXTS[3]]
-    kinds = {
-        kind: (count, tuple(found.problems.first[kind]))
-        for kind, count in found.problems.counts.items()
-    }
-    assert kinds == {
-        "no text: left out": (2, ("parcels.csv, row 1", "parcels.csv, row 5")),
-        "no label: left out": (1, ("parcels.csv, row 3",)),
+    assert found.problems.first == {
+        "no text: left out": ["parcels.csv, row 1", "parcels.csv, row 5"],
+        "no label: left out": ["parcels.csv, row 3"],
     }
     assert "3 problems" in caplog.text
 
@@ -111,25 +94,6 @@ def test_an_empty_group_is_an_error_with_its_row_in_the_file(tmp_path):
     path = write(tmp_path / "parcels.csv", columns)
     with pytest.raises(DataError, match=r"parcels.csv, row 5: the column 'depot' is empty"):
         load_file(path, group="depot")
-
-
-def test_a_malformed_line_is_an_error_with_its_number(tmp_path):
-    path = tmp_path / "parcels.csv"
-    path.write_text("text,label\nfine,a\nnot, so, fine\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"parcels.csv, line 3: 3 fields"):
-        load_file(path)
-    path = tmp_path / "parcels.jsonl"
-    path.write_text('{"text": "fine", "label": 1}\n{"text": \n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"parcels.jsonl, line 2: not valid JSON"):
-        load_file(path)
-
-
-def test_an_empty_and_a_missing_file_are_said(tmp_path):
-    (tmp_path / "parcels.csv").touch()
-    with pytest.raises(DataError, match="is empty"):
-        load_file(tmp_path / "parcels.csv")
-    with pytest.raises(DataError, match=r"no file .*parcel.csv. Did you mean 'parcels.csv'"):
-        load_file(tmp_path / "parcel.csv")
 
 
 def test_another_encoding_and_an_unknown_extension_can_be_told(tmp_path):
@@ -180,16 +144,17 @@ def test_chosen_features_are_the_only_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("given", "error"),
     [
-        ({"features": ["wait"]}, DataError, r"no column 'wait'. Did you mean 'weight'"),
-        ({"features": "weight"}, ParameterError, "give a list"),
-        ({"features": ["weight"], "text": "depot"}, ParameterError, "one or the other"),
-        ({"features": ["late"]}, DataError, "'late' holds labels"),
-        ({"features": []}, DataError, "No column is left for features"),
+        ({"features": ["wait"]}, DataError),
+        ({"features": "weight"}, ParameterError),
+        ({"features": ["weight"], "text": "depot"}, ParameterError),
+        ({"features": ["late"]}, DataError),
+        ({"features": []}, DataError),
     ],
 )
-def test_features_that_cannot_be_are_refused(tmp_path, given, error, message):
+def test_features_that_cannot_be_are_refused(tmp_path, given, error):
     path = write(tmp_path / "parcels.csv", table())
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as refused:
         load_file(path, label="late", **given)
+    assert refused.value.parameter == "features"

@@ -31,12 +31,13 @@ LICENCE = "Collected by J. McAuley's group; for research use, with a citation of
 
 _POSITIVE, _NEGATIVE, _NEUTRAL = "positive", "negative", "neutral"
 _NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNORECASE)
-# The files of 2014 and 2018 have the first names, those of 2023 the others.
-_RATING = ("overall", "rating")
-_TEXT = ("reviewText", "text")
-_SUMMARY = ("summary", "title")
-_PRODUCT = ("asin",)
-_REVIEWER = ("reviewerID", "user_id")
+# What the files of 2023 call otherwise than those of 2014 and 2018.
+_OLD_NAMES = {
+    "rating": "overall",
+    "text": "reviewText",
+    "title": "summary",
+    "user_id": "reviewerID",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +196,16 @@ def _parse_review(line: bytes, summary: bool) -> _Review | str:
         return "not UTF-8: left out"
     if not isinstance(record, dict):
         return "neither JSON nor a Python literal of an object: left out"
-    label = _label(_first(record, _RATING))
+    fields = {_OLD_NAMES.get(name, name): value for name, value in record.items()}
+    label = _label(fields.get("overall"))
     if label is None:
         return "no rating from 1 to 5: left out"
-    text = _words(record, _TEXT)
+    names = ("summary", "reviewText", "asin", "reviewerID")
+    values = [fields.get(name) for name in names]
+    title, text, product, reviewer = (v.strip() if isinstance(v, str) else "" for v in values)
     if summary:
-        text = "\n".join(filter(None, [_words(record, _SUMMARY), text]))
-    if not text:
-        return "no text: left out"
-    return _Review(label, text, _words(record, _PRODUCT), _words(record, _REVIEWER))
+        text = "\n".join(filter(None, [title, text]))
+    return _Review(label, text, product, reviewer) if text else "no text: left out"
 
 
 def _parse_object(line: str) -> Any:
@@ -216,15 +218,6 @@ def _parse_object(line: str) -> Any:
     ):
         return ast.literal_eval(line.strip())
     return None
-
-
-def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def _words(record: dict[str, Any], names: tuple[str, ...]) -> str:
-    value = _first(record, names)
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _label(rating: Any) -> str | None:

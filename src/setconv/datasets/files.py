@@ -78,9 +78,9 @@ def load_file(
     """
     path = Path(path)
     if text is not None and features is not None:
-        raise ParameterError("text and features are both given: a data set has one or the other.")
+        raise ParameterError("A data set has texts or features, not both.", parameter="features")
     if isinstance(features, str):
-        raise ParameterError(f"features={features!r}: give a list of columns.")
+        raise ParameterError(f"features={features!r}: give a list.", parameter="features")
     with open_records(path, format=format, encoding=encoding) as reader:
         columns = find_columns(
             reader.sample(), text=text, label=label, features=features, group=group, id=id
@@ -156,7 +156,8 @@ def _matrix(
     if features is None:
         features, notes = feature_columns(rows, exclude)
     if not features:
-        raise DataError(f"No column is left for features. {' '.join(notes)}".strip())
+        said = f"No column is left for features. {' '.join(notes)}".strip()
+        raise DataError(said, parameter="features")
     encoder = FeatureEncoder().fit(rows.select(list(features)))
     for note in [*notes, *encoder.notes_]:
         logger.info("%s", note)
