@@ -60,7 +60,6 @@ def test_strict_json_and_python_literals_are_read_plain_or_compressed(make, form
     assert dataset.labels.tolist() == ["positive", "negative", "positive", "negative"]
     assert dataset.texts[1] == "It's text 1\nwith a café"
     assert dataset.ids == ["1", "2", "3", "4"]
-    assert dataset.groups is None
     assert "research" in dataset.licence
     assert not dataset.problems
 
@@ -74,15 +73,7 @@ def test_three_stars_are_left_out_and_their_number_is_told(make):
 
 def test_the_keys_of_2023_are_known_too(make):
     one = {"rating": 5.0, "title": "top", "text": "good", "asin": "B1", "user_id": "U1"}
-    dataset = load_amazon(make(json.dumps(one)), group="reviewer", summary=True)
-    assert dataset.texts == ["top\ngood"]
-    assert dataset.groups.tolist() == ["U1"]
-
-
-def test_groups_are_products_or_reviewers(make):
-    path = make(*many(6, 3))
-    assert set(load_amazon(path, group="asin").groups) == {f"000{one}" for one in range(5)}
-    assert set(load_amazon(path, group="reviewer", size=6).groups) <= {"A0", "A1", "A2"}
+    assert load_amazon(make(json.dumps(one))).texts == ["good"]
 
 
 def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
@@ -182,7 +173,7 @@ def test_a_file_without_a_usable_review_is_refused(make, lines):
         load_amazon(make(*lines), size=5)
 
 
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}, {"group": "author"}])
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}])
 def test_a_wrong_parameter_is_refused(make, wrong):
     with pytest.raises(ParameterError) as refused:
         load_amazon(make(*many(2, 2)), **wrong)

@@ -17,27 +17,22 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from setconv.datasets.dataset import Dataset, Problems, numbered_lines, proportional_quotas
 from setconv.errors import DataError
 from setconv.io.sources import ByteSource, open_bytes
-from setconv.messages import check_choice, check_integer
+from setconv.messages import check_integer
 
 ADDRESS = "http://jmcauley.ucsd.edu/data/amazon/"
 LICENCE = "Collected by J. McAuley's group; for research use, with a citation of their papers."
 
 _POSITIVE, _NEGATIVE, _NEUTRAL = "positive", "negative", "neutral"
 _NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNORECASE)
-# What the files of 2023 call otherwise than those of 2014 and 2018.
-_OLD_NAMES = {
-    "rating": "overall",
-    "text": "reviewText",
-    "title": "summary",
-    "user_id": "reviewerID",
-}
+# The files of 2014 and 2018 have the first names, those of 2023 the others.
+_RATING, _TEXT = ("overall", "rating"), ("reviewText", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +41,9 @@ class _Review:
 
     label: str
     text: str
-    product: str
-    reviewer: str
 
 
-def load_amazon(
-    path: str | Path,
-    *,
-    size: int | None = None,
-    seed: int = 0,
-    summary: bool = False,
-    group: Literal["asin", "reviewer"] | None = None,
-) -> Dataset:
+def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> Dataset:
     """Read the reviews of one category: rating above 3 against rating below 3.
 
     The categories are listed at http://jmcauley.ucsd.edu/data/amazon/, and published as files such
@@ -78,10 +64,6 @@ def load_amazon(
         So many reviews, drawn uniformly in each class; the classes keep their shares. None: all.
     seed : int, default=0
         Which ones are drawn.
-    summary : bool, default=False
-        Whether the title of a review is put before its text.
-    group : {"asin", "reviewer"} or None, default=None
-        What ``groups`` are: the product, or who wrote it.
 
     Returns
     -------
@@ -91,13 +73,10 @@ def load_amazon(
     if size is not None:
         check_integer("size", size, least=2)
     check_integer("seed", seed, least=0)
-    if group is not None:
-        check_choice("group", group, ["asin", "reviewer"])
     problems, stars = Problems(), Counter[str]()
     with closing(open_bytes(path)) as source:
-        found = _usable_reviews(source, summary, problems, stars)
+        found = _usable_reviews(source, problems, stars)
         reviews = dict(found) if size is None else _sampled(found, size, seed)
-    groups = [one.product if group == "asin" else one.reviewer for one in reviews.values()]
     provenance = (
         f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {stars[_NEUTRAL]:,} with 3 stars "
         "left out."
@@ -111,7 +90,6 @@ def load_amazon(
         features=None,
         labels=np.array([one.label for one in reviews.values()]),
         ids=[str(line) for line in reviews],
-        groups=None if group is None else np.array(groups),
         provenance=provenance,
         licence=LICENCE,
         problems=problems,
@@ -119,12 +97,12 @@ def load_amazon(
 
 
 def _usable_reviews(
-    source: ByteSource, summary: bool, problems: Problems, stars: Counter[str]
+    source: ByteSource, problems: Problems, stars: Counter[str]
 ) -> Iterator[tuple[int, _Review]]:
     """Iterate over numbers of lines and reviews that are good or bad; all are counted."""
     file = Path(source.name).name
     for number, line in numbered_lines(source):
-        review = _parse_review(line, summary)
+        review = _parse_review(line)
         if isinstance(review, str):
             problems.add(review, file, number)
             continue
@@ -188,24 +166,24 @@ class _Reservoir:
             self.kept[place] = thing
 
 
-def _parse_review(line: bytes, summary: bool) -> _Review | str:
-    """Return the review of a line, or what is wrong with it; ``summary`` puts its title first."""
+def _parse_review(line: bytes) -> _Review | str:
+    """Return the review of a line, or what is wrong with it."""
     try:
         record = _parse_object(line.decode("utf-8"))
     except UnicodeDecodeError:
         return "not UTF-8: left out"
     if not isinstance(record, dict):
         return "neither JSON nor a Python literal of an object: left out"
-    fields = {_OLD_NAMES.get(name, name): value for name, value in record.items()}
-    label = _label(fields.get("overall"))
+    rating, text = (
+        next((record[name] for name in names if record.get(name) is not None), None)
+        for names in (_RATING, _TEXT)
+    )
+    label = _label(rating)
     if label is None:
         return "no rating from 1 to 5: left out"
-    names = ("summary", "reviewText", "asin", "reviewerID")
-    values = [fields.get(name) for name in names]
-    title, text, product, reviewer = (v.strip() if isinstance(v, str) else "" for v in values)
-    if summary:
-        text = "\n".join(filter(None, [title, text]))
-    return _Review(label, text, product, reviewer) if text else "no text: left out"
+    if not isinstance(text, str) or not text.strip():
+        return "no text: left out"
+    return _Review(label, text.strip())
 
 
 def _parse_object(line: str) -> Any:
