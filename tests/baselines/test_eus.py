@@ -89,15 +89,6 @@ def test_fitness_on_a_line_worked_by_hand(bits, expected):
     assert fitness(np.array([bits], dtype=bool), np.arange(6)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("length", [1, 5])
-def test_a_row_that_is_chosen_alone_has_no_nearest(length):
-    nearest = NearestChosen(LINE, length)
-    nothing, one_row = np.zeros((2, 6), dtype=bool)
-    one_row[4] = True
-    found = nearest(np.array([nothing, one_row]), np.arange(6))
-    assert found.tolist() == [[-1] * 6, [4, 4, 4, 4, -1, 4]]
-
-
 def test_duplicates_are_neighbours_of_each_other_but_no_row_is_its_own():
     X = np.array([[1.0], [1.0], [5.0], [5.0]])
     nearest = NearestChosen(X, 1)

@@ -11,7 +11,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from setconv.baselines.iml import (
     balanced_subset,
-    laplacian_product,
     learned_metric,
     lmnn_objective,
     target_pairs,
@@ -85,46 +84,10 @@ def test_the_gradient_equals_finite_differences(rows, push):
     assert gradient.ravel() == pytest.approx(approx_fprime(L.ravel(), value, 1e-7), abs=1e-5)
 
 
-def test_the_laplacian_product_is_the_weighted_sum_of_differences(rows):
-    X, _ = rows
-    rng = np.random.default_rng(3)
-    pairs, weights = rng.integers(0, len(X), (40, 2)), rng.standard_normal(40)
-    expected = np.zeros_like(X)
-    for (a, b), weight in zip(pairs, weights, strict=True):
-        expected[a] += weight * (X[a] - X[b])
-        expected[b] += weight * (X[b] - X[a])
-    assert laplacian_product(weights, pairs, X) == pytest.approx(expected)
-
-
-def test_target_neighbours_are_the_nearest_of_the_class_as_many_as_there_are(rows):
-    X, codes = rows
-    pairs = {tuple(pair) for pair in target_pairs(X, codes, K).tolist()}
-    assert pairs == set(brute_targets(X, codes))
-    assert {(19, 20), (20, 19)} <= pairs
-
-
 def test_a_row_is_never_its_own_neighbour_even_among_equal_rows():
     nearest, distances = exact_nearest_others(np.ones((6, 2)), np.arange(6), 2)
     assert all(i not in line for i, line in enumerate(nearest))
     assert (distances == 0).all()
-
-
-def test_a_triplet_is_a_target_pair_with_any_row_of_another_class(rows):
-    X, codes = rows
-    targets = target_pairs(X, codes, K)
-    triplets = with_impostors(X, codes, targets, len(X))
-    found = [
-        (*triplets.pairs[t].tolist(), int(triplets.pairs[i, 1]))
-        for t, i in zip(triplets.target, triplets.impostor, strict=True)
-    ]
-    expected = {
-        (int(i), int(j), int(other))
-        for i, j in targets
-        for other in np.flatnonzero(codes != codes[i])
-    }
-    assert len(found) == len(expected)
-    assert set(found) == expected
-    assert np.array_equal(triplets.pairs[triplets.impostor, 0], triplets.pairs[triplets.target, 0])
 
 
 def test_of_many_rows_of_other_classes_the_nearest_are_possible_impostors():

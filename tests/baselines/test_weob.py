@@ -43,15 +43,6 @@ def told(monkeypatch):
 # --------------------------------------------------------------------------- class sizes, recalls
 
 
-@pytest.mark.usefixtures("told")
-def test_class_sizes_and_recalls_of_a_stream_worked_by_hand():
-    clf = WEOB2Classifier(n_estimators=3, theta_recall=0.5, recall_window=2)
-    clf.partial_fit(np.zeros((3, 1)), ["no", "yes", "no"], classes=["no", "yes"])
-    assert np.allclose(clf.class_sizes_, [0.5455, 0.4545])  # .55, .495, .9 * .495 + .1
-    assert np.allclose(clf.recalls_, [[1, 0], [1, 0]])
-    assert clf.gmeans_.tolist() == [0, 0]
-
-
 @given(st.lists(st.tuples(st.integers(0, 1), st.booleans()), min_size=1, max_size=80))
 def test_the_recall_is_the_mean_over_the_window_of_the_whole_history(events):
     clf = WEOB2Classifier(n_estimators=1, recall_window=7)
