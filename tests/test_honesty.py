@@ -270,18 +270,6 @@ def test_what_is_learned_without_labels_counts_copies_once():
     assert lengths[y == 1].mean() < 1.2 * lengths[y == 0].mean()
 
 
-def test_copies_are_no_groups_for_the_defaults():
-    X, y = noise((160, 40), d=150)
-    few, plain = classifier(max_steps=0), classifier(max_steps=0)
-    few.fit(*copied("all tiled", X[:50], y[:50])[:2])
-    plain.fit(X, y)
-    assert few._model.linear is not None
-    # A quarter of the spread for both (1 to 3), not the half that few groups would get (1 to 1).
-    for clf, rows in ((few, X[:50]), (plain, X)):
-        network, linear = clf._model._score_parts(rows)
-        assert 0.2 < np.median(linear.std(axis=0) / network.std(axis=0)) < 0.6
-
-
 def test_classes_of_equal_counts_are_warned_of_and_ordinary_rows_are_not():
     for sampler in (SMOTE, RandomOverSampler):
         X, y = sampler(random_state=0).fit_resample(*noise())

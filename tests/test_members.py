@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 from small_models import assert_same_model, make_rows, small
 
 from setconv.metrics.report import report
-from setconv.nn.network import SetConvNetwork
 
 OBJECTIVES = ["balanced", "f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5"]
 DATA = {
@@ -72,25 +70,6 @@ def test_a_member_of_constant_scores_does_not_spoil_the_others(fits):
     model = fits["binary"]._model.aligned(raw)
     assert np.isfinite(model.average(raw)).all()
     assert (model.spreads > 0).all()
-
-
-def test_a_member_scores_as_a_network_of_its_own():
-    X, y = BINARY
-    clf = quick(scaling=["standard", "normal"]).fit(X, y)
-    model = clf._model
-    for member in range(3):
-        alone = SetConvNetwork(**model.network.spec | {"n_members": 1})
-        own = {name: weights[[member]] for name, weights in model.network.state_dict().items()}
-        places = alone.state_dict()
-        alone.load_state_dict({n: one.reshape(places[n].shape) for n, one in own.items()})
-        scaled = torch.from_numpy(model.scaler(X)[member % 2])
-        sums = model.sums.total[[member]] / model.sums.weight[[member]].unsqueeze(-1)
-        with torch.no_grad():
-            sides = alone.finish(sums.float())
-            embed = alone.prepare(model.scaled_anchors()[[member]])
-            rows = alone.finish(embed(alone.encode(scaled)))
-            scores = alone.log_temperature.exp() * (rows @ (sides[0, 1] - sides[0, 0]))[0]
-        np.testing.assert_allclose(by_member(clf, X)[:, member, 0], scores, rtol=1e-3, atol=1e-4)
 
 
 # -------------------------------------------------------------------------------- out of fold

@@ -281,17 +281,6 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(scaling, tmp_path, m
 
 
 @pytest.mark.parametrize("scaling", ["auto", None])
-def test_columns_that_are_never_filled_do_no_harm(data, scaling):
-    empty = sparse.csr_matrix((200, 3), dtype=np.float32)
-    wide = sparse.csr_matrix(sparse.hstack([empty, data[0], empty]))
-    clf = small(scaling=scaling).fit(wide, data[1])
-    filled = wide.tolil()
-    filled[:, 0] = 1
-    assert np.isfinite(clf.predict_proba(wide)).all()
-    assert np.isfinite(clf.predict_proba(filled.tocsr())).all()
-
-
-@pytest.mark.parametrize("scaling", ["auto", None])
 @pytest.mark.parametrize("columns", [20, WIDE])
 def test_rows_of_nothing_but_zeros_can_be_fitted(columns, scaling):
     rows = sparse.csr_matrix((60, columns))
