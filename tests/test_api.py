@@ -218,6 +218,7 @@ LAZY = {
     "setconv.experiment.data",
     "setconv.io",
     "setconv.io.opening",
+    "setconv.io.records",
     "setconv.pipelines",
     "setconv.text",
     "setconv.text.transformer",

@@ -12,7 +12,7 @@ from sklearn import metrics
 from user_files import write_csv
 
 import setconv as library
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
 SHARES = {"a": 0.7, "b": 0.2, "c": 0.1}

@@ -9,8 +9,8 @@ import random
 import pytest
 
 from setconv.errors import DataError, ParameterError
-from setconv.io import delimited
-from setconv.io.opening import open_records
+from setconv.io import records as delimited
+from setconv.io.records import open_records
 
 PLAIN = "text,label\nhello there,1\nbye,0\n"
 ROWS = [{"text": "hello there", "label": "1"}, {"text": "bye", "label": "0"}]

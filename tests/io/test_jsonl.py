@@ -8,7 +8,7 @@ import pytest
 
 from setconv.errors import DataError
 from setconv.io import jsonl
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pytest
 
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io import opening, parquet
-from setconv.io.opening import open_records, open_source, read_batches, write_predictions
+from setconv.io.opening import open_source, read_batches, write_predictions
+from setconv.io.records import open_records
 
 N_ROWS = 103
 

@@ -7,7 +7,7 @@ import pytest
 
 from setconv.errors import DataError
 from setconv.io import parquet
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 
 
 def test_types_are_kept_and_the_number_of_rows_is_known(tmp_path):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from setconv.errors import DataError, ParameterError
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 
 CSV = b"a,b\n1,2\n"
 JSONL = b'{"a": "1", "b": "2"}\n'

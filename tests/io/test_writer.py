@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setconv.errors import DataError
-from setconv.io import delimited
-from setconv.io.opening import open_records
+from setconv.io import records as delimited
+from setconv.io.records import open_records
 from setconv.io.writer import open_writer
 
 TABLE = pa.table({"text": ["a", "b, c"], "n": [1, 2], "p": [0.25, 1e-7]})

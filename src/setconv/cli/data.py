@@ -30,7 +30,7 @@ from setconv.io.columns import (
     labels_of,
     nothing_found,
 )
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
 from setconv.messages import count_of, require_column
 from setconv.validation import IN_MEMORY

@@ -23,7 +23,7 @@ from setconv.io.columns import (
     plain,
 )
 from setconv.io.encoder import FeatureEncoder
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 
 logger = logging.getLogger("setconv")
 

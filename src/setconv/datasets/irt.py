@@ -19,7 +19,7 @@ import numpy as np
 from setconv.datasets.dataset import Dataset, Problems
 from setconv.errors import DataError, ParameterError
 from setconv.io.columns import find_columns, nothing_found
-from setconv.io.opening import open_records
+from setconv.io.records import open_records
 from setconv.messages import check_choice, did_you_mean, listed
 
 logger = logging.getLogger("setconv")

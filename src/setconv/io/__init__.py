@@ -26,7 +26,7 @@ _HOMES = {
     "FeatureEncoder": "encoder",
     "RecordReader": "sources",
     "RecordWriter": "writer",
-    "open_records": "opening",
+    "open_records": "records",
     "open_source": "opening",
     "open_writer": "writer",
     "read_batches": "opening",

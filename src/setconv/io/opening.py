@@ -1,9 +1,8 @@
-"""The doors through which rows come: read whole, streamed in their order, or drawn in any.
+"""Numbers that may not fit into memory: rows drawn in any order, or streamed in their own.
 
-`open_records` opens a file of any format. For numbers that may not fit into memory `open_source`
-makes the rows available in any order, for a fit, and `read_batches` streams them in their own, for
-a prediction; `write_predictions` streams back to Parquet. What a format needs is imported when a
-file has it, and pyarrow only where the rows or the results need it.
+`open_source` makes the rows of a file available in any order, for a fit, and `read_batches` streams
+them in their own, for a prediction; `write_predictions` streams back to Parquet. pyarrow is
+imported only where the rows or the results need it.
 """
 
 from __future__ import annotations
@@ -26,70 +25,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from setconv.io.parquet import ColumnReader
-    from setconv.io.sources import RecordReader
 
 Progress = Callable[[int, int], None]
 
 _BATCH = 8192  # rows
 _BLOCK = 1 << 26  # bytes of rows
-
-
-def open_records(
-    source: str | Path, *, format: str | None = None, encoding: str | None = None
-) -> RecordReader:
-    """Open a data file: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
-
-    Parameters
-    ----------
-    source : str or Path
-        A file, a folder of Parquet files, or "-" for standard input. Compression is found by the
-        first bytes.
-    format : {"csv", "tsv", "jsonl", "parquet"} or None, default=None
-        None: by the extension; for standard input by the first bytes.
-    encoding : str or None, default=None
-        Of a text file. None: by its byte order mark, else UTF-8, and cp1252 with a warning where
-        it is not valid UTF-8.
-
-    Returns
-    -------
-    RecordReader
-        A context manager. CSV and TSV columns are strings (an empty field is the empty string),
-        JSONL and Parquet columns have types. A line that cannot be read is a `DataError` with its
-        number, either here or when that line is reached.
-    """
-    from setconv.io.sources import STANDARD, check_format, format_of_name, open_bytes
-
-    wanted = None if format is None else check_format(format)
-    path = Path(source)
-    if str(source) != STANDARD and path.is_dir():
-        if wanted not in (None, "parquet"):
-            raise DataError(f"{path} is a folder. Only Parquet files can be read as a folder.")
-        from setconv.io.parquet import read_folder
-
-        return read_folder(path)
-    opened = open_bytes(source)
-    try:
-        told = opened.format()
-        if wanted is None and told != "parquet" and opened.size is not None:
-            wanted = format_of_name(path)
-        # A pipe has no telling name: standard input, or <(command) of a shell.
-        wanted = wanted or told or "csv"
-        if wanted == "parquet":
-            from setconv.io.parquet import read_parquet
-
-            file = path if opened.is_plain_file else opened.as_file()
-            opened.close()
-            return read_parquet(opened.name, [file])
-        if wanted == "jsonl":
-            from setconv.io.jsonl import JsonlReader
-
-            return JsonlReader(opened, encoding)
-        from setconv.io.delimited import DelimitedReader
-
-        return DelimitedReader(opened, wanted, encoding)
-    except BaseException:
-        opened.close()
-        raise
 
 
 @dataclass(frozen=True)
@@ -214,6 +154,7 @@ def _column_reader(X: Any) -> ColumnReader:
     """Return the reader of a source that has columns of numbers."""
     with needed("Reading rows from Parquet files or Arrow data", "pyarrow", "cli"):
         from setconv.io.parquet import ColumnReader, read_arrow
+        from setconv.io.records import open_records
     if isinstance(X, ColumnReader):
         return X
     if not isinstance(X, str | os.PathLike):

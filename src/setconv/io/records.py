@@ -1,7 +1,9 @@
-"""CSV and TSV: every column as strings, in blocks that end with a record.
+"""Data files as tables: `open_records` opens one of any format.
 
-Types never depend on a block: what is a number is decided later, over all values. The grammar says
-where records end and pyarrow parses the blocks; where it refuses one, the grammar finds the line.
+CSV and TSV are read here (JSON lines and Parquet in modules of their own): every column as strings,
+in blocks that end with a record. Types never depend on a block: what is a number is decided later,
+over all values. The grammar says where records end and pyarrow parses the blocks; where it refuses
+one, the grammar finds the line.
 """
 
 from __future__ import annotations
@@ -9,12 +11,23 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 
 from setconv.errors import DataError
-from setconv.io.sources import ByteSource, RecordReader, Utf8Stream, check_header, count_lines
+from setconv.io.sources import (
+    STANDARD,
+    ByteSource,
+    RecordReader,
+    Utf8Stream,
+    check_format,
+    check_header,
+    count_lines,
+    format_of_name,
+    open_bytes,
+)
 from setconv.messages import count_of, excerpt
 
 logger = logging.getLogger("setconv")
@@ -26,6 +39,60 @@ _LINE_END = rb"(?:\n|\r\n|\r(?=[^\n]))"
 _QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
 _BACKSLASHED = rb"\""
 _BACKSLASH = r' (It seems to write quotes as \": write them as "" instead.)'
+
+
+def open_records(
+    source: str | Path, *, format: str | None = None, encoding: str | None = None
+) -> RecordReader:
+    """Open a data file: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, a folder of Parquet files, or "-" for standard input. Compression is found by the
+        first bytes.
+    format : {"csv", "tsv", "jsonl", "parquet"} or None, default=None
+        None: by the extension; for standard input by the first bytes.
+    encoding : str or None, default=None
+        Of a text file. None: by its byte order mark, else UTF-8, and cp1252 with a warning where
+        it is not valid UTF-8.
+
+    Returns
+    -------
+    RecordReader
+        A context manager. CSV and TSV columns are strings (an empty field is the empty string),
+        JSONL and Parquet columns have types. A line that cannot be read is a `DataError` with its
+        number, either here or when that line is reached.
+    """
+    wanted = None if format is None else check_format(format)
+    path = Path(source)
+    if str(source) != STANDARD and path.is_dir():
+        if wanted not in (None, "parquet"):
+            raise DataError(f"{path} is a folder. Only Parquet files can be read as a folder.")
+        from setconv.io.parquet import read_folder
+
+        return read_folder(path)
+    opened = open_bytes(source)
+    try:
+        told = opened.format()
+        if wanted is None and told != "parquet" and opened.size is not None:
+            wanted = format_of_name(path)
+        # A pipe has no telling name: standard input, or <(command) of a shell.
+        wanted = wanted or told or "csv"
+        if wanted == "parquet":
+            from setconv.io.parquet import read_parquet
+
+            file = path if opened.is_plain_file else opened.as_file()
+            opened.close()
+            return read_parquet(opened.name, [file])
+        if wanted == "jsonl":
+            from setconv.io.jsonl import JsonlReader
+
+            return JsonlReader(opened, encoding)
+        return DelimitedReader(opened, wanted, encoding)
+    except BaseException:
+        opened.close()
+        raise
 
 
 class DelimitedReader(RecordReader):
