@@ -59,9 +59,9 @@ def test_there_is_one_bar_for_each_method_and_unit_as_long_as_its_mean(findings,
     assert [bar.get_width() for bar in bars] == pytest.approx(expected)
     assert [bar.get_x() for bar in bars] == [0] * len(bars)
     whiskers = [np.ptp(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
-    assert sorted(whiskers)[1:] == pytest.approx(sorted(2 * groups.std(ddof=1)))  # after the axis
+    assert sorted(whiskers) == pytest.approx(sorted(2 * groups.std(ddof=1)))
     labels = [text.get_text() for text in axes.get_yticklabels()]
-    assert labels == ["unit 0\n(2.50)", "unit 1\n(6.25)", "unit 2\n(10.00)"]
+    assert labels == ["unit 0 (2.50)", "unit 1 (6.25)", "unit 2 (10.00)"]
 
 
 def test_a_figure_shows_every_method_in_its_legend_once(findings):
@@ -169,7 +169,7 @@ def test_names_are_text_whatever_they_hold():
     names = [HOSTILE, "$\\alpha_1$", "日本", "_a & b_"]
     units = [unit(HOSTILE), unit("<b>&\"'$y$")]
     made = by_name(made_up(units=units, methods=names, settings=(1, 2), metrics=("f1",)))
-    assert {"$\\alpha_1$", "日本", "_a & b_", "<b>&\"'$y$"} <= set(texts(made["scores"].svg))
+    assert {"$\\alpha_1$", "日本", "_a & b_"} <= set(texts(made["scores"].svg))
     for figure in made.values():
         tags = {one.tag for one in ElementTree.fromstring(figure.svg).iter()}
         assert not tags & {f"{SVG}img", f"{SVG}script", f"{SVG}b"}

@@ -351,8 +351,7 @@ def test_a_study_with_nothing_computed_has_a_page():
 
 
 def test_one_unit_one_method_one_split_have_a_page():
-    (figure,) = Read(page_of(made_up(1, ["a"], ("brier",), n_splits=1))).tagged("img")
-    assert "(lower is better)" in figure["alt"]
+    assert len(Read(page_of(made_up(1, ["a"], ("brier",), n_splits=1))).tagged("img")) == 1
 
 
 # ---------------------------------------------------------------------------------- the browser

@@ -10,7 +10,7 @@ import pytest
 
 from setconv.errors import DataError, LabelError, ParameterError, StudyError
 from setconv.experiment import runner
-from setconv.experiment.cells import StudyWork, build_method, plan_cells, training_rows
+from setconv.experiment.cells import StudyWork, plan_cells
 from setconv.experiment.data import prepare
 from setconv.experiment.results import findings, run_study
 from setconv.experiment.runner import Tally
@@ -117,7 +117,7 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
 
     stored = np.load(data / "rows.npz")
     X, y = stored["X"].astype(np.float32), stored["y"]
-    train, _, test = make_split(study.split, y, None, 0, notes["seed"])
+    train, test = make_split(study.split, y, None, 0, notes["seed"])
     model = DecisionTreeClassifier(random_state=notes["seed"]).fit(X[train], y[train])
     expected = report(y[test], model.predict(X[test]), model.predict_proba(X[test]))
     for label in ("crash", "fire"):
@@ -125,7 +125,7 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
         assert figures[f"auc:{label}"] == expected[label].auc
     assert "f1:no" not in figures
     assert figures["macro_f1"] == expected.macro_f1
-    assert notes["rows"] == [len(train), 0, len(test)]
+    assert notes["rows"] == [len(train), len(test)]
     assert cell.version
 
 
@@ -158,17 +158,6 @@ def test_parameters_are_chosen_inside_the_training_rows(data, tmp_path):
     assert notes["chosen"]["max_depth"] in ("1", "3")
 
 
-def test_validation_rows_go_to_methods_that_hold_rows_out_and_to_no_others():
-    split = make_split(SplitRule((60, 10, 30)), np.repeat(["a", "b"], [70, 30]), None, 0, seed=1)
-    stops = build_method(MethodSpec("SetConv", parameters={"early_stopping": True}), 0)
-    fitted_on = training_rows(stops, split)
-    assert set(fitted_on) == {*split.train, *split.validation}
-    # What it holds out are so many rows as the rule says.
-    assert stops.validation_fraction == pytest.approx(10 / 70)
-    for other in (LOGISTIC, MethodSpec("SetConv")):
-        assert training_rows(build_method(other, 0), split).tolist() == split.train.tolist()
-
-
 def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):
     for encoder in ({"kind": "tfidf", "n_components": 4}, {"kind": "terms", "max_features": 20}):
         texts = DataSpec("texts", "file", {"path": "texts.csv", "text": "text", "label": "label"})
@@ -181,7 +170,7 @@ def test_the_training_rows_of_a_sweep_are_thinned_and_its_test_rows_are_not(data
     swept = spec(binary="crash", sweep=Sweep((2.0, 10.0), 40))
     study = small(LOGISTIC, data=(swept,), split=SplitRule(repeats=1))
     rows = [notes["rows"] for _, notes in compute_here(study, tmp_path / "rows", data).values()]
-    assert rows == [[60, 0, 42], [44, 0, 42]]
+    assert rows == [[60, 42], [44, 42]]
 
 
 def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
@@ -225,7 +214,7 @@ def test_what_a_cell_was_computed_with_is_kept(data, tmp_path):
     with Store(tmp_path / "r" / "results.sqlite") as store:
         (cell,) = store.cells().itertuples()
     notes, versions = json.loads(cell.notes), json.loads(cell.versions)
-    assert notes["rows"] == [98, 0, 42]
+    assert notes["rows"] == [98, 42]
     assert isinstance(notes["seed"], int)
     assert {"numpy", "python", "sklearn"} <= set(versions)
     assert cell.seconds > 0
@@ -244,7 +233,7 @@ def test_what_a_cell_was_computed_with_is_kept(data, tmp_path):
         (DataSpec("a", "file", {"path": "empty.csv", "label": "y"}), DataError, "empty.csv"),
         (spec(drop=("crush",)), ParameterError, "'crash'"),
         (spec(binary="crush"), LabelError, "'crash'"),
-        (spec(report=("crush",)), LabelError, "crash"),
+        (spec(report=("crush",)), ParameterError, "'crash'"),
         (DataSpec("a", "npz", {"path": "single.npz"}), LabelError, "class b"),
     ],
 )

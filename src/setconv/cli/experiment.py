@@ -50,8 +50,7 @@ Repeats = Annotated[
 @app.command("list", epilog="Example: [bold]setconv experiment list[/]")
 def list_studies() -> None:
     """List the built-in studies, and the names that a study file can give to methods."""
-    from setconv.experiment.cells import method_names
-    from setconv.experiment.study import built_in_studies, read_studies
+    from setconv.experiment import built_in_studies, method_names, read_studies
 
     rows = []
     for name in built_in_studies():
@@ -88,7 +87,7 @@ def run(
     are at work: the same command goes on. After an edit of the study only what changed is
     computed again.
     """
-    from setconv.experiment.results import run_study
+    from setconv.experiment import run_study
 
     studies = _chosen(study, dataset, method, repeats)
     for one in studies:
@@ -131,8 +130,8 @@ def report(
     """
     from rich.markdown import Markdown
 
-    from setconv.experiment.page import markdown_text, write_report
-    from setconv.experiment.results import findings
+    from setconv.experiment import findings, write_report
+    from setconv.experiment.page import markdown_text
 
     studies = _chosen(study, dataset, method, repeats)
     command = f"setconv experiment run {study} --data FOLDER"

@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from setconv.messages import needed
+
 # Imported at first use: a worker starts in half the time without what only tables and tests need.
 _HOMES = {
     "cells": "method_names",
@@ -31,7 +33,8 @@ __all__ = sorted(" ".join(_HOMES.values()).split())
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names.split():
-            return getattr(import_module(f"setconv.experiment.{module}"), name)
+            with needed(f"setconv.experiment.{name}", "pandas, seaborn and others", "experiment"):
+                return getattr(import_module(f"setconv.experiment.{module}"), name)
     raise AttributeError(f"module 'setconv.experiment' has no attribute {name!r}")
 
 

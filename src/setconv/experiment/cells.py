@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.errors import DataError, LabelError, MissingDependencyError, ParameterError
+from setconv.errors import DataError, ParameterError
 from setconv.experiment.data import Prepared, rows_of, with_encoder
 from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin
 from setconv.experiment.store import Cell
 from setconv.experiment.study import METRICS, DataSpec, MethodSpec, Probe, Study, known_name
-from setconv.messages import needed
 from setconv.metrics.report import Report, report
 from setconv.metrics.scores import scorers
 from setconv.sampling import draw_by_class
@@ -48,9 +47,8 @@ def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> lis
     planned: list[Cell] = []
     for data in study.data:
         known = prepared[data.name]
-        if unknown := [one for one in reported_classes(data, known) if one not in known.counts]:
-            known_classes = ", ".join(known.counts)
-            raise LabelError(f"{data.name}: report has {unknown}; the classes are {known_classes}.")
+        for label in reported_classes(data, known):
+            known_name("class", label, known.counts, f"{data.name}: report")
         rows = rows_of(folder, known.digest)
         number = count_splits(study.rule(data), rows.labels, rows.groups, data.name)
         for method in study.methods:
@@ -135,15 +133,14 @@ class StudyWork:
         rows = rows_of(self.folder, known.digest)
         texts = rows.features.dtype == object
         model = build_method(method, seed, len(known.counts))
-        fitted_on = training_rows(model, split)
         if texts:
             model = with_encoder(model, self.study.text_encoder(data))
         train, test = (
             _Labelled(taken.tolist() if texts else np.asarray(taken), rows.labels[chosen])
-            for chosen in (fitted_on, split.test)
+            for chosen in split
             for taken in [rows.features[chosen]]
         )
-        groups = None if rows.groups is None else rows.groups[fitted_on]
+        groups = None if rows.groups is None else rows.groups[split.train]
         if method.search:
             model = self._searched(model, method, train.labels, groups, seed)
         # Groups are for what can keep them apart when it judges itself.
@@ -194,19 +191,6 @@ def _score(metric: str, estimator: Any, X: Any, y: NDArray[Any]) -> float:
     return scorers(estimator, X, y)[metric]
 
 
-def training_rows(estimator: Any, split: Split) -> NDArray[np.int64]:
-    """Return the rows to fit on: with the validation rows for what holds rows out by itself.
-
-    Others never see the validation rows, so that all are trained on the same number of rows.
-    """
-    if not len(split.validation) or not getattr(estimator, "early_stopping", False):
-        return split.train
-    both = np.sort(np.concatenate([split.train, split.validation]))
-    if "validation_fraction" in estimator.get_params():
-        estimator.set_params(validation_fraction=len(split.validation) / len(both))
-    return both
-
-
 def method_names() -> list[str]:
     """Return the names that a study can give as ``method``."""
     return [*_OWN, *_baselines(), *_USUAL]
@@ -237,10 +221,8 @@ def build_method(spec: MethodSpec, seed: int, n_classes: int = 2) -> Any:
         known_name("parameter", parameter, sorted(known), spec.name)
     for parameter, values in spec.search.items():
         if not isinstance(values, list) or not values:
-            raise ParameterError(
-                f"{spec.name}: search.{parameter} is {values!r}: give a list of values.",
-                parameter=parameter,
-            )
+            told = f"{spec.name}: search.{parameter} is {values!r}: give a list of values."
+            raise ParameterError(told, parameter=parameter)
     made.set_params(**{one: _from_yaml(value) for one, value in spec.parameters.items()})
     if n_classes == 2 or not binary_only:
         return made
@@ -261,20 +243,16 @@ def _imported(spec: MethodSpec, seed: int) -> Any:
         made = getattr(import_module(module), name)()
         known = made.get_params()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ParameterError(
-            f"{spec.name}: estimator {spec.estimator!r} cannot be made ({error}): give the "
-            "module.Class of a scikit-learn estimator.",
-            parameter="estimator",
-        ) from error
+        told = f"{spec.name}: estimator {spec.estimator!r} cannot be made ({error})."
+        hint = "Give the module.Class of a scikit-learn estimator."
+        raise ParameterError(told, parameter="estimator", hint=hint) from error
     return made.set_params(random_state=seed) if "random_state" in known else made
 
 
 def _baselines() -> dict[str, Any]:
-    """Return the systems of the literature by name; none where their packages are not there."""
-    try:
-        from setconv import baselines
-    except MissingDependencyError:
-        return {}
+    """Return the systems of the literature by name."""
+    from setconv import baselines
+
     return {one.name: one for one in baselines.all()}
 
 
@@ -296,20 +274,18 @@ def _logistic(seed: int) -> Any:
 
 
 def _lightgbm(seed: int) -> Any:
-    with needed("The method LightGBM", "lightgbm", "experiment"):
-        from lightgbm import LGBMClassifier
+    from lightgbm import LGBMClassifier
+
     return LGBMClassifier(class_weight="balanced", random_state=seed, n_jobs=1, verbose=-1)
 
 
-_OWN: dict[str, Callable[[int], Any]] = {
+_Builder = Callable[[int], Any]
+_OWN: dict[str, _Builder] = {
     "SetConv": _setconv,
     "PAPER": partial(_setconv, preset="PAPER"),
     "REFERENCE": partial(_setconv, preset="REFERENCE"),
 }
-_USUAL: dict[str, Callable[[int], Any]] = {
-    "logistic regression": _logistic,
-    "LightGBM": _lightgbm,
-}
+_USUAL: dict[str, _Builder] = {"logistic regression": _logistic, "LightGBM": _lightgbm}
 
 
 def figure_name(metric: str, label: str, curve: str = "", setting: float = 0.0) -> str:

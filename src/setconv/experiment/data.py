@@ -256,11 +256,7 @@ def _encode_texts(texts: list[str], encoder: Mapping[str, Any]) -> NDArray[np.fl
         return None
     from setconv.text.encoder import TextEncoder
 
-    make = TextEncoder.paper if kind == "paper" else TextEncoder
-    try:
-        made = make(**parameters)
-    except TypeError as error:
-        raise ParameterError(f"encoder: {error}.", parameter="encoder") from None
+    made = (TextEncoder.paper if kind == "paper" else TextEncoder)(**parameters)
     return np.asarray(made.fit(texts).transform(texts), dtype=np.float32)
 
 
@@ -283,5 +279,5 @@ def _dense(rows: Any) -> NDArray[np.float32]:
 
 
 def _parts(encoder: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    parameters = dict(encoder)
-    return known_name("encoder", parameters.pop("kind", _ENCODERS[0]), _ENCODERS), parameters
+    parameters = {"kind": _ENCODERS[0], **encoder}
+    return known_name("kind", parameters.pop("kind"), _ENCODERS, "encoder"), parameters

@@ -10,41 +10,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from scikit_posthocs import critical_difference_diagram  # type: ignore[import-untyped]
+from seaborn import axes_style, barplot, husl_palette, lineplot  # type: ignore[import-untyped]
 
 from setconv.experiment.results import Findings, heading, higher_is_better
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
-from setconv.messages import needed
 from setconv.report.words import readable
-
-with needed("a figure of a study", "seaborn", "experiment"):
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-    from scikit_posthocs import critical_difference_diagram  # type: ignore[import-untyped]
-    from seaborn import barplot, husl_palette, lineplot  # type: ignore[import-untyped]
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 INK, GREY = "#1d2430", "#5b6472"
 STRONG = ("#0068a8", "#c8500a", "#00805d", "#a6528a", "#9a6700", "#2f93c9")
 _STYLE: dict[Any, Any] = {
+    **axes_style("whitegrid"),
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "setconv",
-    "font.size": 10.5,
-    "font.family": "sans-serif",
     "text.parse_math": False,  # names are no formulas
-    **dict.fromkeys(("text.color", "axes.labelcolor"), INK),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY),
-    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
-    "axes.axisbelow": True,
-    "axes.titlesize": 11,
+    "font.size": 10.5,
     "axes.titleweight": "bold",
-    "grid.color": "#e3e6eb",
-    "figure.constrained_layout.h_pad": 0.1,
-    "figure.constrained_layout.w_pad": 0.1,
+    **dict.fromkeys(("axes.spines.left", "axes.spines.right", "axes.spines.top"), False),
+    **dict.fromkeys(("figure.constrained_layout.h_pad", "figure.constrained_layout.w_pad"), 0.1),
 }
 _DPI = 72  # a pixel of a panel is then a point
 _WIDTH = 410  # pixels of a panel that has room beside another
@@ -54,7 +44,7 @@ _LEAST_SPAN = 0.1  # a smaller one would make noise look like a trend
 _LOGARITHMIC_FROM = 20
 _FEWEST_METHODS = 3  # of a diagram of ranks
 
-Drawing = Callable[["Axes"], None]
+Drawing = Callable[[Axes], None]
 
 
 @dataclass(frozen=True)
@@ -66,8 +56,6 @@ class StudyFigure:
     name : str
         Good for a file name, unique in the study.
     title, caption : str
-    alt : str
-        What it shows, for those who cannot see it.
     svg : bytes
         The same findings give the same bytes.
     """
@@ -75,7 +63,6 @@ class StudyFigure:
     name: str
     title: str
     caption: str
-    alt: str
     svg: bytes
 
 
@@ -92,27 +79,19 @@ def _scores(findings: Findings) -> Iterator[StudyFigure]:
     """Draw a panel for each metric."""
     scores = findings.scores[findings.scores["curve"] == ""].dropna(subset="value")
     panels: dict[str, Drawing] = {}
-    alt = ["Bars of the mean over the splits. The highest are:"]
     for metric in findings.study.metrics:
         rows = scores[scores["metric"] == metric]
         if len(rows):
             label = heading(metric) + ("" if higher_is_better(metric) else " (lower is better)")
             panels[label] = partial(_draw_bars, findings=findings, rows=rows)
-            means = rows.groupby(["unit", "method"], sort=False)["value"].mean().unstack()
-            best = zip(means.index, means.max(axis=1), means.idxmax(axis=1), strict=True)
-            told = [f"{unit} {mean:.3f} ({method})" for unit, mean, method in best]
-            alt.append(f"{label}: {', '.join(told)}.")
     if panels:
         height = 60 + len(findings.units) * (10 * len(findings.methods) + 16)
         title = "Scores on each unit"
-        yield StudyFigure(
-            "scores",
-            title,
-            f"Mean over the splits; a whisker reaches {_SPREAD}. In brackets is the imbalance "
-            "ratio; without a bar there is no score.",
-            " ".join(alt),
-            compose(title, panels, (_WIDTH, height)),
+        caption = (
+            f"Bars are means over the splits; a whisker reaches {_SPREAD}. In brackets is the "
+            "imbalance ratio; without a bar there is no score."
         )
+        yield StudyFigure("scores", title, caption, compose(title, panels, (_WIDTH, height)))
 
 
 def _draw_bars(axes: Axes, findings: Findings, rows: pd.DataFrame) -> None:
@@ -120,11 +99,10 @@ def _draw_bars(axes: Axes, findings: Findings, rows: pd.DataFrame) -> None:
     units = findings.units
     look = _look(findings, rows) | {"saturation": 1, "err_kws": {"color": INK, "linewidth": 0.9}}
     barplot(**look, x="value", y="unit", order=[unit.name for unit in units], ax=axes)
-    titles = [f"{wrapped(unit.name, 18, 3)}\n({unit.imbalance_ratio:.2f})" for unit in units]
+    titles = [textwrap.fill(readable(unit.title, 60), 20) for unit in units]
     axes.set_yticks(range(len(units)), titles)
     axes.set(xlabel="", ylabel="")
-    axes.grid(True, axis="x")
-    axes.axvline(0, color=GREY, lw=0.8)
+    axes.grid(False, axis="y")
 
 
 def _ranks(findings: Findings) -> Iterator[StudyFigure]:
@@ -138,18 +116,11 @@ def _ranks(findings: Findings) -> Iterator[StudyFigure]:
     }
     if found:
         title = "Average ranks"
-        alt = [
-            f"{label}: {', '.join(f'{one} {rank:.2f}' for one, rank in pairs.ranks.items())}."
-            for label, pairs in found.items()
-        ]
-        yield StudyFigure(
-            "ranks",
-            title,
+        caption = (
             "Critical-difference diagrams. Methods hang from their average rank over the sources; "
-            "1 is best. A bar joins methods that do not differ.",
-            " ".join(["Critical-difference diagrams of average ranks.", *alt]),
-            rank_diagrams(title, found, colours),
+            "1 is best. A bar joins methods that do not differ."
         )
+        yield StudyFigure("ranks", title, caption, rank_diagrams(title, found, colours))
 
 
 def rank_diagrams(title: str, found: Mapping[str, Nemenyi], colours: Mapping[str, Any]) -> bytes:
@@ -190,6 +161,7 @@ def _draw_diagram(axes: Axes, comparison: Nemenyi, colours: Mapping[str, Any]) -
         bar.set_xdata(sorted(bar.get_xdata()))  # else its points are in no order
     axes.set_xticks(range(1, len(names) + 1))
     axes.spines["top"].set(visible=True, bounds=(1, len(names)))
+    axes.grid(False)
 
 
 def _curves(findings: Findings) -> Iterator[StudyFigure]:
@@ -197,23 +169,14 @@ def _curves(findings: Findings) -> Iterator[StudyFigure]:
     titles = {unit.name: unit.title for unit in findings.units}
     of = groupby(findings.curves, key=lambda one: one[:2])
     for number, ((curve, unit), found) in enumerate(of, 1):
-        panels: dict[str, Drawing] = {}
-        alt = [f"Lines along {curve}, from the lowest to the highest setting."]
-        for *_, metric, rows in found:
-            label = heading(metric)
-            panels[label] = partial(_draw_curve, findings=findings, rows=rows, curve=curve)
-            means = rows.groupby(["method", "setting"])["value"].mean().unstack()
-            ends = zip(means.index, means.iloc[:, 0], means.iloc[:, -1], strict=True)
-            told = [f"{method} from {first:.3f} to {last:.3f}" for method, first, last in ends]
-            alt.append(f"{label}: {', '.join(told)}.")
+        panels: dict[str, Drawing] = {
+            heading(metric): partial(_draw_curve, findings=findings, rows=rows, curve=curve)
+            for *_, metric, rows in found
+        }
+        name = file_name("curve", str(number), curve, unit)[:80]
         title = f"Along {curve}: {titles.get(unit, unit)}"
-        yield StudyFigure(
-            file_name("curve", str(number), curve, unit)[:80],
-            title,
-            f"Mean over the splits at each setting; a band reaches {_SPREAD}.",
-            " ".join(alt),
-            compose(title, panels, (_WIDTH, 290)),
-        )
+        caption = f"Lines are means over the splits at each setting; a band reaches {_SPREAD}."
+        yield StudyFigure(name, title, caption, compose(title, panels, (_WIDTH, 290)))
 
 
 def _draw_curve(axes: Axes, findings: Findings, rows: pd.DataFrame, curve: str) -> None:
@@ -230,7 +193,6 @@ def _draw_curve(axes: Axes, findings: Findings, rows: pd.DataFrame, curve: str) 
     margin = max(0.0, (_LEAST_SPAN - (top - bottom)) / 2)
     axes.set_ylim(bottom - margin, top + margin)
     axes.set(xlabel=readable(curve, 50), ylabel="")
-    axes.grid(True)
 
 
 def _look(findings: Findings, rows: pd.DataFrame) -> dict[str, Any]:
@@ -302,12 +264,6 @@ def compose(
 def file_name(*parts: str) -> str:
     """Return a name of small letters, digits and hyphens, for a file or an element."""
     return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "x" for part in parts)
-
-
-def wrapped(text: str, width: int, lines: int) -> str:
-    """Return a name in at most so many lines of at most so many characters."""
-    shown = readable(text, width * lines * 2)
-    return "\n".join(textwrap.wrap(shown, width, max_lines=lines, placeholder="…"))
 
 
 def short(names: Sequence[str], limit: int = 26) -> dict[str, str]:

@@ -11,17 +11,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from setconv._version import __version__
 from setconv.experiment.figures import StudyFigure, file_name, study_figures
 from setconv.experiment.results import Findings
-from setconv.experiment.tables import Section, Sheet, Shown, cut, plain, sections
+from setconv.experiment.tables import Section, Sheet, Shown, plain, sections
 from setconv.io.files import write_atomically
-from setconv.messages import count_of, needed
-
-with needed("the page of a study", "jinja2 and pandas", "experiment"):
-    import pandas as pd
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+from setconv.messages import count_of
+from setconv.report.words import readable
 
 _LONGEST_WARNING = 300
 # Of templates in which braces mean something else.
@@ -144,26 +144,15 @@ def _picture(figure: StudyFigure) -> str:
 
 def _data_sheet(findings: Findings) -> Sheet:
     """Return the units with their rows and imbalance ratios."""
-    table = pd.DataFrame(
-        [
-            (
-                one.name,
-                one.dataset,
-                one.label,
-                one.source,
-                f"{one.n_rows:,}",
-                f"{one.imbalance_ratio:.2f}",
-            )
-            for one in findings.units
-        ],
-        columns=["unit", "data set", "class", "source", "rows", "imbalance ratio"],
-    )
+    names = {"name": "unit", "dataset": "data set", "label": "class", "source": "source"}
+    table = pd.DataFrame(list(findings.units)).rename(columns=names).set_index([*names.values()])
+    rows, ratios = table["n_rows"].map("{:,}".format), table["imbalance_ratio"].map("{:.2f}".format)
     return Sheet(
         "",
         "The class of a unit is counted as positive, all others as negative. The imbalance ratio "
         "is rows of the others over rows of the class. Units of one source are no independent "
         "evidence.",
-        table.set_index(["unit", "data set", "class", "source"]).map(Shown),
+        pd.DataFrame({"rows": rows, "imbalance ratio": ratios}).map(Shown),
     )
 
 
@@ -171,7 +160,7 @@ def _warning_sheets(findings: Findings) -> list[Sheet]:
     """Return what the cells warned of, with how many cells did; nothing if none did."""
     cells = findings.cells[["dataset", "method", "notes"]].itertuples(index=False)
     found = Counter(
-        (dataset, method, cut(plain(warning), _LONGEST_WARNING))
+        (dataset, method, readable(plain(warning), _LONGEST_WARNING))
         for dataset, method, notes in cells
         for warning in dict.fromkeys(json.loads(notes).get("warnings", []))
     )

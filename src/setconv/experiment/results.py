@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+import pandas as pd
 
 from setconv.errors import StudyError
 from setconv.experiment import statistics
@@ -21,11 +22,7 @@ from setconv.experiment.data import Prepared, known_data, prepare
 from setconv.experiment.runner import Tally, run
 from setconv.experiment.store import Store
 from setconv.experiment.study import PUBLISHED, DataSpec, Study
-from setconv.messages import needed
 from setconv.metrics.report import HEADINGS
-
-with needed("The findings of a study", "pandas", "experiment"):
-    import pandas as pd
 
 ALPHA = 0.05
 BETTER, WORSE = "▲", "▼"
@@ -256,16 +253,15 @@ def compare(
         share fewer than two splits; and ``mark``, which is ``BETTER`` or ``WORSE`` where the method
         differs.
     """
-    differences = [(by_split[one] - by_split[control]).dropna().to_numpy() for one in by_split]
-    p_values = statistics.holm(
-        [
-            math.nan if method == control else statistics.corrected_t_test(values, test_share)
-            for method, values in zip(by_split, differences, strict=True)
-        ]
-    )
+    differences = by_split.sub(by_split[control], axis="index")
+    tests = [
+        math.nan if one == control else statistics.corrected_t_test(values.dropna(), test_share)
+        for one, values in differences.items()
+    ]
+    p_values = statistics.holm(tests)
     marks = [
-        (BETTER if (values.mean() > 0) == higher_is_better else WORSE) if p_value <= ALPHA else ""
-        for values, p_value in zip(differences, p_values, strict=True)
+        (BETTER if (mean > 0) == higher_is_better else WORSE) if p_value <= ALPHA else ""
+        for mean, p_value in zip(differences.mean(), p_values, strict=True)
     ]
     return {"p_value": p_values, "mark": marks}
 
@@ -328,16 +324,7 @@ def _ranking(findings: Findings, metric: str) -> Ranking:
     )
 
 
-def run_study(
-    study: Study,
-    folder: str | Path,
-    *,
-    data: str | Path = ".",
-    jobs: int | None = None,
-    threads: int | None = None,
-    retry_failed: bool = False,
-    progress: Literal["auto"] | bool = "auto",
-) -> Tally:
+def run_study(study: Study, folder: str | Path, *, data: str | Path = ".", **options: Any) -> Tally:
     """Compute the cells of a study that are missing or whose definition has changed.
 
     Killed at any moment, the same call goes on where it was: a finished cell is never computed
@@ -350,8 +337,8 @@ def run_study(
         Where results are kept: ``results.sqlite`` and the prepared rows.
     data : str or Path, default="."
         Where the paths of the study's data sets begin.
-    jobs, threads, retry_failed, progress
-        See `run`.
+    **options
+        ``jobs``, ``threads``, ``retry_failed`` and ``progress`` of `run`.
 
     Returns
     -------
@@ -363,16 +350,8 @@ def run_study(
     prepared = prepare(study, folder / _ROWS, Path(data))
     cells = plan_cells(study, prepared, folder / _ROWS)
     with Store(folder / _STORE) as store:
-        return run(
-            cells,
-            StudyWork(study, prepared, folder / _ROWS),
-            store,
-            jobs=jobs,
-            threads=threads,
-            timeout=study.timeout,
-            retry_failed=retry_failed,
-            progress=progress,
-        )
+        work = StudyWork(study, prepared, folder / _ROWS)
+        return run(cells, work, store, timeout=study.timeout, **options)
 
 
 def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
@@ -391,8 +370,8 @@ def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
     lacking = [one.name for one in study.data if one.name not in prepared]
     if lacking or not (folder / _STORE).exists():
         raise StudyError(
-            f"{folder} has no results of {study.name} on {', '.join(lacking) or 'any data set'}: "
-            "run it first (setconv experiment run), or choose the data sets that were run."
+            f"{folder} has no results of {study.name} on {', '.join(lacking) or 'any data set'}.",
+            hint="Run it first (setconv experiment run), or choose the data sets that were run.",
         )
     planned = plan_cells(study, prepared, folder / _ROWS)
     wanted = pd.DataFrame([asdict(cell) for cell in planned], columns=_CELL)
@@ -418,7 +397,7 @@ def _units(study: Study, spec: DataSpec, known: Prepared) -> list[Unit]:
     parts = study.rule(spec).parts
     return [
         Unit(
-            name=_unit_name(spec.name, label, len(labels)),
+            name=f"{spec.name}: {label}" if len(labels) > 1 else spec.name,
             dataset=spec.name,
             label=label,
             imbalance_ratio=spec.train_ratio or (total - known.counts[label]) / known.counts[label],
@@ -430,26 +409,19 @@ def _units(study: Study, spec: DataSpec, known: Prepared) -> list[Unit]:
     ]
 
 
-def _unit_name(dataset: str, label: str, n_labels: int) -> str:
-    return f"{dataset}: {label}" if n_labels > 1 else dataset
-
-
-def _scores(study: Study, units: Sequence[Unit], results: pd.DataFrame) -> pd.DataFrame:
+def _scores(study: Study, units: list[Unit], results: pd.DataFrame) -> pd.DataFrame:
     """Return the figures of the units, those of a sweep along its ratios too."""
     parts = results["metric"].str.extract(_FIGURE)
     tidy = results.drop(columns="metric").join(parts.fillna({"curve": ""}))
     tidy["setting"] = tidy["setting"].astype("float64")
-    names = pd.DataFrame(
-        [(one.dataset, one.label, one.name) for one in units], columns=["dataset", "label", "unit"]
-    )
+    names = pd.DataFrame(units)[["dataset", "label", "name"]].rename(columns={"name": "unit"})
     scores = tidy.merge(names, on=["dataset", "label"])
     along = [scores]
     for spec in study.data:
         if spec.base is not None:
             mine = scores[(scores["dataset"] == spec.name) & (scores["curve"] == "")]
-            n_labels = mine["label"].nunique()
-            bases = [_unit_name(spec.base, label, n_labels) for label in mine["label"]]
-            along.append(mine.assign(unit=bases, curve=_SWEEP, setting=spec.train_ratio))
+            base = spec.base + mine["unit"].str.removeprefix(spec.name)
+            along.append(mine.assign(unit=base, curve=_SWEEP, setting=spec.train_ratio))
     columns = ["unit", "method", "split", "metric", "curve", "setting", "value"]
     return pd.concat(along, ignore_index=True)[columns]
 
@@ -470,11 +442,9 @@ def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
     with (PUBLISHED / "class_counts.csv").open(encoding="utf-8") as file:
         counts = pd.read_csv(file, comment="#")
     name = spec.name if len(known.counts) == 2 else f"{spec.name} (four classes)"
-    theirs = counts.loc[counts["dataset"] == name, "rows"]
+    theirs = counts.loc[counts["dataset"] == name, "rows"].sort_values(ascending=False)
     if theirs.empty or spec.load not in ("amazon", "irt", "semeval"):
         return ""
-    paper, here = (
-        ", ".join(f"{count:,}" for count in sorted(rows, reverse=True))
-        for rows in (theirs, known.counts.values())
-    )
-    return f"Rows of the classes in the paper: {paper}; here: {here}."
+    here = sorted(known.counts.values(), reverse=True)
+    paper, ours = (", ".join(map("{:,}".format, rows)) for rows in (theirs, here))
+    return f"Rows of the classes in the paper: {paper}; here: {ours}."

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ _VARIABLES = (
 )
 _PATIENCE = 5.0  # seconds that a worker without cells has to end by itself
 _LONGEST_ERROR = 20_000
+_PICKLED = "Give a function at the top level of a module, or a functools.partial of one."
 
 
 @dataclass(frozen=True)
@@ -162,41 +164,28 @@ def _outcomes(
     cells: Sequence[Cell], work: Work, jobs: int, threads: int, timeout: float | None
 ) -> Generator[Outcome]:
     """Give the cells to workers and yield their outcomes as they come."""
-    waiting = iter(cells)
+    waiting = deque(cells)
+    free: list[Worker | None] = [None] * jobs
     at_work: dict[Future[Outcome], Worker] = {}
-    workers: list[Worker] = []
     with ThreadPoolExecutor(jobs) as pool:
-
-        def give_next(worker: Worker | None = None) -> None:
-            cell = next(waiting, None)
-            if cell is not None:
-                if worker is None:
-                    workers.append(worker := Worker(work, threads))
-                at_work[pool.submit(worker.compute, cell, timeout)] = worker
-            elif worker is not None:
-                worker.dismiss()
-
         try:
-            for _ in range(min(jobs, len(cells))):
-                give_next()
-            while at_work:
+            while waiting or at_work:
+                while waiting and free:
+                    worker = free.pop() or Worker(work, threads)
+                    at_work[pool.submit(worker.compute, waiting.popleft(), timeout)] = worker
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
-                    worker = at_work.pop(future)
-                    outcome = future.result()
                     # Whoever iterates keeps the outcome before the worker goes on, so that a
                     # study that dies in the next cell has this one.
-                    yield outcome
-                    if outcome.status == "ok" and worker.process.is_alive():
-                        give_next(worker)
-                    else:
-                        # A failed cell may leave anything behind, so only success keeps a worker.
-                        worker.kill()
-                        workers.remove(worker)
-                        give_next()
+                    yield (outcome := future.result())
+                    worker = at_work.pop(future)
+                    # A failed cell may leave anything behind, so only success keeps a worker.
+                    well = outcome.status == "ok" and worker.process.is_alive()
+                    if not well or not waiting:
+                        worker.kill(_PATIENCE if well else 0.0)
+                    free.append(worker if well and waiting else None)
         finally:
-            busy = set(at_work.values())
-            for worker in sorted(workers, key=lambda one: one not in busy):
-                worker.kill(0.0 if worker in busy else _PATIENCE)
+            for worker in filter(None, [*at_work.values(), *free]):
+                worker.kill()
 
 
 class Worker:
@@ -216,18 +205,20 @@ class Worker:
             try:
                 self.process.start()
             except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise ParameterError(
-                    f"work={work!r} cannot be sent to worker processes ({error}): give a function "
-                    "at the top level of a module, or a functools.partial of one.",
-                    parameter="work",
-                ) from error
+                told = f"work={work!r} cannot be sent to worker processes ({error})."
+                raise ParameterError(told, parameter="work", hint=_PICKLED) from error
         theirs.close()  # so that the pipe ends when the worker does
         self._ready = False
 
     def compute(self, cell: Cell, timeout: float | None) -> Outcome:
         """Have a cell computed and return its outcome, also where the worker cannot."""
-        if not self._ready:
-            self._wait_until_ready()
+        try:
+            self._ready = self._ready or self._pipe.recv()
+        except (EOFError, OSError):
+            raise StudyError(
+                f"{self._death()} before it could take a cell; standard error may say more.",
+                hint='Call run under if __name__ == "__main__": since workers import the program.',
+            ) from None
         started, clock = _now(), time.monotonic()
 
         def lost(status: Status, error: str) -> Outcome:
@@ -242,16 +233,6 @@ class Worker:
             return lost("error", f"{self._death()} during this cell")
         return lost("timeout", f"stopped after the limit of {timeout:g} s")
 
-    def _wait_until_ready(self) -> None:
-        try:
-            self._ready = self._pipe.recv()
-        except (EOFError, OSError):
-            raise StudyError(
-                f"{self._death()} before it could take a cell; standard error may say more. A "
-                "program that calls run must do so under if __name__ == "
-                '"__main__": since workers import it.'
-            ) from None
-
     def _death(self) -> str:
         """Say how the process ended."""
         self.process.join(_PATIENCE)
@@ -260,19 +241,15 @@ class Worker:
             return f"the worker was killed by signal {signal.Signals(-code).name}"
         return f"the worker ended with exit code {code}"
 
-    def dismiss(self) -> None:
-        """Let the process end by itself."""
-        self._pipe.close()
-
     def kill(self, patience: float = 0.0) -> None:
         """End the process and those that it started, after it had time to end by itself."""
         if patience:
-            self.dismiss()
+            self._pipe.close()
             self.process.join(patience)
-        if self.process.is_alive():
+        if self.process.is_alive() and self.process.pid:
             # Before it has made its own group, it is alone.
             with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid or 0, signal.SIGKILL)
+                os.killpg(self.process.pid, signal.SIGKILL)
             self.process.kill()
         self.process.join()
 
@@ -319,18 +296,16 @@ def compute(work: Work, cell: Cell) -> Outcome:
     """Run the work on one cell; whatever it raises becomes the outcome's error."""
     _forget_peak()
     started, clock = _now(), time.perf_counter()
-    status: Status = "ok"
-    results: dict[str, float] = {}
-    notes: dict[str, Any] = {}
-    error = ""
+    found: dict[str, Any]
     try:
         told = work(cell)
         figures, more = told if isinstance(told, tuple) else (told, {})
-        results, notes = _checked(figures), json.loads(json.dumps(dict(more), allow_nan=False))
+        notes = json.loads(json.dumps(dict(more), allow_nan=False))
+        found = {"status": "ok", "results": _checked(figures), "notes": notes}
     except BaseException:
-        status, error = "error", traceback.format_exc()[-_LONGEST_ERROR:]
-    seconds = time.perf_counter() - clock
-    return Outcome(cell, status, started, seconds, results, error, _peak_mb(), _versions(), notes)
+        found = {"status": "error", "error": traceback.format_exc()[-_LONGEST_ERROR:]}
+    found |= {"seconds": time.perf_counter() - clock, "started": started}
+    return Outcome(cell=cell, peak_mb=_peak_mb(), versions=_versions(), **found)
 
 
 def _checked(results: Any) -> dict[str, float]:

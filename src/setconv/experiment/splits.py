@@ -1,4 +1,4 @@
-"""The division of rows into training, validation and test rows."""
+"""The division of rows into training and test rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _Groups = NDArray[Any] | None
 
 
 class Split(NamedTuple):
-    """Row numbers, each in ascending order; ``validation`` may be empty."""
+    """Row numbers, each in ascending order."""
 
     train: _Index
-    validation: _Index
     test: _Index
 
 
@@ -35,10 +34,10 @@ def count_splits(rule: SplitRule, labels: NDArray[Any], groups: _Groups, where: 
     """Return how many splits a rule makes of these rows; refuse rows that it cannot divide."""
     classes, counts = np.unique(labels, return_counts=True)
     rarest, fewest = classes[counts.argmin()], counts.min()
-    if len(classes) < 2 or fewest < len(rule.parts):
+    if len(classes) < 2 or fewest < 2:
         raise LabelError(
             f"{where} has {len(classes)} classes, and class {rarest} has {fewest} of the "
-            f"{len(labels)} rows: a split {rule} needs two classes of {len(rule.parts)} rows.",
+            f"{len(labels)} rows: a split needs two classes of two rows.",
             hint=f"Drop the class (drop: [{rarest}]) or join it with another (binary).",
         )
     if rule.leave_out is None:
@@ -70,13 +69,11 @@ def make_split(
     """
     rng = np.random.default_rng(seed)
     if rule.leave_out is not None and groups is not None:
-        away = groups == _left_out(rule, labels, groups)[number]
-        drawn = _deal(labels, None, rule, rng) == 1
-        place = (away | (drawn & (labels.astype(str) != rule.leave_out))).astype(np.int64)
+        drawn = _deal(labels, None, rule, rng) & (labels.astype(str) != rule.leave_out)
+        test = drawn | (groups == _left_out(rule, labels, groups)[number])
     else:
-        place = _deal(labels, groups, rule, rng)
-    train, *middle, test = (np.flatnonzero(place == part) for part in range(len(rule.parts)))
-    return Split(train, middle[0] if middle else np.empty(0, np.int64), test)
+        test = _deal(labels, groups, rule, rng)
+    return Split(np.flatnonzero(~test), np.flatnonzero(test))
 
 
 def _left_out(rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
@@ -86,30 +83,20 @@ def _left_out(rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any]) -> ND
 
 def _deal(
     labels: NDArray[Any], groups: _Groups, rule: SplitRule, rng: np.random.Generator
-) -> _Index:
-    """Return the part of each row: whole groups, each class in the shares as near as they allow."""
+) -> NDArray[np.bool_]:
+    """Return the test rows: whole groups, each class in the shares as near as they allow."""
     units = np.arange(len(labels)) if groups is None else np.unique(groups, return_inverse=True)[1]
     _, first, sizes = np.unique(units, return_index=True, return_counts=True)
     codes = np.unique(labels, return_inverse=True)[1][first]
-    shares = np.array(rule.parts) / 100
-    part_of = np.zeros(len(sizes), np.int64)
+    tested = np.zeros(len(sizes), np.bool_)
     for code in range(codes.max() + 1):
         mine = rng.permutation(np.flatnonzero(codes == code))
-        # The middle of a group, counted in rows, says in which part it lies.
+        # The middle of a group, counted in rows, says on which side it lies.
         middle = np.cumsum(sizes[mine]) - sizes[mine] / 2
-        bounds = np.cumsum(shares)[:-1] * sizes[mine].sum()
-        part = np.searchsorted(bounds, middle, side="right")
-        part_of[mine] = _nobody_empty(part, len(shares))
-    return part_of[units]
-
-
-def _nobody_empty(part: _Index, n_parts: int) -> _Index:
-    """Give each part a unit where there are enough of them."""
-    if len(part) >= n_parts and len(np.unique(part)) < n_parts:
-        part[-1], part[0] = n_parts - 1, 0
-        if n_parts == 3 and 1 not in part:
-            part[-2] = 1
-    return part
+        tested[mine] = middle >= rule.parts[0] / 100 * sizes[mine].sum()
+        if len(mine) > 1:  # neither side is empty
+            tested[mine[0]], tested[mine[-1]] = False, True
+    return tested[units]
 
 
 def thin(

@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped]
 from scipy import stats
 
 from setconv.errors import DataError, ParameterError
-from setconv.messages import needed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MINIMUM_SOURCES = 10
 # Equal differences of decimal scores differ in the last bits, and would not be seen as ties.
@@ -100,17 +98,12 @@ def _rank_rows(table: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
 
 def _check_complete(table: pd.DataFrame, at_least: int = 1) -> None:
     """Refuse a table with holes, with a name twice, or with too few rows or methods."""
-    if len(table) < at_least or table.shape[1] < 2:
+    unique = table.index.is_unique and table.columns.is_unique
+    if len(table) < at_least or table.shape[1] < 2 or not unique or table.isna().any(axis=None):
         raise DataError(
-            f"give at least {at_least} rows and 2 methods: the table has {len(table)} and "
-            f"{table.shape[1]}."
+            f"give a table of at least {at_least} rows and 2 methods, with every name once and "
+            "without missing scores."
         )
-    if not table.index.is_unique or not table.columns.is_unique:
-        raise DataError("the table has a name twice: rows and methods must be unique.")
-    holes = table.isna().any(axis="columns")
-    if holes.any():
-        names = ", ".join(map(str, table.index[holes]))
-        raise DataError(f"scores are missing for {names}: leave these rows out.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,8 +258,6 @@ def nemenyi(
     -------
     Nemenyi
     """
-    with needed("nemenyi", "scikit-posthocs", "experiment"):
-        from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped]
     _check_complete(by_source, at_least=2)
     n, k = by_source.shape
     within = _rank_rows(by_source, higher_is_better)
@@ -297,10 +288,6 @@ def critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
     >>> round(critical_difference(k=4, n=14), 2)
     1.25
     """
-    if k < 2 or n < 1 or not 0 < alpha < 1:
-        raise ParameterError(
-            f"k={k!r}, n={n!r}, alpha={alpha!r}: give 2 methods, 1 source and a level in (0, 1)."
-        )
     quantile = float(stats.studentized_range.ppf(1 - alpha, k, math.inf))
     return quantile / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
 
@@ -359,12 +346,8 @@ def wilcoxon_holm(
     -------
     WilcoxonHolm
     """
-    with needed("wilcoxon_holm", "pandas", "experiment"):
-        import pandas as pd
     if control not in table.columns:
-        raise ParameterError(
-            f"control={control!r}: choose one of {', '.join(map(str, table.columns))}."
-        )
+        raise ParameterError(f"control={control!r} is no method.", parameter="control")
     scores = source_scores(table, sources)
     _check_complete(scores, at_least=2)
     sign = 1 if higher_is_better else -1

@@ -136,13 +136,8 @@ class Store:
         self._database = sqlite3.connect(self.path, timeout=60)
         try:
             self._open()
-        except BaseException as error:
-            self.close()
-            if isinstance(error, sqlite3.DatabaseError):
-                raise StudyError(
-                    f"{self.path} cannot be opened as the store of a study: {error}."
-                ) from error
-            raise
+        except sqlite3.DatabaseError as error:
+            raise StudyError(f"{self.path} is no store of a study: {error}.") from error
 
     def _open(self) -> None:
         self._database.execute("PRAGMA foreign_keys = ON")
@@ -219,6 +214,3 @@ class Store:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Store({str(self.path)!r})"

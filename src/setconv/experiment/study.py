@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from setconv.errors import DataError, ParameterError
+from setconv.errors import ParameterError
 from setconv.messages import check_integer, did_you_mean, listed, needed
 
 # Of one class against the rest; every cell has all of them.
@@ -29,13 +29,12 @@ _ENDINGS = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class SplitRule:
-    """How rows are divided into training, validation and test rows.
+    """How rows are divided into training and test rows.
 
     Attributes
     ----------
     parts : tuple of int
-        Per cent of the rows: training and test, or training, validation and test. Classes keep
-        their shares, groups stay together.
+        Per cent of the rows: training and test. Classes keep their shares, groups stay together.
     repeats : int
         Number of random divisions.
     leave_out : str or None
@@ -50,14 +49,9 @@ class SplitRule:
 
     def __post_init__(self) -> None:
         """Refuse parts that are no division."""
-        if len(self.parts) not in (2, 3) or sum(self.parts) != 100 or min(self.parts) < 1:
-            raise ParameterError(f"split {self}: give 70/30, 60/40, 60/10/30 or the like.")
+        if len(self.parts) != 2 or sum(self.parts) != 100 or min(self.parts) < 1:
+            raise ParameterError(f"parts={self.parts}: give 70/30 or the like.", parameter="parts")
         check_integer("repeats", self.repeats, least=1)
-        if self.leave_out is not None and len(self.parts) == 3:
-            raise ParameterError("leave_out has no validation rows: give parts like 70/30.")
-
-    def __str__(self) -> str:
-        return "/".join(map(str, self.parts))
 
 
 @dataclass(frozen=True)
@@ -238,16 +232,12 @@ class Study:
         for what, named in (("data sets", self.data), ("methods", self.methods)):
             names = [one.name for one in named]
             if not names or len(set(names)) < len(names):
-                raise ParameterError(
-                    f"{self.name}: its {what} are {listed(names)}: give at least one, and no name "
-                    "twice."
-                )
+                raise ParameterError(f"{self.name}: give {what}, and no name of them twice.")
         for metric in self.metrics:
             known_name("metric", metric, METRICS, self.name)
         known_name("metric to search by,", self.search.metric, _SEARCHED, self.name)
         if self.published is not None:
-            tables = {Path(one.name).stem for one in PUBLISHED.iterdir()} - {"class_counts"}
-            known_name("table of published figures", self.published, tables, self.name)
+            known_name("table of published figures", self.published, ["table4"], self.name)
 
     @property
     def ours(self) -> list[str]:
@@ -264,7 +254,8 @@ class Study:
 
     def choose(self, data: Iterable[str] = (), methods: Iterable[str] = ()) -> Study:
         """Return the study with some of its data sets and methods; none given are all."""
-        sets = [known_name("data set", one, self._data_names(), self.name) for one in data]
+        known = [name for one in self.data for name in (one.name, one.base) if name]
+        sets = [known_name("data set", one, known, self.name) for one in data]
         names = [one.name for one in self.methods]
         wanted = [known_name("method", one, names, self.name) for one in methods] or names
         return replace(
@@ -273,20 +264,14 @@ class Study:
             methods=tuple(one for one in self.methods if one.name in wanted),
         )
 
-    def _data_names(self) -> list[str]:
-        return [name for one in self.data for name in (one.name, one.base) if name]
 
-
-def known_name(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+def known_name(kind: str, name: str, known: Iterable[str], where: str) -> str:
     """Return the name if it is known; else say which is near and which there are."""
     names = list(known)
     if name in names:
         return name
-    place = f"{where}: " if where else ""
-    raise ParameterError(
-        f"{place}there is no {kind} {name!r}.{did_you_mean(name, names)}",
-        hint=f"Choose one of {listed(names)}.",
-    )
+    told = f"{where}: there is no {kind} {name!r}.{did_you_mean(name, names)}"
+    raise ParameterError(told, hint=f"Choose one of {listed(names)}.")
 
 
 def built_in_studies() -> list[str]:
@@ -325,7 +310,7 @@ def read_studies(study: str | Path) -> tuple[Study, ...]:
             raise FileNotFoundError(f"There is no study file {path}: check the path.")
         where, content = str(path), path.read_bytes()
     else:
-        where = known_name("built-in study", str(study), built_in_studies())
+        where = known_name("built-in study", path.name, built_in_studies(), "studies")
         content = (_BUILT_IN / f"{where}.yaml").read_bytes()
     entries = _mapping(_parse(content, where), where)
     if "studies" not in entries:
@@ -346,9 +331,7 @@ def _parse(content: bytes, where: str) -> Any:
     with needed("A study file", "PyYAML", "experiment"):
         import yaml  # type: ignore[import-untyped]
     try:
-        return yaml.safe_load(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where} is not UTF-8 ({error}): save it as UTF-8.") from None
+        return yaml.safe_load(content)
     except yaml.YAMLError as error:
         raise ParameterError(f"{where} is no YAML: {error}.") from None
 

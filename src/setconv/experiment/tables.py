@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import pandas as pd
 
 from setconv.experiment.results import (
     ALPHA,
@@ -22,10 +24,8 @@ from setconv.experiment.results import (
     heading,
     higher_is_better,
 )
-from setconv.messages import count_of, needed
-
-with needed("The findings of a study", "pandas", "experiment"):
-    import pandas as pd
+from setconv.messages import count_of
+from setconv.report.words import readable
 
 _LOWER = "↓"
 _NO_FIGURE = "\u2013"
@@ -142,46 +142,51 @@ def sections(findings: Findings) -> list[Section]:
 
 def by_unit(findings: Findings) -> Iterator[Sheet]:
     """Yield a table for each data set, as Table 4 of the paper: a block a unit, metrics across."""
-    metrics = {metric: _heading(metric) for metric in findings.study.metrics}
     for dataset in dict.fromkeys(unit.dataset for unit in findings.units):
-        titles = {unit.name: unit.title for unit in findings.units if unit.dataset == dataset}
-        entries = _entries(findings, titles, metrics)
-        shown = entries.set_index(["unit", "method", "metric"])["shown"]
-        table = shown.unstack(fill_value=_EMPTY).reindex(columns=list(metrics))
-        order = pd.MultiIndex.from_product([titles, entries["method"].unique()])
-        table = table.reindex(order[order.isin(table.index)].set_names(table.index.names))
-        table = table.rename(index=titles, columns=metrics)
-        title = dataset
-        if len(titles) == 1:
-            (title,) = titles.values()
-            table = table.droplevel("unit")
-        yield _score_sheet(findings, title, table, entries)
+        units = {unit.name: unit.title for unit in findings.units if unit.dataset == dataset}
+        title = dataset if len(units) > 1 else next(iter(units.values()))
+        yield _score_sheet(findings, title, "metric", units, findings.study.metrics)
 
 
 def by_metric(findings: Findings) -> Iterator[Sheet]:
     """Yield a table for each metric: units across, then the average rank over units."""
-    titles = {unit.name: unit.title for unit in findings.units}
+    units = {unit.name: unit.title for unit in findings.units}
     for metric, ranking in findings.rankings.items():
-        entries = _entries(findings, titles, [metric])
-        shown = entries.set_index(["method", "unit"])["shown"].unstack(fill_value=_EMPTY)
-        table = shown.reindex(index=entries["method"].unique(), columns=list(titles))
-        table = table.rename(columns=titles)
-        if ranking.ranks is not None:
-            ranks = ranking.ranks.average.map("{:.2f}".format).reindex(table.index, fill_value="")
-            table["rank"] = ranks.map(Shown)
-        notes = ranking.notes if ranking.ranks is not None else ()
-        yield _score_sheet(findings, _heading(metric), table, entries, notes)
+        sheet = _score_sheet(findings, _heading(metric), "unit", units, (metric,))
+        if ranking.ranks is None:
+            yield sheet
+        else:
+            ranks = ranking.ranks.average.map("{:.2f}".format)
+            ranks = ranks.reindex(sheet.table.index, fill_value="").map(Shown)
+            table = sheet.table.assign(rank=ranks)
+            yield replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
 
 
 def _heading(metric: str) -> str:
     return heading(metric) + ("" if higher_is_better(metric) else f" {_LOWER}")
 
 
-def _entries(findings: Findings, units: Iterable[str], metrics: Iterable[str]) -> pd.DataFrame:
-    """Return the rows of the summary that a table has, each with what it shows."""
+def _score_sheet(
+    findings: Findings, title: str, across: str, units: Mapping[str, str], metrics: Sequence[str]
+) -> Sheet:
+    """Return the entries of units and metrics: one of the two across, the other in blocks."""
     rows = findings.summary
-    rows = rows[rows["unit"].isin(list(units)) & rows["metric"].isin(list(metrics))]
-    return rows.assign(shown=[_shown(entry) for entry in rows.itertuples()])
+    rows = rows[rows["unit"].isin(list(units)) & rows["metric"].isin(metrics)]
+    keys = pd.MultiIndex.from_frame(rows[["unit", "metric", "method"]])
+    shown = pd.Series([_shown(entry) for entry in rows.itertuples()], keys)
+    headings = {"unit": units, "metric": {metric: _heading(metric) for metric in metrics}}
+    down = "unit" if across == "metric" else "metric"
+    order = pd.MultiIndex.from_product(
+        [list(headings[down]), rows["method"].unique()], names=[down, "method"]
+    )
+    table = shown.unstack(across, fill_value=_EMPTY).reindex(columns=list(headings[across]))
+    table = table.reindex(order[order.isin(table.index)]).rename(columns=headings[across])
+    table = table.rename(index=headings[down], level=down)
+    table = table if len(headings[down]) > 1 else table.droplevel(down)
+    # What stands in place of a figure or beside it, and how often it does.
+    counts = Counter([*rows["state"], *["partial"] * int(rows["partial"].sum())])
+    notes = [text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind]]
+    return Sheet(title, _score_caption(findings, rows, metrics), table, notes)
 
 
 _WITHOUT_FIGURE = {"failed": "failed", "missing": _NO_FIGURE, "undefined": "n/a"}
@@ -210,31 +215,19 @@ _NOTES = {
 }
 
 
-def _score_sheet(
-    findings: Findings,
-    title: str,
-    table: pd.DataFrame,
-    entries: pd.DataFrame,
-    notes: Sequence[str] = (),
-) -> Sheet:
+def _score_caption(findings: Findings, rows: pd.DataFrame, metrics: Sequence[str]) -> str:
     """Say what the figures are, which test was made, and what it is no evidence of."""
-    whole = entries.loc[(entries["state"] == "measured") & ~entries["partial"], "n_splits"]
+    whole = rows.loc[(rows["state"] == "measured") & ~rows["partial"], "n_splits"]
     numbers = " to ".join(map(str, sorted({whole.min(), whole.max()}))) if len(whole) else "0"
-    lower = any(_LOWER in text for text in (title, *table.columns))
-    ours = findings.study.ours[0]
-    caption = (
-        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold. "
-        + f"{_LOWER} lower is better. " * lower
-        + f"{WORSE} significantly worse, {BETTER} better than {ours}: corrected resampled t test "
-        "(Nadeau and Bengio, 2003) over the splits of a unit that both have, at least two; "
-        f"p ≤ {number(ALPHA, 2)} after Holm's correction for up to "
+    lower = f"{_LOWER} lower is better. " * (not all(map(higher_is_better, metrics)))
+    return (
+        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold. {lower}"
+        f"{WORSE} significantly worse, {BETTER} better than {findings.study.ours[0]}: corrected "
+        "resampled t test (Nadeau and Bengio, 2003) over the splits of a unit that both have, at "
+        f"least two; p ≤ {number(ALPHA, 2)} after Holm's correction for up to "
         f"{count_of(len(findings.methods) - 1, 'method')}. Units may share rows or a source: they "
         "are not independent evidence, and marks must not be counted over them."
     )
-    # What stands in place of a figure or beside it, and how often it does.
-    counts = Counter([*entries["state"], *["partial"] * int(entries["partial"].sum())])
-    said = [text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind]]
-    return Sheet(title, caption, table, [*said, *notes])
 
 
 def rank_sheet(ranking: Ranking) -> Sheet:
@@ -256,39 +249,35 @@ def rank_sheet(ranking: Ranking) -> Sheet:
             ]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=head).rename_axis("method")
     title = f"{heading(ranking.metric)}: average ranks"
-    return Sheet(title, _rank_caption(ranking), table, ranking.notes)
+    caption = _rank_caption(ranking, len(ranking.ranks.by_source))
+    return Sheet(title, caption, table, ranking.notes)
 
 
-def _rank_caption(ranking: Ranking) -> str:
-    assert ranking.ranks is not None
+def _rank_caption(ranking: Ranking, n_sources: int) -> str:
     level = number(ALPHA, 2)
     parts = [
-        f"{count_of(ranking.n_units, 'unit')} of "
-        f"{count_of(len(ranking.ranks.by_source), 'source')}. "
-        "Rank 1 is best; ranks are averaged within a source, then over sources."
+        f"{count_of(ranking.n_units, 'unit')} of {count_of(n_sources, 'source')}. Rank 1 is best; "
+        "ranks are averaged within a source, then over sources."
     ]
     if (test := ranking.omnibus) is not None:
-        p = _p_text(test.f_p_value)
         parts.append(
-            f"Friedman's test, as corrected by Iman and Davenport: F = {test.f_statistic:.2f}, "
-            f"p {p if p.startswith('<') else f'= {p}'}."
+            "Friedman's test, as corrected by Iman and Davenport: "
+            f"F = {test.f_statistic:.2f}, p {_p_text(test.f_p_value, equal='= ')}."
         )
     if (every := ranking.all_pairs) is not None:
         parts.append(f"Nemenyi's critical difference at {level}: {every.critical_difference:.2f}.")
     if (pairs := ranking.against_ours) is not None:
         parts.append(
             f"Difference: median over sources of {pairs.control} minus the method; won, tied and "
-            f"lost by {pairs.control}; p-value of Wilcoxon's signed-rank test, corrected by Holm."
+            f"lost by {pairs.control}; p-value of Wilcoxon's signed-rank test, corrected by Holm. "
+            + f"{WORSE} significantly worse, {BETTER} better (p ≤ {level})."
+            * pairs.claimed
         )
-        if pairs.claimed:
-            parts.append(
-                f"{WORSE} significantly worse than {pairs.control}, {BETTER} better (p ≤ {level})."
-            )
-    return " ".join(filter(None, [*parts, ranking.reason]))
+    return " ".join([*parts, ranking.reason]).strip()
 
 
-def _p_text(value: float) -> str:
-    return "< .001" if value < 0.001 else number(value)
+def _p_text(value: float, equal: str = "") -> str:
+    return "< .001" if value < 0.001 else equal + number(value)
 
 
 def curve_sheets(findings: Findings) -> Iterator[Sheet]:
@@ -344,7 +333,7 @@ def failure_sheet(findings: Findings) -> Sheet:
 def last_line(error: str) -> str:
     """Return the last line of an error that says anything, of bounded length."""
     lines = [one for one in map(plain, error.splitlines()) if one]
-    return cut(lines[-1] if lines else "no message", _LONGEST_ERROR)
+    return readable(lines[-1] if lines else "no message", _LONGEST_ERROR)
 
 
 def number(value: float, digits: int = DIGITS, *, sign: bool = False) -> str:
@@ -365,8 +354,3 @@ def number(value: float, digits: int = DIGITS, *, sign: bool = False) -> str:
 def plain(text: str) -> str:
     """Return a text on one line, without characters that steer a terminal or the direction."""
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())
-
-
-def cut(text: str, longest: int) -> str:
-    """Return a text that ends in dots where it is too long."""
-    return text if len(text) <= longest else text[:longest].rstrip() + " …"
