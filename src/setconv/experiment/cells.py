@@ -349,10 +349,8 @@ def _probe(
         for size in probe.post_sizes:
             sizes = np.clip(np.round(size * shares).astype(int), 1, counts)
             drawn = [draw_by_class(codes, sizes, rng) for _ in range(probe.draws)]
-            moved = [
-                copy.deepcopy(model).post_train(train.rows[rows], train.labels[rows])
-                for rows in drawn
-            ]
+            subsets = [(train.rows[rows], train.labels[rows]) for rows in drawn]
+            moved = [copy.deepcopy(model).post_train(*subset) for subset in subsets]
             reports = [_measure(one, test) for one in moved]
             told = {
                 (metric, label): [getattr(one[label], metric) for one in reports]

@@ -138,14 +138,11 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
 
 
 def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> dict[str, bytes]:
-    arrays = {"labels.npy": dataset.labels.astype(str)}
-    files = {}
-    features = dataset.features
-    if dataset.texts is not None:
-        features = _encode_texts(dataset.texts, encoder)
-    if features is None:
-        files["texts.json"] = json.dumps(dataset.texts).encode()
-    else:
+    arrays, files = {"labels.npy": dataset.labels.astype(str)}, {}
+    texts, features = dataset.texts, dataset.features
+    if texts is not None and (features := _encode_texts(texts, encoder)) is None:
+        files["texts.json"] = json.dumps(texts).encode()
+    if features is not None:
         arrays["features.npy"] = np.asarray(features, dtype=np.float32)
     if dataset.groups is not None:
         # Names may be of any kind; workers need only know which are equal, and their order.

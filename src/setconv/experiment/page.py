@@ -106,9 +106,7 @@ def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
 def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
-    escape = {"page.html": plain, "tables.md": markdown_escape, "tables.tex": latex_escape}[
-        template
-    ]
+    escape = _ESCAPES[template]
     environment = Environment(
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
@@ -132,6 +130,9 @@ def markdown_escape(text: str) -> str:
 def latex_escape(text: str) -> str:
     """Return a text on one line in which nothing is a command; a number has a true minus."""
     return re.sub(r"^-(?=[.\d])", "$-$", plain(text).translate(_LATEX))
+
+
+_ESCAPES = {"page.html": plain, "tables.md": markdown_escape, "tables.tex": latex_escape}
 
 
 def _raw(text: str) -> Markup:
@@ -173,12 +174,9 @@ def _warning_sheets(findings: Findings) -> list[Sheet]:
 def _version_sheets(findings: Findings) -> list[Sheet]:
     """Return the versions that the cells were computed with; nothing if there are no cells."""
     found = pd.DataFrame([json.loads(text) for text in findings.cells["versions"]])
-    counts = {
-        name: one.value_counts().sort_index() for name, one in found.sort_index(axis=1).items()
-    }
-    told = {
-        package: Shown(", ".join(f"{one} ({count_of(n, 'cell')})" for one, n in versions.items()))
-        for package, versions in counts.items()
-    }
+    told = {}
+    for package, versions in found.sort_index(axis="columns").items():
+        counts = versions.value_counts().sort_index().items()
+        told[package] = Shown(", ".join(f"{one} ({count_of(n, 'cell')})" for one, n in counts))
     table = pd.Series(told, dtype=object).rename_axis("package").to_frame("version")
     return [Sheet("", "", table)] * bool(told)
