@@ -479,11 +479,11 @@ def labels_of(column: Any) -> Array:
     raise _no_labels(f"Labels of type {kind} cannot be classes.")
 
 
-def _no_labels(message: str) -> LabelError:
+def _no_labels(message: str, parameter: str = "label") -> LabelError:
     return LabelError(
         f"{message} Write the classes as words or whole numbers, or choose another column.",
-        parameter="label",
-        hint="Name it: label=.",
+        parameter=parameter,
+        hint=f"Name it: {parameter}=.",
     )
 
 
@@ -544,12 +544,7 @@ def check_label_column(schema: pa.Schema, name: str) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if not (is_text(kind) or is_number(kind) or pa.types.is_boolean(kind)):
-        raise LabelError(
-            f"Column {name!r} is {kind}, which cannot be labels. Choose a column of words, whole "
-            "numbers or truth values.",
-            parameter="y",
-            column=name,
-        )
+        raise _no_labels(f"Column {name!r} is {kind}.", "y")
 
 
 def label_values(tables: list[pa.Table], name: str) -> Array:

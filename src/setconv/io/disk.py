@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import mmap
-import operator
 import os
 import shutil
 import tempfile
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from setconv.errors import DataError
+from setconv.errors import DataError, DataTypeError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 _BUFFERS = 512  # of one call; systems allow 1024
 _ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
 _LOCK = threading.Lock()
+_FLOATS = {np.dtype(np.float32).str, np.dtype(np.float64).str}
 _MAKE_ROOM = "Make room, or let TMPDIR name a folder on a larger disk."
 _HOLD_IT = "Give numpy.asarray(X) if the rows fit into memory."
 
@@ -54,9 +54,8 @@ class Batch:
 class DiskRows:
     """Rows of a raw binary file in C order, as a read-only 2-D array.
 
-    ``rows[a:b]``, ``rows[numbers]`` and ``rows[mask]`` are fresh arrays, ``rows[5]`` is one row.
-    They are read with positioned reads, so threads can share the object, and never through a
-    mapping.
+    ``rows[a:b]`` and ``rows[numbers]`` are fresh arrays. They are read with positioned reads, so
+    threads can share the object, and never through a mapping.
 
     Parameters
     ----------
@@ -123,35 +122,17 @@ class DiskRows:
             start, stop, step = key.indices(len(self))
             if step == 1:
                 return self._span(start, max(stop, start))
-            return self._gather(np.arange(start, stop, step))
+            key = np.arange(start, stop, step)
         numbers = np.asarray(key)
-        if numbers.ndim == 0:
-            number = self._checked(np.array([operator.index(key)]))[0]
-            return self._span(number, number + 1).reshape(-1)
-        return self._gather(self._checked(self._numbers(numbers)))
+        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+            raise TypeError(f"{self!r} take a slice or a 1-D array of row numbers.")
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise IndexError(f"There are only the rows 0 to {len(self) - 1}.")
+        return self._gather(numbers.astype(np.int64))
 
     def subset(self, chosen: NDArray[np.int64]) -> RowSubset:
         """Return chosen rows, of which none is read yet."""
         return RowSubset(self, chosen)
-
-    def _numbers(self, key: NDArray[Any]) -> NDArray[np.int64]:
-        if key.ndim != 1 or (len(key) and key.dtype.kind not in "iub"):
-            raise TypeError(
-                f"{self!r} take a slice or a 1-D array of row numbers, not an array of "
-                f"{key.dtype} with shape {key.shape}."
-            )
-        if key.dtype.kind != "b":
-            return key.astype(np.int64)
-        if len(key) != len(self):
-            raise IndexError(f"A mask of {len(key)} for {len(self)} rows: give one value a row.")
-        return np.flatnonzero(key)
-
-    def _checked(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        n_rows = len(self)
-        if len(numbers) and (numbers.min() < -n_rows or numbers.max() >= n_rows):
-            bad = numbers[(numbers < -n_rows) | (numbers >= n_rows)][0]
-            raise IndexError(f"There is no row {bad}: there are {n_rows} rows, counted from 0.")
-        return np.where(numbers < 0, numbers + n_rows, numbers)
 
     def _span(self, start: int, stop: int) -> NDArray[Any]:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
@@ -320,6 +301,8 @@ def _size(count: int) -> str:
 
 def memmap_rows(X: np.memmap[Any, Any]) -> DiskRows:
     """Return the rows of a C-ordered memmap of float32 or float64, as they lie in its file."""
+    if X.ndim != 2 or X.dtype.str not in _FLOATS or not X.flags.c_contiguous or X.mode == "c":
+        raise DataTypeError(f"The memmap is no C-ordered file of floats. {_HOLD_IT}")
     try:
         file = io.FileIO(X.filename or "")
     except OSError as error:
@@ -329,12 +312,10 @@ def memmap_rows(X: np.memmap[Any, Any]) -> DiskRows:
     mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
     offset = int(page + X.ctypes.data - mapping.ctypes.data)
     rows = DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, offset)
-    for place in (0, -1):
-        if (
-            rows.nbytes + offset > os.fstat(file.fileno()).st_size
-            or (rows[place] != X[place]).any()
-        ):
-            raise DataError(f"{X.filename} is no longer the file of the memmap. {_HOLD_IT}")
+    whole = offset + rows.nbytes <= os.fstat(file.fileno()).st_size
+    ends = [0, len(X) - 1]  # another file may lie there by now
+    if not whole or rows[ends].tobytes() != X[ends].tobytes():
+        raise DataError(f"{X.filename} is no longer the file of the memmap. {_HOLD_IT}")
     return rows
 
 
