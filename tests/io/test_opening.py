@@ -69,7 +69,6 @@ def test_rows_do_not_depend_on_how_they_are_cut_into_blocks(
 ):
     monkeypatch.setattr(parquet, "BLOCK", block)
     monkeypatch.setattr(parquet, "TALL", 2 * block)
-    monkeypatch.setattr(opening, "_BLOCK", block)
     rows, labels, table = make_table(n_columns)
     assert_source(write_folder(table, tmp_path), rows, labels)
     assert_source(table, rows, labels)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _BATCH = 8192  # rows
-_BLOCK = 1 << 26  # bytes of rows
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,10 @@ def open_source(
     plan = _plan(reader, columns, extra)
     labels: list[Any] = []
     with Scratch(len(plan.names), plan.dtype, reader.n_rows) as file:
-        size = max(_BLOCK // (len(plan.names) * plan.dtype.itemsize), 1)
-        for batch in _told(_table_batches(reader, plan, extra, size), progress, reader.n_rows):
+        for batch in _told(_table_batches(reader, plan, extra), progress, reader.n_rows):
             file.append(batch.rows)
             labels.append(batch.extra)
+            del batch  # else it is held while the next one is read
         values = None if label is None else label_values(labels, label)
         return Source(file.rows(), plan.names, values)
 
@@ -183,14 +182,17 @@ def _plan(reader: ColumnReader, columns: Sequence[str] | None, without: Sequence
 
 
 def _table_batches(
-    reader: ColumnReader, plan: Any, extra: Sequence[str], size: int
+    reader: ColumnReader, plan: Any, extra: Sequence[str], size: int | None = None
 ) -> Iterator[Batch]:
     from setconv.io.sources import in_batches
 
     done = 0
-    for table in in_batches(reader.tables(list(dict.fromkeys([*plan.columns, *extra]))), size):
+    tables = reader.tables(list(dict.fromkeys([*plan.columns, *extra])))
+    for table in tables if size is None else in_batches(tables, size):
+        n_rows = len(table)
         yield Batch(plan.rows(table, done), table.select(list(extra)) if extra else None)
-        done += len(table)
+        done += n_rows
+        del table
 
 
 def _disk_batches(rows: DiskRows, size: int) -> Iterator[Batch]:
@@ -203,8 +205,9 @@ def _disk_batches(rows: DiskRows, size: int) -> Iterator[Batch]:
 def _told(batches: Iterator[Batch], progress: Progress | None, total: int) -> Iterator[Batch]:
     done = 0
     for batch in batches:
-        yield batch
         done += len(batch.rows)
+        yield batch
+        del batch
         if progress is not None:
             progress(done, total)
 

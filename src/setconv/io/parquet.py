@@ -153,11 +153,12 @@ def _wide_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
 def _height(metadata: pq.FileMetaData, columns: list[str]) -> int:
     """Return how many rows are a block, as far as the first row group tells."""
     group = metadata.row_group(0)
+    wanted = {*columns, *(f"{name}.list.element" for name in columns)}
     leaves = [group.column(number) for number in range(group.num_columns)]
     size = sum(
         max(leaf.num_values * _WIDTHS.get(leaf.physical_type, 0), leaf.total_uncompressed_size)
         for leaf in leaves
-        if any(leaf.path_in_schema in (name, f"{name}.list.element") for name in columns)
+        if leaf.path_in_schema in wanted
     )
     height: int = BLOCK * group.num_rows // max(size, 1)
     return max(height, 1)
