@@ -9,9 +9,7 @@ from collections import Counter
 import pytest
 
 from setconv.datasets.amazon import load_amazon
-from setconv.datasets.dataset import numbered_lines
 from setconv.errors import DataError, ParameterError
-from setconv.io.sources import open_bytes
 
 
 def review(number, stars, **changes):
@@ -138,7 +136,7 @@ def test_a_sample_larger_than_the_file_is_refused_with_what_there_is(make):
 
 
 def test_memory_does_not_grow_with_the_file(make, monkeypatch):
-    monkeypatch.setattr("setconv.datasets.dataset._BLOCK", 1 << 14)
+    monkeypatch.setattr("setconv.io.jsonl.BLOCK", 1 << 14)
     lines = [json.dumps(review(number, 5 if number % 9 else 1)) for number in range(1000)]
 
     def peak(times):
@@ -156,15 +154,8 @@ def test_memory_does_not_grow_with_the_file(make, monkeypatch):
 def test_lines_are_whole_whatever_the_blocks_are(make, monkeypatch):
     path = make(*many(5, 5))
     whole = load_amazon(path).texts
-    monkeypatch.setattr("setconv.datasets.dataset._BLOCK", 7)
+    monkeypatch.setattr("setconv.io.jsonl.BLOCK", 7)
     assert load_amazon(path).texts == whole
-
-
-def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(make, monkeypatch):
-    monkeypatch.setattr("setconv.datasets.dataset._LONGEST", 100)
-    monkeypatch.setattr("setconv.datasets.dataset._BLOCK", 64)
-    with pytest.raises(DataError, match="no line end"):
-        list(numbered_lines(open_bytes(make("x" * 500))))
 
 
 @pytest.mark.parametrize("lines", [(), ("[",), (json.dumps(review(0, 3)),)])

@@ -77,7 +77,7 @@ def test_an_unknown_class_is_refused_with_a_near_one():
     with pytest.raises(LabelError, match="Did you mean 'crash'"):
         dataset.binary("crush")
     for nothing_left in (["crash", "fire"], []):
-        with pytest.raises(LabelError, match="classes are 'crash', 'fire'"):
+        with pytest.raises(LabelError, match="They are 'crash', 'fire'"):
             dataset.binary(nothing_left)
 
 

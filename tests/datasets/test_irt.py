@@ -157,6 +157,6 @@ def test_an_unknown_city_or_task_is_refused(make):
 
 
 def test_a_missing_or_empty_folder_says_where_to_ask(tmp_path):
-    for folder, message in ((tmp_path / "no", "no folder"), (tmp_path, "no file with")):
-        with pytest.raises(DataError, match=f"{message}.*on request: {ADDRESS}"):
+    for folder in (tmp_path / "no", tmp_path):
+        with pytest.raises(DataError, match=f"on request: {ADDRESS}"):
             load_irt(folder)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import DataError, LabelError, ParameterError
+from setconv.io.jsonl import split_lines
 from setconv.io.sources import ByteSource
 from setconv.messages import check_integer, count_of, did_you_mean, listed
 from setconv.sampling import share_out
@@ -200,22 +201,14 @@ class Dataset:
         several = isinstance(positive, Sequence | np.ndarray) and not isinstance(positive, str)
         wanted = list(dict.fromkeys(positive)) if several else [positive]
         known = self.classes.tolist()
-        unknown = [one for one in wanted or [None] if one not in known]
-        if not unknown and len(wanted) < len(known):
+        if set(wanted) <= set(known) and 0 < len(wanted) < len(known):
             return wanted
-        wrong = (
-            f"has no class {unknown[0]!r}.{did_you_mean(str(unknown[0]), map(str, known))}"
-            if unknown
-            else "has no other class than these."
-        )
+        names = [*map(str, known)]
         raise LabelError(
-            f"{self.name} {wrong} The classes are {listed([*map(str, known)])}.",
+            f"{self.name}: {positive!r} is not a part of its classes."
+            f"{did_you_mean(str(positive), names)} They are {listed(names)}.",
             parameter="positive",
         )
-
-
-_BLOCK = 1 << 20
-_LONGEST = 1 << 26
 
 
 def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
@@ -223,25 +216,10 @@ def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
 
     Lines stay bytes, so that one which cannot be decoded is a problem of that line alone.
     """
-    for number, line in enumerate(_lines(source), start=1):
+    for number, line in enumerate(split_lines(source), start=1):
         bare = (line.removeprefix(BOM_UTF8) if number == 1 else line).rstrip(b"\r")
         if bare.strip():
             yield number, bare
-
-
-def _lines(source: ByteSource) -> Iterator[bytes]:
-    rest = b""
-    while block := source.read(_BLOCK):
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        yield from lines
-        if len(rest) > _LONGEST:
-            raise DataError(
-                f"{source.name}: no line end within {_LONGEST >> 20} MB. Is it a text file with "
-                "one row a line?"
-            )
-    if rest:
-        yield rest
 
 
 def proportional_quotas(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 
 from setconv.datasets.dataset import Dataset, Problems
-from setconv.errors import DataError, ParameterError
+from setconv.errors import DataError
 from setconv.io.columns import find_columns, nothing_found
 from setconv.io.records import open_records
-from setconv.messages import check_choice, did_you_mean, listed
+from setconv.messages import check_choice, listed
 
 logger = logging.getLogger("setconv")
 
@@ -40,10 +40,8 @@ _WHERE_TO_ASK = (
 _NO, _YES = "no", "yes"
 _INCIDENTS = ("crash", "fire", "shooting")
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
-_COLUMNS = {
-    "id": ("id", "tweet_id", "tweetid", "id_str"),
-    "city": ("city", "location"),
-}
+_ID_NAMES = ("id", "tweet_id", "tweetid", "id_str")
+_CITY_NAMES = ("city", "location")
 _LABELS = {
     **dict.fromkeys(["no", "none", "neutral", "not incident related", "no incident", "0"], _NO),
     **dict.fromkeys(["yes", "incident related", "incident", "1"], _YES),
@@ -106,7 +104,10 @@ def load_irt(
         ``groups`` are the cities, if there are several.
     """
     check_choice("task", task, ["binary", "four_class"])
-    wanted = _wanted_cities(city)
+    wanted = list(CITIES)
+    if city is not None and city != "all":
+        wanted = [city_named(city) or city]
+        check_choice("city", wanted[0], CITIES)
     files = _find_files(Path(folder))
     problems = Problems()
     fitting = [one for one in files if _city_of(one) in (None, *wanted)]
@@ -140,22 +141,7 @@ def load_irt(
     )
 
 
-def _wanted_cities(city: str | None) -> list[str]:
-    if city is None or city == "all":
-        return list(CITIES)
-    found = city_named(city)
-    if found is None:
-        raise ParameterError(
-            f"city={city!r} is none of the cities.{did_you_mean(city, CITIES)} They are "
-            f"{listed(list(CITIES))}, or 'all'.",
-            parameter="city",
-        )
-    return [found]
-
-
 def _find_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise DataError(f"There is no folder {folder}. {_WHERE_TO_ASK}")
     found = sorted(
         one
         for one in folder.rglob("*")
@@ -171,7 +157,11 @@ def _read_tweets(
 ) -> Iterator[_Tweet]:
     """Iterate over the usable rows of a file; the others are taken down as problems."""
     with open_records(file) as reader:
-        city, id = (_known(what, reader.columns) for what in ("city", "id"))
+        by_name = {one.strip().lower(): one for one in reader.columns}
+        city, id = (
+            next((by_name[one] for one in names if one in by_name), None)
+            for names in (_CITY_NAMES, _ID_NAMES)
+        )
         try:
             found = find_columns(reader.sample(), text=text, label=label, group=city, id=id)
             names = [found.text or nothing_found("text", reader.columns), found.label, id, city]
@@ -199,12 +189,6 @@ def _parse_tweet(file: Path, row: int, text: str, label: str, id: str, city: str
     if place is None:
         return "unknown city: left out"
     return _Tweet(place, meaning, text, id or None, file.name, row)
-
-
-def _known(what: str, columns: Sequence[str]) -> str | None:
-    """Return the column that has one of the common names of ``what``."""
-    by_name = {one.strip().lower(): one for one in columns}
-    return next((by_name[one] for one in _COLUMNS[what] if one in by_name), None)
 
 
 def _of_task(

@@ -87,7 +87,9 @@ class JsonlReader(RecordReader):
     def _objects(self) -> Iterator[dict[str, Any]]:
         """Iterate over the objects, from the source's first byte."""
         self._bytes.rewind()
-        for number, line in enumerate(_lines(Utf8Stream(self._bytes, self._encoding)), start=1):
+        for number, line in enumerate(
+            split_lines(Utf8Stream(self._bytes, self._encoding)), start=1
+        ):
             if not line or line.isspace():
                 continue
             try:
@@ -107,7 +109,8 @@ class JsonlReader(RecordReader):
         )
 
 
-def _lines(stream: Utf8Stream) -> Iterator[bytes]:
+def split_lines(stream: ByteSource | Utf8Stream) -> Iterator[bytes]:
+    """Iterate over lines without their ends."""
     carry: list[bytes] = []
     while block := stream.read(BLOCK):
         first, *others = block.split(b"\n")
