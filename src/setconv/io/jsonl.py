@@ -87,9 +87,8 @@ class JsonlReader(RecordReader):
     def _objects(self) -> Iterator[dict[str, Any]]:
         """Iterate over the objects, from the source's first byte."""
         self._bytes.rewind()
-        for number, line in enumerate(
-            split_lines(Utf8Stream(self._bytes, self._encoding)), start=1
-        ):
+        lines = split_lines(Utf8Stream(self._bytes, self._encoding))
+        for number, line in enumerate(lines, start=1):
             if not line or line.isspace():
                 continue
             try:
