@@ -95,15 +95,6 @@ def test_kmeans_finds_the_centres_of_the_smaller_side(monkeypatch):
     np.testing.assert_allclose(found[0][order], expected)
 
 
-def test_kmeans_has_no_more_anchors_than_distinct_rows():
-    rows, codes = make_case([30, 6])
-    minority = np.flatnonzero(codes == 1)
-    rows[minority[3:]] = rows[minority[:3]]
-    anchors = anchors_of("kmeans", rows, codes)
-    assert anchors.shape == (1, 3, 4)
-    np.testing.assert_allclose(np.unique(anchors[0], axis=0), np.unique(rows[minority], axis=0))
-
-
 def test_heads_with_fewer_anchors_repeat_theirs_in_turn():
     rows, codes = make_case([60, 5, 2])
     anchors = anchors_of("kmeans", rows, codes)

@@ -140,11 +140,6 @@ def test_heads_and_members_draw_independently_of_each_other():
     assert not np.array_equal(first, second)
 
 
-def test_with_two_classes_separate_heads_are_shared_ones():
-    drawn = [make_episodes([20, 5], sharing).draw() for sharing in ("shared", "separate")]
-    np.testing.assert_array_equal(*drawn)
-
-
 @pytest.mark.parametrize("sharing", ["shared", "separate"])
 def test_episodes_are_reproducible_can_be_skipped_and_know_no_other_members(sharing):
     members = make_members([20, 9, 4], 3, 0)

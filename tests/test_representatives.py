@@ -89,16 +89,6 @@ def test_representatives_are_what_the_network_makes_of_the_whole_sets(similarity
     torch.testing.assert_close(expected, margin, rtol=1e-4, atol=1e-5)
 
 
-def test_a_million_small_rows_lose_nothing_to_rounding():
-    sums, n = SideSums.empty(1, 1), 100_000
-    sides = (torch.arange(n) % 2).to(torch.int8)[None]
-    for _ in range(10):
-        sums.add(torch.full((1, n, 1), 0.1), sides, torch.ones(n).double())
-    mean = sums.total / sums.weight.unsqueeze(-1)
-    np.testing.assert_allclose(mean.numpy(), float(np.float32(0.1)), rtol=1e-12)
-    assert sums.weight.tolist() == [[500_000.0, 500_000.0]]
-
-
 def test_post_training_makes_the_representatives_anew_or_changes_nothing():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), np.arange(80) % 4 == 0

@@ -139,12 +139,6 @@ def test_a_class_in_one_group_is_never_left_out_and_its_group_not_torn_apart():
         assert all(len(np.unique(out[groups == group])) == 1 for group in range(4))
 
 
-def test_large_groups_spread_a_rare_class_over_the_folds():
-    codes = np.tile(np.repeat([0, 1], [9, 1]), 10)
-    folds = assign_folds(codes, 5, np.repeat(np.arange(10), 10), np.random.default_rng(0))
-    assert np.bincount(folds[codes == 1], minlength=5).tolist() == [2] * 5
-
-
 # ------------------------------------------------------------------------------------------ keys
 
 
@@ -232,18 +226,6 @@ def test_groups_that_share_copies_are_joined(rows):
     assert ties.n_copies == len(kinds) - len(set(kinds.tolist()))
     shares = np.ones(len(kinds)) if ties.shares is None else ties.shares
     np.testing.assert_allclose(shares, 1 / np.bincount(kinds)[kinds])
-
-
-@pytest.mark.parametrize("n_members", [2, 10])
-def test_copies_are_left_out_together(n_members):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4))[rng.integers(0, 60, 200)]
-    codes = (X[:, 0] > 0.8).astype(int)
-    ties = tie_copies(row_keys(X), X, codes, None)
-    left_out = leave_out(codes, n_members, ties.units, 0)
-    for kind in np.unique(ties.units):
-        assert len(np.unique(left_out[:, ties.units == kind], axis=1).T) == 1
-    assert left_out.any(axis=0).all()
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.classifier import SetConvClassifier
-from setconv.errors import ParameterError
 from setconv.fitting import automatic_linear_share
 from setconv.linear import LINEAR_PARTS, fit_discriminants
 
@@ -136,9 +135,3 @@ def test_the_automatic_share_falls_with_the_rows_and_is_nothing_for_tables():
     assert automatic_linear_share(10_000, 384, n_groups=4) == 0.5
     assert automatic_linear_share(10_000, 384, n_groups=5000) == 0.125
     assert automatic_linear_share(100, 100) == automatic_linear_share(100, 5000) == 0
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0, "some", None])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ParameterError, match="linear_share"):
-        SetConvClassifier(**SMALL, linear_share=share).fit(*make_rows())

@@ -86,15 +86,6 @@ def test_order_and_unit_of_rows_are_nothing_and_rows_of_no_weight_are_not_there(
     np.testing.assert_allclose(score(large, 1000 * rows), score(one, rows), rtol=0, atol=0.02)
 
 
-@pytest.mark.usefixtures("exact")
-def test_each_head_is_its_class_against_the_rest():
-    rows, codes = make_rows(classes=3)
-    together = fit(rows, codes, classes=3)
-    for head in range(3):
-        alone = fit(rows, (codes == head).astype(int))
-        np.testing.assert_allclose(together.weights[:, [head]], alone.weights, rtol=0, atol=2e-3)
-
-
 def test_columns_that_never_occur_get_no_weight_and_change_nothing():
     rows, codes = make_rows()
     places = np.sort(np.random.default_rng(0).choice(5000, 50, replace=False))
@@ -200,15 +191,6 @@ def test_supports_are_counts_by_hand(seed):
     of_class = (codes[:, None] == np.arange(3)) * weights[:, None]
     np.testing.assert_allclose(found.occurring, (rows.toarray() != 0).T.astype(float) @ of_class)
     np.testing.assert_allclose(found.mass, of_class.sum(axis=0))
-
-
-def test_rows_taken_away_are_as_if_they_had_not_been_counted():
-    rows, codes, weights = make_counts()
-    everything = count_supports(rows, codes, weights, 3)
-    found = everything.without(count_supports(rows[:8], codes[:8], weights[:8], 3))
-    rest = count_supports(rows[8:], codes[8:], weights[8:], 3)
-    np.testing.assert_allclose(found.occurring, rest.occurring, atol=1e-12)
-    np.testing.assert_allclose(found.column_weights(), rest.column_weights(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_weight_is_the_root_of_the_log_ratio_of_smoothed_frequencies():

@@ -6,9 +6,7 @@ import torch
 from setconv.nn.functional import (
     convolve,
     cosine_margin,
-    draw_mask,
     drop,
-    dropout_scale,
     embed_rows,
     relu_layer,
 )
@@ -79,18 +77,6 @@ def test_a_relu_layer_is_that_of_plain_operations(share, n_others):
     dropped = drop(torch.relu(rows @ weight + bias), share, generator())
     expected = dropped, torch.relu(others @ weight + bias)
     assert_same(*(torch.cat(pair, dim=-2) for pair in (found, expected)), inputs)
-
-
-def test_a_mask_keeps_its_share_whatever_the_number_of_values():
-    like = torch.zeros(())
-    for size in (1, 7, 8, 9, 100_000):
-        mask = draw_mask((size,), like, 0.3, torch.Generator().manual_seed(size))
-        assert mask.shape == (size,)
-        assert set(mask.unique().tolist()) <= {0.0, 1.0}
-    assert float(mask.mean()) == pytest.approx(0.7, abs=0.01)
-    assert dropout_scale(0.3) * (1 - round(0.3 * 256) / 256) == pytest.approx(1)
-    assert draw_mask((3,), like, 0.0, torch.Generator()) is None
-    assert draw_mask((3,), like, 0.3, None) is None
 
 
 # ------------------------------------------------------------------------------- cosine margin

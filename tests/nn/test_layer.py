@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from setconv.errors import DataError, ParameterError
@@ -111,26 +110,6 @@ def test_very_unequal_attention_neither_overflows_nor_vanishes():
     for result in both_ways(layer, rows, torch.zeros(4)):
         assert result.tolist() == pytest.approx(attended, rel=1e-5)
         assert all(g.isfinite().all() for g in gradients(result, rows, layer.attention))
-
-
-@pytest.mark.parametrize("hidden", [(), (3,), (3, 2)])
-def test_gradients_pass_gradcheck_for_all_kinds_of_sets(hidden):
-    layer = make_layer(3, 2, hidden, seed=11)
-    names = [name for name, _ in layer.named_parameters()]
-    weights = [value.detach().clone().requires_grad_() for value in layer.parameters()]
-    rows, anchor = noise(12, 2, 4, 3).requires_grad_(), noise(13, 3).requires_grad_()
-    mask = torch.tensor([[1.0, 0.5, 0.0, 2.0], [0.0, 1.0, 1.0, 0.3]]).double().requires_grad_()
-    ragged = {"segments": torch.tensor([1, 0, 1, 1])}
-
-    def run(rows, anchor, mask, *weights, **extra):
-        state = dict(zip(names, weights, strict=True))
-        return functional_call(layer, state, (rows, anchor), {"mask": mask, **extra})
-
-    assert torch.autograd.gradcheck(run, (rows, anchor, None, *weights))
-    assert torch.autograd.gradcheck(run, (rows, anchor, mask, *weights))
-    assert torch.autograd.gradcheck(
-        lambda *inputs: run(*inputs, **ragged), (rows, anchor, mask, *weights)
-    )
 
 
 class LargestStorage(TorchDispatchMode):

@@ -113,19 +113,6 @@ def test_only_the_heaviest_columns_take_part_where_there_are_many(monkeypatch):
     assert np.array_equal(found(rows), found(without))
 
 
-@pytest.mark.usefixtures("narrow")
-def test_of_many_rows_a_random_part_is_enough(monkeypatch):
-    rows = make_rows(n=300, rank=4)
-    monkeypatch.setattr(preprocessing, "_ROWS", 100)
-    some = fit(rows)
-    monkeypatch.setattr(preprocessing, "_ROWS", 1000)
-    whole = fit(rows)
-    assert not np.array_equal(some.directions, whole.directions)
-    # Both span all that the rows have.
-    for found in (some, whole):
-        np.testing.assert_allclose(np.linalg.norm(found(rows), axis=1), 1, atol=1e-3)
-
-
 @pytest.mark.parametrize("make", [fit, lambda rows: Densify(rows.shape[1])])
 def test_a_front_survives_as_arrays_and_knows_which_rows_it_fits(make):
     rows = make_rows(d=30)

@@ -78,16 +78,6 @@ def test_a_callback_stops_the_run_after_the_step_in_which_it_says_so(members, bi
     assert clf.predict(binary[0]).shape == (len(binary[0]),)
 
 
-def test_a_callback_that_stops_in_the_beginning_leaves_a_model_without_training(binary):
-    class Never(Callback):
-        def on_fit_begin(self, state):
-            state.stop = True
-
-    stopped, untrained = small(callbacks=[Never()]).fit(*binary), small(max_steps=0).fit(*binary)
-    assert stopped.n_steps_ == 0
-    assert np.array_equal(stopped.predict_proba(binary[0]), untrained.predict_proba(binary[0]))
-
-
 def test_the_state_shows_step_loss_history_and_best_look(binary):
     seen = []
 

@@ -104,13 +104,6 @@ def test_the_learning_rate_of_each_step_is_that_of_torch(schedule, steps):
             theirs.step()
 
 
-@pytest.mark.parametrize("steps", range(1, 9))
-def test_short_runs_have_positive_rates_up_to_the_peak(steps):
-    for schedule in (*SCHEDULES, "constant"):
-        assert all(0 < lr_factor(schedule, step, steps) <= 1 for step in range(steps))
-    assert {lr_factor("constant", step, steps) for step in range(steps)} == {1.0}
-
-
 # --------------------------------------------------------------------------------------- threads
 
 
