@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.quality import evaluate, measures, report, tasks, tuning
 from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS, calibrated, methods, peers, quiet
-from benchmarks.quality.splits import folds, joined_groups, split
-from benchmarks.quality.tasks import halves_of, load, specs
+from benchmarks.quality.splits import folds, split
+from benchmarks.quality.tasks import halves_of, specs
 
 NEEDS = {
     "LightGBM": "lightgbm",
@@ -49,31 +49,7 @@ def test_the_study_has_the_tasks_and_halves_that_were_listed_beforehand():
     assert halves_of(sorted(halves, reverse=True)) == halves  # by their names alone
 
 
-def test_a_text_task_is_one_class_against_the_rest_and_keeps_events_together(tmp_path):
-    (tmp_path / "embeddings").mkdir()
-    X = np.arange(40, dtype=np.float16).reshape(20, 2)
-    X[1] = X[0]
-    y = np.array(["crash"] * 6 + ["shooting"] * 4 + ["no"] * 10)
-    event = np.arange(20) // 5
-    np.savez(tmp_path / "embeddings" / "incident_tweets.npz", X=X, y=y, event=event)
-    by_name = {spec.name: spec for spec in specs("text")}
-    crash = load(by_name["incident_tweets/crash"], tmp_path)
-    assert crash.X.dtype == np.float32
-    assert crash.y.sum() == 6
-    assert crash.groups.tolist() == event.tolist()
-    shooting = load(by_name["incident_tweets/shooting"], tmp_path)
-    assert shooting.y.sum() == 4
-    assert len(np.unique(shooting.groups)) == 19
-    assert shooting.groups[0] == shooting.groups[1]
-
-
 # --------------------------------------------------------------------------------------- splits
-
-
-def test_rows_that_share_a_value_in_any_column_are_one_group():
-    groups = joined_groups([np.array([0, 0, 1, 2, 3]), np.array(["a", "b", "b", "c", "d"])])
-    assert groups.tolist() == [0, 0, 0, 1, 2]
-    assert joined_groups([np.arange(4)]) is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -86,17 +62,6 @@ def test_a_split_by_a_few_large_groups_keeps_them_whole_and_has_both_classes(see
     assert y[test].sum() == 50
     assert 0.2 < len(test) / len(y) < 0.4
     assert split(y, groups, seed)[1].tolist() == test.tolist()
-
-
-def test_folds_part_the_rows_evenly_and_keep_groups_together():
-    rng = np.random.default_rng(0)
-    y = (np.arange(400) < 60).astype(np.int64)
-    groups = rng.integers(0, 250, 400)
-    found = folds(y, groups, 0)
-    assert sorted(np.concatenate([held for _, held in found])) == list(range(400))
-    for inside, held in found:
-        assert not set(groups[inside]) & set(groups[held])
-        assert 10 <= y[held].sum() <= 14
 
 
 # ----------------------------------------------------------------------------- figures, tuning

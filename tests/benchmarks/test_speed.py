@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from sklearn.dummy import DummyClassifier
 
@@ -19,13 +18,11 @@ from benchmarks.speed import (
     layer,
     machine,
     page,
-    prediction,
     step,
     suite,
     tables,
 )
-from benchmarks.speed.growth import exponent, power_law
-from benchmarks.speed.made import Rows, dense_chunks, dense_rows, sparse_rows
+from benchmarks.speed.made import Rows
 from benchmarks.speed.parts import classes, disk, growth, limit
 from benchmarks.speed.targets import TARGETS
 
@@ -135,24 +132,7 @@ def test_a_default_step_draws_support_and_queries_of_each_class_for_each_member(
     assert shape == ([384, 256], 64 + 2, 8)
 
 
-def test_the_products_of_a_prediction_are_those_of_the_fitted_network():
-    X, y = dense_rows(300, 101)
-    model = SetConvClassifier(max_steps=1, n_members=2, random_state=0).fit(X, y)
-    with torch.profiler.profile(record_shapes=True) as profile:
-        prediction.bare_products(model, 300)()
-    shapes = {(one.name, *map(tuple, one.input_shapes)) for one in profile.events()}
-    assert ("aten::mm", (256, 101), (101, 2 * 256), (256, 2 * 256)) in shapes
-    assert ("aten::bmm", (2, 256, 256), (2, 256, 256), (2, 256, 256)) in shapes
-    assert sum(one.name == "aten::mm" for one in profile.events()) == 2
-
-
 # ------------------------------------------------------------------------------------------ growth
-
-
-def test_the_exponent_of_made_costs_is_found():
-    sizes = [10, 100, 1000]
-    assert exponent(sizes, [3 * size**1.5 for size in sizes]) == pytest.approx(1.5)
-    assert power_law(sizes, [3 * size**1.5 for size in sizes]) == pytest.approx((3, 1.5))
 
 
 def test_a_series_is_a_table_of_value_seconds_and_gigabytes():
@@ -161,21 +141,6 @@ def test_a_series_is_a_table_of_value_seconds_and_gigabytes():
     found = growth.run(growth.Sizes({"members": small}, turns=1), here)
     assert [point[0] for point in found["members"]["points"]] == [1, 2]
     assert all(seconds > 0 <= held for _, seconds, held in found["members"]["points"])
-
-
-# --------------------------------------------------------------------------------------- made rows
-
-
-def test_made_rows_have_the_shares_of_classes_and_the_non_zeros_that_were_asked_for():
-    X, y = dense_rows(5000, 6, (3, 1, 1))
-    assert np.bincount(y).tolist() == [3000, 1000, 1000]
-    parts, labels = zip(*dense_chunks(5000, 6, (3, 1, 1)), strict=True)
-    np.testing.assert_array_equal(np.concatenate(parts), X)
-    np.testing.assert_array_equal(np.concatenate(labels), y)
-    X, y = sparse_rows(500, 3000, 20)
-    assert (np.diff(X.indptr) == 20).all()
-    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1, rtol=1e-5)
-    assert set(y) == {0, 1}
 
 
 # ------------------------------------------------------------------------------------ measurements
