@@ -128,8 +128,8 @@ def _check_sizes(counts: Indices, support_size: int, n_queries: int, query_sourc
         )
     if support_size < len(counts):
         raise ParameterError(
-            f"support_size={support_size!r}: every class needs a support row, and there are "
-            f"{len(counts)} classes.",
+            f"support_size={support_size!r}: every class needs a support row; give at least "
+            f"{len(counts)}.",
             parameter="support_size",
         )
 
