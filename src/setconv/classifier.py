@@ -7,12 +7,12 @@ fit, update, predict, decide otherwise, save. At the end are its predictions as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -56,9 +56,6 @@ from setconv.validation import (
     stack_rows,
     warn_of_equal_counts,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Array = NDArray[Any]
 
@@ -746,16 +743,11 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             Rows written.
         """
         self._fitted()
-        check_kept(self, keep)
-        return write_predictions(path, self._predicted_tables(X, keep))
-
-    def _predicted_tables(self, X: Any, keep: Sequence[str]) -> Iterator[pa.Table]:
-        import pyarrow as pa
-
-        for batch, scores in self._score_batches(X, keep):
-            kept = {} if batch.extra is None else {name: batch.extra[name] for name in keep}
-            found = self._decision.rule.predictions(scores)
-            yield pa.table(kept | _columns(self, found.labels.tolist(), found.probabilities))
+        batches = (
+            (batch.extra, self._decision.rule.predictions(scores))
+            for batch, scores in self._score_batches(X, keep)
+        )
+        return write_predictions(path, batches, self.classes_, keep)
 
     def predict_out_of_fold(self) -> Predictions:
         """Return what the members that left a training row out say of it, for all such rows.
@@ -935,52 +927,3 @@ def _validation_rows(
     keys = row_keys(rows) if keys is None else keys
     weights[np.isin(keys, train_keys)] = 0
     return Rows(rows, codes, weights, units=np.unique(keys, return_inverse=True)[1])
-
-
-def check_kept(model: Any, kept: Iterable[str]) -> None:
-    """Refuse columns to keep whose names the predictions need."""
-    clash = set(kept) & set(_column_names(model))
-    if clash:
-        raise DataError(
-            f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
-            "rename it.",
-            column=min(clash),
-        )
-
-
-def predicted_columns(
-    model: Any, rows: Any, answer: Callable[[Any], Predictions], present: NDArray[np.bool_]
-) -> dict[str, pa.Array]:
-    """Return label and probabilities as Arrow arrays; null where a row is not present.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    rows : what the model predicts
-        Those that are present.
-    answer : callable
-        From rows to `Predictions`.
-    present : bool array
-    """
-    labels = np.full(len(present), None, dtype=object)
-    probabilities = np.full((len(present), len(model.classes_)), np.nan)
-    if present.any():
-        found = answer(rows)
-        labels[present], probabilities[present] = found.labels.tolist(), found.probabilities
-    return _columns(model, labels, probabilities)
-
-
-def _columns(
-    model: Any, labels: Sequence[Any] | Array, probabilities: NDArray[np.float64]
-) -> dict[str, pa.Array]:
-    import pyarrow as pa
-
-    kind = pa.array(model.classes_.tolist()).type
-    columns = [pa.array(labels, type=kind)]
-    columns += [pa.array(column, from_pandas=True) for column in probabilities.T]
-    return dict(zip(_column_names(model), columns, strict=True))
-
-
-def _column_names(model: Any) -> list[str]:
-    """Return the names of the columns: the label, then the probability of each class."""
-    return ["predicted_label", *(f"probability_{label}" for label in model.classes_.tolist())]

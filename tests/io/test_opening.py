@@ -3,6 +3,7 @@
 import logging
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -289,21 +290,31 @@ def test_a_reader_may_stop_early(folder):
     assert list(batches) == []
 
 
+class Said(NamedTuple):
+    labels: np.ndarray
+    probabilities: np.ndarray
+
+    def __len__(self):
+        return len(self.labels)
+
+
 def test_predictions_are_streamed_to_one_file_or_none(tmp_path, folder):
     path = tmp_path / "out.parquet"
 
     def predicted(*, failing=False):
         for batch in read_batches(folder[0], ["f0"], 10, extra=["id"]):
             assert failing or not path.exists()
-            yield batch.extra.append_column("score", pa.array(batch.rows[:, 0]))
+            yield batch.extra, Said(np.full(len(batch.rows), "no"), batch.rows[:, [0, 0]])
         if failing:
             raise KeyboardInterrupt
 
-    assert write_predictions(path, predicted()) == N_ROWS
-    before = path.read_bytes()
-    np.testing.assert_array_equal(pq.read_table(path)["score"].to_numpy(), folder[1][:, 0])
+    classes = np.array(["no", "yes"])
+    assert write_predictions(path, predicted(), classes, ["id"]) == N_ROWS
+    before, table = path.read_bytes(), pq.read_table(path)
+    np.testing.assert_array_equal(table["probability_yes"].to_numpy(), folder[1][:, 0])
+    assert table.column_names == ["id", "predicted_label", "probability_no", "probability_yes"]
     with pytest.raises(KeyboardInterrupt):
-        write_predictions(path, predicted(failing=True))
+        write_predictions(path, predicted(failing=True), classes, ["id"])
     assert path.read_bytes() == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "out.parquet"]
 

@@ -49,17 +49,18 @@ def command(
     The output has the kept columns, then predicted_label, and probability_<class> for each class.
     Rows without a text have no prediction with --empty skip.
     """
-    from setconv.classifier import check_kept, predicted_columns
     from setconv.cli.data import Reading, column_plan, inside, load_model, stream
+    from setconv.io.writer import check_kept, prediction_columns
 
     fitted = load_model(model, device, objective, prior)
     with Reading(text, None, file_format, encoding).open(data) as reader:
         plan = column_plan(fitted, reader, text, keep)
-        check_kept(fitted, plan.kept)
+        check_kept(plan.kept, fitted.classes_)
 
         def compute(batch: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
             rows, present = plan.rows(batch, numbers, skip_empty=empty is options.Empty.skip)
-            return predicted_columns(fitted, rows, inside(fitted).predictions, present)
+            found = inside(fitted).predictions(rows) if present.any() else None
+            return prediction_columns(fitted.classes_, found, present)
 
         count = stream(reader, output, compute, plan.kept, output_format)
     say(f"{count:,} rows predicted")

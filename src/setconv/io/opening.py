@@ -212,15 +212,23 @@ def _told(batches: Iterator[Batch], progress: Progress | None, total: int) -> It
             progress(done, total)
 
 
-def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
-    """Write tables to one Parquet file, as they come.
+def write_predictions(
+    path: str | Path,
+    batches: Iterable[tuple[pa.Table | None, Any]],
+    classes: NDArray[Any],
+    kept: Sequence[str],
+) -> int:
+    """Write predictions to one Parquet file, as they come.
 
     Parameters
     ----------
     path : str or Path
         Where the file is, whole, at the end; after an error it is as it was before.
-    batches : iterable of pyarrow.Table
-        All with the same columns.
+    batches : iterable of (pyarrow.Table or None, Predictions)
+        The table has the columns to keep, if there are any.
+    classes : array of shape (n_classes,)
+    kept : sequence of str
+        Columns of the input to copy.
 
     Returns
     -------
@@ -228,8 +236,13 @@ def write_predictions(path: str | Path, batches: Iterable[pa.Table]) -> int:
         Rows written.
     """
     with needed("Writing Parquet files", "pyarrow", "cli"):
-        from setconv.io.writer import open_writer
+        import pyarrow as pa
+
+        from setconv.io.writer import check_kept, open_writer, prediction_columns
+    check_kept(kept, classes)
     with open_writer(path, format="parquet") as writer:
-        for batch in batches:
-            writer.write(batch)
+        for table, found in batches:
+            copied = {} if table is None else {name: table[name] for name in kept}
+            new = prediction_columns(classes, found, np.ones(len(found), dtype=np.bool_))
+            writer.write(pa.table(copied | new))
     return writer.n_rows

@@ -10,14 +10,16 @@ import gzip
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from setconv.errors import DataError
 from setconv.io.columns import is_text
@@ -290,3 +292,34 @@ _SHEETS: dict[str, Any] = {
     "jsonl": _Jsonl,
     "parquet": _Parquet,
 }
+
+
+def check_kept(kept: Iterable[str], classes: NDArray[Any]) -> None:
+    """Refuse columns to keep whose names the predictions need."""
+    clash = set(kept) & set(_prediction_names(classes))
+    if clash:
+        raise DataError(
+            f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
+            "rename it.",
+            column=min(clash),
+        )
+
+
+def prediction_columns(
+    classes: NDArray[Any], found: Any, present: NDArray[np.bool_]
+) -> dict[str, pa.Array]:
+    """Return label and probabilities as columns, null where a row is not present.
+
+    ``found`` are the `Predictions` of the rows that are, or None where there are none.
+    """
+    decided = np.full(len(present), None, dtype=object)
+    shares = np.full((len(present), len(classes)), np.nan)
+    if found is not None:
+        decided[present], shares[present] = found.labels.tolist(), found.probabilities
+    columns = [pa.array(decided, type=pa.array(classes.tolist()).type)]
+    columns += [pa.array(column, from_pandas=True) for column in shares.T]
+    return dict(zip(_prediction_names(classes), columns, strict=True))
+
+
+def _prediction_names(classes: NDArray[Any]) -> list[str]:
+    return ["predicted_label", *(f"probability_{label}" for label in classes.tolist())]
