@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.speed.growth import power_law
-from setconv.experiment.figures import GREY, STRONG, compose, file_name, method_colours
+from setconv.experiment.figures import STRONG, compose, file_name, method_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SIZE = (410.0, 300.0)
 _MARKERS = "os^DvPXp"
+GREY = "#5b6472"
 
 
 def growth_files(growth: dict[str, Any]) -> dict[str, bytes]:

@@ -14,13 +14,7 @@ from made_findings import HOSTILE, NASTY, VERSIONS, made, made_up, noisy, unit
 from markdown_it import MarkdownIt
 
 from setconv.experiment.figures import study_figures
-from setconv.experiment.page import (
-    latex_escape,
-    latex_text,
-    markdown_text,
-    page_text,
-    write_report,
-)
+from setconv.experiment.page import latex_escape, latex_text, markdown_text, page_text, write_report
 from setconv.experiment.tables import plain, sections
 
 

@@ -112,11 +112,7 @@ def place(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3)) + np.repeat([0, 1], [60, 20])[:, None]
     np.savez(tmp_path / "rows.npz", X=X, y=np.repeat(["no", "yes"], [60, 20]))
-    for name, text in (
-        ("mine.yaml", STUDY),
-        ("slow_tree.py", ESTIMATORS),
-        ("go.py", PROGRAM),
-    ):
+    for name, text in (("mine.yaml", STUDY), ("slow_tree.py", ESTIMATORS), ("go.py", PROGRAM)):
         (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
     return tmp_path
 

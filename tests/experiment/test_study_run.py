@@ -85,9 +85,7 @@ def test_a_study_is_run_resumed_and_edited_computing_only_what_is_new(data, tmp_
     assert run_study(study, folder, **arguments) == Tally(skipped=4, ok=0, failed=0)
     # Other metrics are only shown; a parameter of one method is that method's matter.
     edited = replace(
-        study,
-        metrics=("mcc",),
-        methods=(LOGISTIC, replace(TREE, parameters={"max_depth": 2})),
+        study, metrics=("mcc",), methods=(LOGISTIC, replace(TREE, parameters={"max_depth": 2}))
     )
     assert findings(edited, folder).missing == 2
     assert run_study(edited, folder, **arguments) == Tally(skipped=2, ok=2, failed=0)
@@ -185,10 +183,7 @@ def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
     assert run_study(study, folder, data=data, jobs=1, threads=1, progress=False).ok == 1
     scores = findings(study, folder).scores
     curves = scores[scores.curve != ""]
-    assert set(curves.curve) == {
-        "post-training size",
-        "post-training size, balanced subsets",
-    }
+    assert set(curves.curve) == {"post-training size", "post-training size, balanced subsets"}
     assert sorted(set(curves.setting)) == [20, 60, 10_000]
     natural = curves[curves.curve == "post-training size"].set_index(["metric", "setting"]).value
     assert natural["movement", 20] > natural["movement", 60] > 0

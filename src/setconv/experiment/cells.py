@@ -165,12 +165,7 @@ class StudyWork:
         return figures, {"chosen": {name: str(one) for name, one in model.best_params_.items()}}
 
     def _searched(
-        self,
-        estimator: Any,
-        method: MethodSpec,
-        labels: NDArray[Any],
-        groups: NDArray[Any] | None,
-        seed: int,
+        self, estimator: Any, method: MethodSpec, labels: NDArray[Any], groups: Any, seed: int
     ) -> Any:
         """Return a grid search around the estimator, over folds that groups do not cross."""
         from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
@@ -321,12 +316,7 @@ def _scores(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 def _probe(
-    model: Any,
-    probe: Probe,
-    train: _Labelled,
-    test: _Labelled,
-    reported: Sequence[str],
-    seed: int,
+    model: Any, probe: Probe, train: _Labelled, test: _Labelled, reported: Sequence[str], seed: int
 ) -> dict[str, float]:
     """Return the metrics along the sizes of the post-training subset.
 

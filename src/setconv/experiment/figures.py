@@ -24,7 +24,7 @@ from setconv.experiment.results import Findings, heading, higher_is_better
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
 from setconv.report.words import readable
 
-INK, GREY = "#1d2430", "#5b6472"
+INK = "#1d2430"
 STRONG = ("#0068a8", "#c8500a", "#00805d", "#a6528a", "#9a6700", "#2f93c9")
 _STYLE: dict[Any, Any] = {
     **axes_style("whitegrid"),

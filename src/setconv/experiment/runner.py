@@ -126,7 +126,6 @@ def run(
     check_integer("threads", threads, least=1)
     if timeout is not None and not 0 < timeout < math.inf:
         raise ParameterError(f"timeout={timeout!r}: give seconds above 0.", parameter="timeout")
-    shown = is_shown(progress)
     wanted = dict.fromkeys(cells)
     done = store.finished() if retry_failed else store.finished() | store.failed()
     todo = [cell for cell in wanted if cell not in done]
@@ -134,7 +133,7 @@ def run(
     failed = 0
     # smoothing=0: cells differ so much that only the mean over all says how long the rest takes.
     with (
-        tqdm(total=len(todo), unit="cell", smoothing=0, disable=not shown) as bar,
+        tqdm(total=len(todo), unit="cell", smoothing=0, disable=not is_shown(progress)) as bar,
         contextlib.closing(_outcomes(todo, work, jobs, threads, timeout)) as outcomes,
     ):
         for outcome in outcomes:

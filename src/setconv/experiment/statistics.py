@@ -64,9 +64,7 @@ class Ranks(NamedTuple):
 
 
 def average_ranks(
-    table: pd.DataFrame,
-    sources: Mapping[str, str] | None = None,
-    higher_is_better: bool = True,
+    table: pd.DataFrame, sources: Mapping[str, str] | None = None, higher_is_better: bool = True
 ) -> Ranks:
     """Rank the methods within each data set, then average within sources, then over sources.
 

@@ -91,10 +91,8 @@ class Sheet:
     @property
     def rules(self) -> list[int]:
         """The rows above which a line stands: there a new block begins."""
-        first = self.table.index.get_level_values(0).duplicated()
-        return [
-            number for number, again in enumerate(first) if number and first.any() and not again
-        ]
+        again = self.table.index.get_level_values(0).duplicated()
+        return [int(number) for number in (~again).nonzero()[0] if number and again.any()]
 
 
 @dataclass(frozen=True)
@@ -285,14 +283,10 @@ def curve_sheets(findings: Findings) -> Iterator[Sheet]:
     for curve, unit, metric, rows in findings.curves:
         groups = rows.groupby(["method", "setting"])["value"].agg(["mean", "std"])
         shown = pd.Series([Shown(_mean_text(*one)) for one in groups.to_numpy()], groups.index)
-        table = shown.unstack(fill_value=_MISSING)
-        yield Sheet(
-            f"{heading(metric)} along {curve}: {unit}",
-            "Mean ± standard deviation over the splits.",
-            table.loc[[one for one in findings.methods if one in table.index]].rename(
-                columns="{:,g}".format
-            ),
-        )
+        table = shown.unstack(fill_value=_MISSING).rename(columns="{:,g}".format)
+        table = table.loc[[one for one in findings.methods if one in table.index]]
+        caption = "Mean ± standard deviation over the splits."
+        yield Sheet(f"{heading(metric)} along {curve}: {unit}", caption, table)
 
 
 def cost_sheet(findings: Findings) -> Sheet:
@@ -320,13 +314,12 @@ def failure_sheet(findings: Findings) -> Sheet:
     failed = findings.failed.assign(error=findings.failed["error"].map(last_line))
     groups = failed.sort_values("split").groupby(["dataset", "method", "status", "error"])["split"]
     splits = groups.agg(lambda numbers: ", ".join(map(str, numbers))).to_frame("splits")
+    table = splits.reset_index("error")[["splits", "error"]].map(Shown)
     return Sheet(
         "Failed cells",
         f"{count_of(len(failed), 'cell')} of {len(findings.cells)} did not end well: the last line "
         "of the error. The store has the whole of it.",
-        splits.reset_index("error")[["splits", "error"]]
-        .map(Shown)
-        .rename_axis(["data set", "method", "status"]),
+        table.rename_axis(["data set", "method", "status"]),
     )
 
 
