@@ -133,16 +133,6 @@ def check_latex(text):
     return rows
 
 
-def test_the_checker_finds_what_does_not_compile():
-    good = latex_text(named("x", "y"))
-    assert check_latex(good)
-    for bad in ("{", "$", "&", r"\end{table}", r"\begin{center}", "_", r" & \\"):
-        with pytest.raises((AssertionError, IndexError)):
-            check_latex(good.replace("Mean", bad))
-    with pytest.raises(AssertionError):
-        check_latex(good.replace(r"\midrule", "[1] "))
-
-
 def test_all_tables_of_a_study_compile(nasty):
     text = latex_text(nasty)
     sheets = sheets_of(nasty)
@@ -342,10 +332,6 @@ def test_a_study_with_nothing_computed_has_a_page():
     page = Read(page_of(made_up(n_splits=0, missing=40)))
     assert "0of 40 cells finished" in page.sections["state"]
     assert not page.tagged("img")
-
-
-def test_one_unit_one_method_one_split_have_a_page():
-    assert len(Read(page_of(made_up(1, ["a"], ("brier",), n_splits=1))).tagged("img")) == 1
 
 
 # ---------------------------------------------------------------------------------- the browser

@@ -246,12 +246,6 @@ def _return(value, _):
     return value
 
 
-def test_numbers_of_numpy_become_plain():
-    outcome = compute(partial(_return, {"f1": np.float32(0.5)}), Cell("a", "m", 0))
-    assert outcome.results == {"f1": 0.5}
-    assert type(outcome.results["f1"]) is float
-
-
 # --------------------------------------------------------------------------------------- threads
 
 

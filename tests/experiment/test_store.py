@@ -30,12 +30,6 @@ def store(tmp_path):
 # ----------------------------------------------------------------------------------------- cells
 
 
-def test_cells_are_ordered_by_data_set_method_and_split():
-    cells = [Cell("b", "a", 0), Cell("a", "b", 1), Cell("a", "b", 0), Cell("a", "a", 9)]
-    in_order = ["a / a / 9", "a / b / 0", "a / b / 1", "b / a / 0"]
-    assert [str(cell) for cell in sorted(cells)] == in_order
-
-
 def test_a_cell_of_numpy_values_is_the_same_cell():
     cell = Cell(np.str_("a"), np.str_("m"), np.int64(3))
     assert cell == Cell("a", "m", 3)

@@ -95,13 +95,6 @@ def test_a_built_in_study_can_be_read_and_its_methods_built(name):
         assert study.about
 
 
-def test_the_studies_that_were_promised_are_built_in():
-    assert set(built_in_studies()) >= {
-        *("paper-binary-incidents", "paper-binary-sentiment", "paper-multiclass"),
-        *("paper-sensitivity", "paper-representatives", "imbalance-sweep", "stand-ins"),
-    }
-
-
 def test_the_published_figures_fit_the_study_that_shows_them():
     study, table = read_study("paper-multiclass"), published("table4")
     assert study.published == "table4"

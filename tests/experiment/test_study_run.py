@@ -1,6 +1,5 @@
 """Studies from beginning to end, on small data made here."""
 
-import json
 import multiprocessing
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,7 +14,6 @@ from setconv.experiment.data import prepare
 from setconv.experiment.results import findings, run_study
 from setconv.experiment.runner import Tally
 from setconv.experiment.splits import make_split
-from setconv.experiment.store import Store
 from setconv.experiment.study import (
     DataSpec,
     MethodSpec,
@@ -201,19 +199,6 @@ def test_units_say_what_a_row_of_a_table_is_about(data, tmp_path):
     assert units["rows: fire"].imbalance_ratio == 6
     assert units["binary"].source == "rows"
     assert units["binary"].test_share == pytest.approx(2 / 3)
-
-
-def test_what_a_cell_was_computed_with_is_kept(data, tmp_path):
-    study = small(LOGISTIC, split=SplitRule(repeats=1))
-    run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    with Store(tmp_path / "r" / "results.sqlite") as store:
-        (cell,) = store.cells().itertuples()
-    notes, versions = json.loads(cell.notes), json.loads(cell.versions)
-    assert notes["rows"] == [98, 42]
-    assert isinstance(notes["seed"], int)
-    assert {"numpy", "python", "sklearn"} <= set(versions)
-    assert cell.seconds > 0
-    assert cell.peak_mb > 0
 
 
 @pytest.mark.parametrize(

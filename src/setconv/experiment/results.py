@@ -26,8 +26,7 @@ from setconv.metrics.report import HEADINGS
 
 ALPHA = 0.05
 BETTER, WORSE = "▲", "▼"
-DIGITS = 3  # of figures that are shown
-_TIED = 12  # digits of means, to see ties
+DIGITS, _TIED = 3, 12  # of figures that are shown; of means, to see ties
 
 # What a study keeps in its folder.
 _STORE, _ROWS = "results.sqlite", "rows"
