@@ -1,6 +1,5 @@
 """Rows on disk: fit and predict as if they were in memory, and nothing is left behind."""
 
-import shutil
 import tempfile
 import threading
 import warnings
@@ -112,8 +111,7 @@ def map_rows(path, rows, dtype=np.float32):
 
 SOURCES = {
     "folder": lambda base, table: write_folder(base / "folder", table),
-    "text": lambda base, table: str(write_folder(base / "folder", table)),
-    "file": lambda base, table: write_file(base / "one.parquet", table),
+    "file": lambda base, table: str(write_file(base / "one.parquet", table)),
     "dataset": lambda base, table: ds.dataset(write_folder(base / "folder", table)),
     "table": lambda _, table: table,
     "memmap": lambda base, table: map_rows(base / "rows.bin", np.stack(table.select(NAMES), 1)),
@@ -121,22 +119,16 @@ SOURCES = {
 
 
 def assert_same_model(one, other, rows=ROWS):
-    """The same weights, decisions and scores of an array."""
-    for name, tensor in one.network_.state_dict().items():
-        np.testing.assert_allclose(
-            tensor, other.network_.state_dict()[name], rtol=1e-5, atol=1e-6, err_msg=name
-        )
+    """The same scores of an array, decisions and history, to the bit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an array has no names of columns
-        found, expected = (model.predictions(rows).scores for model in (one, other))
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(one.threshold_, other.threshold_, rtol=1e-4, atol=1e-5)
+        found, expected = (model.predictions(rows) for model in (one, other))
+    assert np.array_equal(found.scores, expected.scores)
+    assert np.array_equal(found.labels, expected.labels)
+    assert np.array_equal(one.threshold_, other.threshold_)
     assert one.class_counts_.tolist() == other.class_counts_.tolist()
-    assert one.classes_.tolist() == other.classes_.tolist()
     assert one.report_source_ == other.report_source_
-    assert [record["step"] for record in one.history_] == [
-        record["step"] for record in other.history_
-    ]
+    assert one.history_ == other.history_
 
 
 def open_files():
@@ -212,10 +204,6 @@ def test_validation_rows_come_from_wherever(folders, form):
     other = clone(clf).fit(ROWS, LABELS, X_val=NEW[0], y_val=NEW[1])
     assert_same_model(from_disk, other)
     assert from_disk.report_.confusion.tolist() == other.report_.confusion.tolist()
-    looks = [one["validation"] for one in from_disk.history_ if "validation" in one]
-    assert looks == pytest.approx(
-        [one["validation"] for one in other.history_ if "validation" in one], rel=1e-4
-    )
 
 
 def test_auto_scaling_standardises_rows_on_disk(folders, in_memory):
@@ -281,11 +269,11 @@ def test_new_rows_join_the_representatives_from_disk(kind, tmp_path):
     clf.partial_fit(X, y)
     other.partial_fit(*NEW)
     assert_same_model(clf, other)
-    np.testing.assert_allclose(clf.representatives_, other.representatives_, rtol=1e-5, atol=1e-6)
+    assert np.array_equal(clf.representatives_, other.representatives_)
     clf.post_train(X, y)
     other.post_train(*NEW)
     assert_same_model(clf, other)
-    np.testing.assert_allclose(clf.representatives_, other.representatives_, rtol=1e-5, atol=1e-6)
+    assert np.array_equal(clf.representatives_, other.representatives_)
 
 
 def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folders):
@@ -309,14 +297,6 @@ def model(folders):
     return small().fit(folders["binary"], "label")
 
 
-def test_predictions_of_files_raise_no_warning(model, folders, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.predict(folders["new"])
-        model.transform(folders["new"])
-        model.predict_to(folders["new"], tmp_path / "out.parquet")
-
-
 def test_columns_are_found_by_their_names(model, folders, tmp_path):
     expected = model.predict_proba(folders["new"])
     rows, labels = NEW
@@ -327,14 +307,6 @@ def test_columns_are_found_by_their_names(model, folders, tmp_path):
     assert np.array_equal(model.predict_proba(tmp_path / "mixed.parquet"), expected)
     mixed_fit = model.partial_fit(mixed, "label").class_counts_
     assert mixed_fit.sum() == N_ROWS + len(labels)
-
-
-def test_a_frame_with_the_names_of_the_file_is_taken(model, folders):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(NEW[0], columns=NAMES)
-    assert np.array_equal(model.predict_proba(frame), model.predict_proba(folders["new"]))
-    with pytest.raises(DataError):
-        model.predict(frame[NAMES[::-1]])
 
 
 def test_a_saved_model_knows_the_names_of_the_columns(model, folders, tmp_path):
@@ -478,24 +450,6 @@ def scratch(tmp_path, monkeypatch):
     return tmp_path
 
 
-class Look(Callback):
-    """Sees what is open in the folder while the fit runs."""
-
-    def __init__(self, folder):
-        self.folder, self.found = folder, []
-
-    def on_step_end(self, _):
-        self.found = [name for name in open_files() if name.startswith(str(self.folder))]
-
-
-@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="needs Linux's list of open files")
-def test_the_copy_of_the_rows_is_in_the_folder_for_such_files_during_the_fit(folders, scratch):
-    look = Look(scratch)
-    small(callbacks=[look]).fit(folders["binary"], "label")
-    assert len(look.found) == 1
-    assert_nothing_left(scratch)
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("stop")], ids=str)
 def test_after_an_interruption_nothing_is_left(folders, error, scratch):
     clf = small(callbacks=[Interrupt(error)])
@@ -527,10 +481,3 @@ def test_new_rows_leave_nothing(model, folders, scratch):
     with pytest.raises(LabelError):
         model.partial_fit(folders["three"], "label")
     assert_nothing_left(scratch)
-
-
-def test_the_files_may_go_after_the_fit(tmp_path):
-    folder = write_folder(tmp_path / "folder", TABLE)
-    clf = small().fit(folder, "label")
-    shutil.rmtree(folder)
-    assert len(clf.predict(TABLE)) == N_ROWS
