@@ -20,15 +20,8 @@ from setconv.preprocessing import FEW_COLUMNS
 
 SOURCE = Path(setconv.__file__).parent
 
-NAMES = [
-    "SetConvClassifier",
-    "SetConvTableClassifier",
-    "SetConvTextClassifier",
-    "__version__",
-    "load",
-    "metrics",
-    "presets",
-]
+NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
+NAMES += ["__version__", "load", "metrics", "presets"]
 OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "text")
 
 METHODS = {
@@ -212,17 +205,9 @@ def test_a_package_that_stands_alone_imports_only_what_it_may(package):
 # The command line answers --help before torch is there; the cache and a saved model are opened
 # without what only some of them need; a study's worker imports what its methods need; rows on disk
 # need pyarrow only if they are Arrow's.
-LAZY = {
-    "setconv.experiment",
-    "setconv.experiment.cells",
-    "setconv.experiment.data",
-    "setconv.io",
-    "setconv.io.opening",
-    "setconv.io.records",
-    "setconv.pipelines",
-    "setconv.text",
-    "setconv.text.transformer",
-}
+LAZY = {"setconv.experiment", "setconv.experiment.cells", "setconv.experiment.data"}
+LAZY |= {"setconv.io", "setconv.io.opening", "setconv.io.records"}
+LAZY |= {"setconv.pipelines", "setconv.text", "setconv.text.transformer"}
 
 
 def test_only_front_doors_import_lazily():

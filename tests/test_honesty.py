@@ -100,7 +100,8 @@ WAYS = [(shape, counts, "once") for shape in SHAPES for counts in (TWO, FIVE)]
 WAYS += [("array", TWO, how) for how in ("minority tiled", "all tiled", "bootstrap")]
 WAYS += [(shape, TWO, "oversampled") for shape in ("array", "wide", "sparse wide", "disk")]
 WAYS += [(shape, TWO, "oversampled") for shape in ("groups", "early stopping")]
-WAYS += [("array", FIVE, "oversampled"), ("array", (150, 150), "once")]
+WAYS += [("few values", (600, 100), "oversampled"), ("array", FIVE, "oversampled")]
+WAYS += [("array", (150, 150), "once")]
 
 
 @pytest.mark.parametrize(("shape", "counts", "how"), WAYS)
@@ -110,7 +111,11 @@ def test_noise_stays_noise(shape, counts, how, tmp_path, monkeypatch):
     if shape.startswith("sparse"):
         width = 700 if shape == "sparse wide" else 40
         X = sparse.random(len(y), width, 0.1, format="csr", random_state=0, dtype=np.float64)
+    elif shape == "few values":
+        X = np.random.default_rng(0).integers(0, 2, (len(y), 8)).astype(float)
     X, y, copies = copied(how, X, y)
+    if shape == "few values":
+        copies = np.unique(np.c_[X, y], axis=0, return_inverse=True)[1].ravel()
     given, labels = X, y
     if shape == "disk":
         monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
@@ -242,15 +247,6 @@ def test_rows_of_few_values_are_alike_by_nature_and_are_judged(columns):
     known = 0.05 + 0.25 * fresh[:, 0] + 0.1 * fresh[:, -1]
     best = roc_auc_score(rng.random(20_000) < known, known)
     assert abs(report[1].auc - best) < 0.07
-
-
-def test_noise_of_few_values_with_copies_stays_noise():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (700, 8)).astype(float)
-    y = rng.permutation(np.repeat([0, 1], [600, 100]))
-    X, y, _ = copied("oversampled", X, y)
-    kinds = np.unique(np.c_[X, y], axis=0, return_inverse=True)[1].ravel()
-    assert_honest(classifier().fit(X, y).oof_report_, y, kinds, judged={0, 1})
 
 
 def test_what_is_learned_without_labels_counts_copies_once():

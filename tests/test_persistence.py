@@ -189,15 +189,6 @@ def test_labels_come_back_with_their_values_and_type_and_do_not_break_the_card(
         assert {len(row) for row in cells} == {width}
 
 
-def test_labels_that_json_cannot_hold_are_refused_before_anything_is_written(
-    model, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(model, "classes_", np.array([(0, 0), None], dtype=object))
-    with pytest.raises(ModelFileError):
-        model.save(tmp_path / "model")
-    assert names(tmp_path) == []
-
-
 def test_feature_names_come_back_and_are_checked(binary, tmp_path):
     frame = pd.DataFrame(binary[0], columns=["a", "größe", "c d", "e|f", "g", "h", "i", "j"])
     clf = small().fit(frame, binary[1])

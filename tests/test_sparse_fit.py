@@ -1,7 +1,5 @@
 """The classifier on sparse rows: the same as on dense ones, and never dense as a whole."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -278,28 +276,6 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(scaling, tmp_path, m
     rows.data[0] += 1
     with pytest.raises(CheckpointError):
         clf.fit(rows, codes, resume_from=tmp_path)
-
-
-@pytest.mark.parametrize("scaling", ["auto", None])
-@pytest.mark.parametrize("columns", [20, WIDE])
-def test_rows_of_nothing_but_zeros_can_be_fitted(columns, scaling):
-    rows = sparse.csr_matrix((60, columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        shares = small(scaling=scaling).fit(rows, np.arange(60) % 3 // 2).predict_proba(rows)
-    assert np.isfinite(shares).all()
-    assert np.ptp(shares, axis=0).max() == 0
-
-
-@pytest.mark.parametrize("factor", [1e-25, 1e25])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_unit_of_rows_that_are_projected_is_nothing(data, dtype, factor):
-    rows, codes = data
-    given = rows.astype(dtype) * dtype(factor)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        found = scores(small().fit(given, codes), given)
-    assert_close(found, scores(small().fit(rows, codes), rows), atol=0.01)
 
 
 def test_numbers_that_are_too_large_for_the_network_or_together_are_refused(data):
