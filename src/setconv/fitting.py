@@ -33,7 +33,7 @@ from setconv.episodes import (
 )
 from setconv.errors import ParameterError
 from setconv.linear import LinearPart, fit_discriminants, fit_lines
-from setconv.metrics._arithmetic import rarest
+from setconv.metrics.arithmetic import rarest
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from setconv.decisions.calibration import Calibrator
 from setconv.decisions.objective import Codes, Floats, Grounds, Objective, OutOfFoldScores
-from setconv.metrics._arithmetic import Counts
+from setconv.metrics.arithmetic import Counts
 from setconv.sampling import bootstrap_weights
 
 # With more rows of the rarest class the cut that is best on them is hardly noisy.

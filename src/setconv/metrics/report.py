@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setconv.messages import needed
-from setconv.metrics._arithmetic import (
+from setconv.metrics.arithmetic import (
     Label,
     check_rows,
     figures_by_class,
@@ -122,13 +122,8 @@ class Report:
     def five(self) -> dict[str, float]:
         """Return the five metrics of the paper, of ``positive`` and in the paper's order."""
         of = self[self.positive]
-        return {
-            "spec": of.specificity,
-            "sens": of.sensitivity,
-            "f1": of.f1,
-            "g_mean": of.g_mean,
-            "auc": of.auc,
-        }
+        figures = (of.specificity, of.sensitivity, of.f1, of.g_mean, of.auc)
+        return dict(zip(("spec", "sens", "f1", "g_mean", "auc"), figures, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a class, one column a figure (needs pandas)."""

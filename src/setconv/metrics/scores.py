@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setconv.metrics._arithmetic import (
+from setconv.metrics.arithmetic import (
     check_rows,
     figures_by_class,
     mean,

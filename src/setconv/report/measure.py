@@ -23,7 +23,7 @@ from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError
 from setconv.explain import by_class, count_rows
-from setconv.metrics._arithmetic import (
+from setconv.metrics.arithmetic import (
     Counts,
     check_columns,
     check_rows,

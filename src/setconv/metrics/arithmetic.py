@@ -8,7 +8,6 @@ an array over the classes, and `overall_figures` makes one figure of all classes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,10 +128,8 @@ class Rows:
 def find_class(label: Any, classes: tuple[Label, ...]) -> int:
     """Return the position of a class."""
     if label not in classes:
-        known = f"{label!r} is not one of the classes {listed(classes)}"
-        raise LabelError(
-            f"{known}: name one (the type counts: '1' is not 1).", parameter="positive"
-        )
+        why = f"{label!r} is not one of the classes {listed(classes)} (1 and '1' differ)."
+        raise LabelError(why, parameter="positive")
     return classes.index(label)
 
 
@@ -152,9 +149,8 @@ def check_rows(
     weight = None
     if sample_weight is not None:
         weight = _numbers(sample_weight, "sample_weight", (len(truth),))
-        if weight.min() < 0 or weight.sum() <= 0:
-            why = "sample_weight must not be negative, nor all zero."
-            raise DataError(why, parameter="sample_weight")
+        if weight.min() < 0 or not weight.any():
+            raise DataError("Weights are not negative, nor all 0.", parameter="sample_weight")
     return Rows(
         classes=names,
         truth=encode(truth, names, "y_true"),
@@ -194,20 +190,15 @@ def plain_labels(values: Any, name: str) -> list[Label]:
     # object keeps ['a', nan] and [1, '1'] as they are; numpy would turn both into strings.
     array = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
     if array.ndim != 1:
-        raise DataError(
-            f"{name} has shape {tuple(np.shape(array))}: pass one label a row, shape (n,); "
-            "a column becomes one with .ravel(), one-hot rows with .argmax(axis=1).",
-            parameter=name,
-        )
+        hint = "A column becomes one with .ravel(), one-hot rows with .argmax(axis=1)."
+        why = f"{name} has shape {tuple(np.shape(array))}: pass one label a row, shape (n,)."
+        raise DataError(why, parameter=name, hint=hint)
     labels = [label.item() if isinstance(label, np.generic) else label for label in array]
     for row, label in enumerate(labels):
         if not (label.is_integer() if isinstance(label, float) else isinstance(label, str | int)):
-            raise LabelError(
-                f"{name} has {label!r} in row {row}: labels are strings, integers or booleans. "
-                "Drop rows without a label; scores are passed as scores= or probabilities=.",
-                parameter=name,
-                row=row,
-            )
+            hint = "Drop rows without a label; scores are passed as scores= or probabilities=."
+            why = f"{name} has {label!r} in row {row}: labels are strings, integers or booleans."
+            raise LabelError(why, parameter=name, row=row, hint=hint)
     return labels
 
 
@@ -218,20 +209,12 @@ def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> Floa
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be numbers: {error}", parameter=name) from error
     if array.shape not in shapes:
-        raise DataError(
-            f"{name} must have shape {' or '.join(map(str, shapes))}, not {array.shape}: a row for "
-            "each of y_true, and a column for each class, in the order of classes=.",
-            parameter=name,
-        )
-    bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise DataError(
-            f"{name} must be finite; {int(bad.sum())} rows are not, the first is {row}: look for "
-            "overflow in the model or missing features there.",
-            parameter=name,
-            row=row,
-        )
+        hint = "A row for each of y_true, and a column for each class, in the order of classes=."
+        why = f"{name} must have shape {' or '.join(map(str, shapes))}, not {array.shape}."
+        raise DataError(why, parameter=name, hint=hint)
+    for row in np.flatnonzero(~np.isfinite(array.reshape(len(array), -1)).all(axis=1)).tolist():
+        hint = "Look for overflow in the model or missing features there."
+        raise DataError(f"{name} of row {row} is not finite.", parameter=name, row=row, hint=hint)
     return array
 
 
@@ -245,14 +228,11 @@ def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
         array = np.column_stack([rest, array]) if c == 2 else np.full((n, 1), rest)
     if name == "probabilities":
         off = (array < -_TOLERANCE).any(axis=1) | (np.abs(array.sum(axis=1) - 1) > _TOLERANCE)
-        if off.any():
-            row = int(np.argmax(off))
-            raise DataError(
-                f"probabilities of row {row} are {array[row].tolist()}: they lie in [0, 1] and sum "
-                "to 1 over the classes. Normalise each row, or pass them as scores=.",
-                parameter=name,
-                row=row,
-            )
+        for row in np.flatnonzero(off).tolist():
+            found = f"probabilities of row {row} are {array[row].tolist()}"
+            why = f"{found}: they lie in [0, 1] and sum to 1 over the classes."
+            hint = "Normalise each row, or pass them as scores=."
+            raise DataError(why, parameter=name, row=row, hint=hint)
     return array
 
 
@@ -270,7 +250,8 @@ def figures_by_class(
     counts = _counts(matrix)
     decided = ("specificity", "sensitivity", "precision", "f1", "g_mean")
     found = {name: getattr(counts, name) for name in (*decided, "balanced_accuracy", "mcc")}
-    found |= dict.fromkeys(("auc", "average_precision", "brier"), np.full(len(matrix), np.nan))
+    areas = {"auc": roc_auc_score, "average_precision": average_precision_score}
+    found |= {name: np.full(len(matrix), np.nan) for name in (*areas, "brier")}
     ranking = None
     if probabilities is not None:
         ranking = check_columns(probabilities, rows, "probabilities")
@@ -280,9 +261,10 @@ def figures_by_class(
     if scores is not None:
         ranking = check_columns(scores, rows, "scores")
     if ranking is not None:
-        ranked = (counts.tp + counts.fn > 0) & (counts.tn + counts.fp > 0)
-        found["auc"] = _areas(rows, ranking, ranked, roc_auc_score)
-        found["average_precision"] = _areas(rows, ranking, ranked, average_precision_score)
+        for c in np.flatnonzero((counts.tp + counts.fn > 0) & (counts.tn + counts.fp > 0)):
+            own = rows.truth == c
+            for name, area in areas.items():
+                found[name][c] = area(own, ranking[:, c], sample_weight=rows.weight)
     return found
 
 
@@ -293,16 +275,6 @@ def _counts(matrix: FloatArray) -> Counts:
     off = matrix * rest
     tn = ((rest @ matrix) * rest).sum(axis=1)
     return Counts(np.diag(matrix), off.sum(axis=1), off.sum(axis=0), tn)
-
-
-def _areas(
-    rows: Rows, columns: FloatArray, ranked: npt.NDArray[np.bool_], area: Callable[..., float]
-) -> FloatArray:
-    """Area under a curve over the ranking, of each class against the rest; nan if not ranked."""
-    values = np.full(len(ranked), np.nan)
-    for c in np.flatnonzero(ranked):
-        values[c] = area(rows.truth == c, columns[:, c], sample_weight=rows.weight)
-    return values
 
 
 def overall_figures(
