@@ -110,7 +110,7 @@ def evidence_section(results: pd.DataFrame, sources: Sources) -> str:
         found = scores(results, metric)
         by_source = average_ranks(found, sources).by_source
         if len(by_source) < 2:
-            return section("TestResult", "One source: nothing to test.")
+            return section("Evidence", "One source: nothing to test.")
         test, post = friedman(by_source), nemenyi(by_source)
         reason = test.reason
         apart = [m for m in post.ranks.index if m != OURS and post.significant.at[OURS, m]]
@@ -125,7 +125,7 @@ def evidence_section(results: pd.DataFrame, sources: Sources) -> str:
         )
         pairs[metric] = wilcoxon_holm(found, OURS, sources)
     head = ["metric", "Friedman F", "p", "Nemenyi CD", f"{OURS} differs from"]
-    return section("TestResult", reason, table(head, omnibus), _pairs(pairs))
+    return section("Evidence", reason, table(head, omnibus), _pairs(pairs))
 
 
 def _pairs(pairs: Mapping[str, object]) -> str:
