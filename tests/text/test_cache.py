@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cache_work import SPACE, WIDTH, store, texts_of, vectors_of, wrong_rows
-from hypothesis import given
-from hypothesis import strategies as st
 
 from setconv.errors import ParameterError
 from setconv.text.cache import EmbeddingCache, Space, default_folder
@@ -45,26 +43,13 @@ def test_a_cache_that_is_not_there_is_empty_and_stays_away(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize(
-    ("other", "n_found"),
-    [
-        ({"identity": "hub:some/model@2"}, 0),
-        ({"pooling": "cls"}, 0),
-        ({"max_length": 128}, 0),
-        ({"dtype": "bfloat16"}, 0),
-        ({"model": "/a/copy"}, 100),
-    ],
-    ids=str,
-)
-def test_each_setting_has_embeddings_of_its_own_but_a_name_has_not(cache, other, n_found):
-    space = Space(**{**vars(SPACE), **other})
-    out = np.empty((100, WIDTH), dtype=np.float32)
-    assert cache.lookup(space, texts_of(0, 100), out).sum() == n_found
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True))
-def test_different_texts_have_different_keys(texts):
-    assert len(set(SPACE.keys(texts))) == len(texts)
+def test_each_setting_has_embeddings_of_its_own_but_a_name_has_not(cache):
+    other = {"identity": "hub:some/model@2", "pooling": "cls", "max_length": 128}
+    other |= {"dtype": "bfloat16", "model": "/a/copy"}
+    for name, value in other.items():
+        space = Space(**{**vars(SPACE), name: value})
+        known = cache.lookup(space, texts_of(0, 100), np.empty((100, WIDTH), dtype=np.float32))
+        assert known.sum() == (100 if name == "model" else 0)
 
 
 # --------------------------------------------------------------------------------------- damaged
@@ -91,14 +76,10 @@ def test_a_damaged_entry_is_not_used_and_can_be_stored_again(cache, statement, c
     assert (space.entries, space.bytes) == (100, 100 * WIDTH * 4)
 
 
-@pytest.mark.parametrize("damage", ["foreign", "overwritten pages"])
-def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache, damage, caplog):
+@pytest.mark.parametrize("kept", [0, 100], ids=["foreign", "overwritten pages"])
+def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache, kept, caplog):
     content = cache.path.read_bytes()
-    cache.path.write_bytes(
-        b"this is no database " * 1000
-        if damage == "foreign"
-        else content[:100] + b"\xff" * (len(content) - 100)
-    )
+    cache.path.write_bytes(content[:kept] + b"\xff" * (len(content) - kept))
     assert wrong_rows(cache, texts_of(0, 100)) == (0, 0)
     assert len(caplog.records) == 1
     assert list(cache.path.parent.glob("*.damaged-*"))
@@ -106,18 +87,11 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache, damage, caplog
     assert wrong_rows(cache, texts_of(0, 100)) == (100, 0)
 
 
-@pytest.mark.parametrize("trouble", ["no folder", "full disk"])
 def test_where_it_cannot_be_used_one_warning_is_logged_and_encoding_goes_on(
-    trouble, make, tmp_path, encode, caplog, monkeypatch
+    make, tmp_path, encode, caplog
 ):
-    def full(*_):
-        raise sqlite3.OperationalError("database or disk is full")
-
     folder = tmp_path / "file" / "cache"
-    if trouble == "no folder":
-        folder.parent.write_text("in the way")
-    else:
-        monkeypatch.setattr("setconv.text.cache._add", full)
+    folder.parent.write_text("in the way")
     assert [encode(make(cache=folder), ["the dog"]).n_encoded for _ in range(2)] == [1, 1]
     assert sum(str(folder) in record.getMessage() for record in caplog.records) == 1
 
@@ -144,6 +118,9 @@ def test_what_was_used_lately_outlives_what_was_not(tmp_path):
     store(cache, 0, 400)
     change(cache, "UPDATE entries SET used = used - 100000")
     wrong_rows(cache, texts_of(0, 50))
+    before = cache.path.read_bytes()
+    wrong_rows(cache, texts_of(0, 50))
+    assert cache.path.read_bytes() == before  # dates are good to the hour
     for start in range(400, 1000, 100):
         store(cache, start, start + 100)
         wrong_rows(cache, texts_of(0, 50))
@@ -152,18 +129,11 @@ def test_what_was_used_lately_outlives_what_was_not(tmp_path):
     assert wrong_rows(cache, texts_of(50, 400)) == (0, 0)
 
 
-def test_reading_again_within_the_hour_writes_nothing(cache):
-    before = cache.path.read_bytes()
-    wrong_rows(cache, texts_of(0, 100))
-    assert cache.path.read_bytes() == before
-
-
 def test_what_is_in_it_is_counted_by_what_made_it_and_can_be_cleared(cache):
     other = Space(**{**vars(SPACE), "model": "another", "identity": "hub:another@1"})
     cache.store(other, texts_of(0, 10), vectors_of(texts_of(0, 10)))
     info = cache.info()
-    assert (info.folder, info.entries, info.max_bytes) == (cache.path.parent, 110, 4 * 2**30)
-    assert info.bytes == cache.path.stat().st_size
+    assert (info.entries, info.bytes) == (110, cache.path.stat().st_size)
     counts = {one.model: (one.entries, one.bytes) for one in info.spaces}
     assert counts == {"some/model": (100, 100 * WIDTH * 4), "another": (10, 10 * WIDTH * 4)}
     with pytest.raises(ParameterError) as caught:
@@ -172,7 +142,6 @@ def test_what_is_in_it_is_counted_by_what_made_it_and_can_be_cleared(cache):
     assert cache.clear("another") == 10
     assert wrong_rows(cache, texts_of(0, 100)) == (100, 0)
     assert cache.clear() == 100
-    assert cache.info().entries == 0
     assert cache.path.stat().st_size < info.bytes
 
 

@@ -13,7 +13,7 @@ from tiny_bert import save_tiny_bert
 
 import setconv
 from setconv.classifier import SetConvClassifier
-from setconv.errors import DataError, ModelFileError, ParameterError
+from setconv.errors import ModelFileError, ParameterError
 from setconv.pipelines import SetConvTextClassifier
 from setconv.text.cache import EmbeddingCache
 from setconv.text.encoder import TextEncoder
@@ -40,8 +40,6 @@ def test_it_is_the_classifier_on_the_rows_of_its_encoder(model):
     rows, inner = model.encode(TEXTS), model.classifier_
     for name in ("predict", "predict_proba", "decision_function", "transform"):
         np.testing.assert_array_equal(getattr(model, name)(TEXTS), getattr(inner, name)(rows))
-    said = model.predictions(TEXTS)
-    np.testing.assert_array_equal(said.probabilities, model.predict_proba(TEXTS))
     assert model.score(TEXTS, LABELS) > 0.8
     assert model.classes_.tolist() == ["chatter", "incident"]
 
@@ -49,9 +47,7 @@ def test_it_is_the_classifier_on_the_rows_of_its_encoder(model):
 def test_a_saved_model_gives_the_same_predictions(model, tmp_path):
     model.save(tmp_path / "model", copy_encoder=True)  # there is nothing to copy
     again = setconv.load(tmp_path / "model")
-    assert type(again) is SetConvTextClassifier
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
-    assert again.threshold_ == model.threshold_
     clone(again).fit(TEXTS, LABELS)
 
 
@@ -110,8 +106,6 @@ def test_bad_input_is_named():
     with pytest.raises(ParameterError) as caught:
         SetConvTextClassifier(7, FAST).fit(TEXTS, LABELS)
     assert caught.value.parameter == "encoder"
-    with pytest.raises(DataError):
-        SetConvTextClassifier("tfidf", FAST).fit([*TEXTS[:-1], ""], LABELS)
 
 
 @pytest.mark.parametrize("part", ["kind", "terms", "parameters"])

@@ -30,39 +30,27 @@ def test_texts_come_from_any_column(convert):
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("texts", "error"),
     [
-        ["a", None, "b", float("nan")],
-        pd.Series(["a", pd.NA]),
-        pl.Series(["a", None]),
-        ["a", *["\u3000\n\t"] * 7],
+        (["a", None, "b", float("nan")], DataError),
+        (pd.Series(["a", pd.NA]), DataError),
+        (pl.Series(["a", None]), DataError),
+        (["a", *["\u3000\n\t"] * 7], DataError),
+        *((["a", value], DataTypeError) for value in (42, b"bytes", ["x"], np.arange(2))),
     ],
-    ids=["None", "pandas", "polars", "white space"],
+    ids=str,
 )
-def test_missing_and_empty_texts_are_named_by_their_rows(texts):
-    with pytest.raises(DataError) as caught:
+def test_what_is_missing_empty_or_no_string_is_named_by_its_row(texts, error):
+    with pytest.raises(error) as caught:
         check_texts(texts)
-    assert not isinstance(caught.value, DataTypeError)
-    assert caught.value.row == 1
-
-
-@pytest.mark.parametrize("value", [42, b"bytes", ["x"], np.arange(2)], ids=str)
-def test_what_is_no_string_is_named_by_its_row(value):
-    with pytest.raises(DataTypeError) as caught:
-        check_texts(["a", value])
-    assert caught.value.row == 1
+    assert (type(caught.value), caught.value.row) == (error, 1)
 
 
 @pytest.mark.parametrize(
     "texts",
     [
-        "a dog",
-        np.array([["a"], ["b"]]),
-        {"a": 1},
-        None,
-        pd.DataFrame({"text": TEXTS}),
-        pl.DataFrame({"text": TEXTS}),
-        pa.table({"text": TEXTS}),
+        *("a dog", np.array([["a"], ["b"]]), {"a": 1}, None),
+        *(make({"text": TEXTS}) for make in (pd.DataFrame, pl.DataFrame, pa.table)),
     ],
     ids=lambda texts: type(texts).__name__,
 )
