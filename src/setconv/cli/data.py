@@ -147,11 +147,8 @@ def load_rows(
         )
         if columns.text is None and model is not None and takes_texts(model):
             nothing_found("text", reader.columns)
-        if stream and columns.text is None:
-            numbers_only = _streamed(reader, named, columns)
-            if numbers_only is not None:
-                return numbers_only
-        rows = reader.read()
+        stays = stream and columns.text is None and _large_matrix(reader, named, columns)
+        rows = (stays[1] if stays else reader).read()
     numbers = np.arange(1, rows.num_rows + 1)
     for what, name in (("text", columns.text), ("label", columns.label)):
         if name is not None:
@@ -161,16 +158,19 @@ def load_rows(
     if columns.text is not None:
         X: Any = rows[columns.text].to_pylist()
         source["text"] = columns.text
+    elif stays:
+        X = stays[0]
     else:
         X = rows.select(_features(rows, named, columns, model))
     ids = None if columns.id is None else ids_of(rows, columns.id)
     return Loaded(X, labels_of(rows[columns.label]), source, numbers, ids, _groups(rows, columns))
 
 
-def _streamed(reader: Any, named: list[str] | None, columns: Columns) -> Loaded | None:
-    """Return rows that stay in their file; None if they are not numbers only, or fit in memory.
+def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any:
+    """Return readers of the features and of the other columns; None if they are to be held.
 
-    Which columns only number the rows is seen from the first of them.
+    That is, if the features are not all numbers of a Parquet file, or fit in memory. Which columns
+    only number the rows is seen from the first of them.
     """
     names, notes = (named, []) if named else feature_columns(reader.sample(), columns.no_features)
     kinds = [reader.schema.field(name).type for name in names]
@@ -179,12 +179,7 @@ def _streamed(reader: Any, named: list[str] | None, columns: Columns) -> Loaded 
     if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= IN_MEMORY:
         return None
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
-    others = pa.concat_tables(reader.tables(list(dict.fromkeys(columns.no_features))))
-    numbers = np.arange(1, len(others) + 1)
-    _present(others, numbers, "label", columns.label, skip=False)
-    y = labels_of(others[columns.label])
-    source = {"label": columns.label}
-    return Loaded(reader.select(names), y, source, numbers, None, _groups(others, columns))
+    return reader.select(names), reader.select(list(dict.fromkeys(columns.no_features)))
 
 
 def _present(

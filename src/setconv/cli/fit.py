@@ -67,15 +67,8 @@ def command(
     read into memory as a whole: its rows are copied to a scratch file and drawn from there. With
     --report or --empty skip it is read whole, as any other file is.
     """
+    from setconv.cli import reporting
     from setconv.cli.data import Reading, encoded, load_rows
-    from setconv.cli.reporting import (
-        TITLES,
-        explain_command,
-        report_facts,
-        show_classes,
-        show_figures,
-        write_report,
-    )
 
     reading = Reading(text, id_column, file_format, encoding)
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
@@ -83,7 +76,7 @@ def command(
     def fit(*, stream: bool) -> tuple[Any, Loaded]:
         given: Any = {"label": label, "features": features, "group": group, "skip_empty": skip}
         rows = load_rows(data, reading, **given, stream=stream)
-        show_classes(rows.y)
+        reporting.show_classes(rows.y)
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:
             return _fit(model, rows, checkpoint, resume), rows
@@ -100,13 +93,15 @@ def command(
     shutil.rmtree(checkpoint, ignore_errors=True)
     if report is not None:
         X = encoded(model, rows.X, rows.numbers)
-        explain = explain_command(output, data, rows, reading)
-        write_report(model, X, rows, report, explain, data, out_of_fold=True)
+        explain = reporting.explain_command(output, data, rows, reading)
+        reporting.write_report(model, X, rows, report, explain, data, out_of_fold=True)
     say(f"model saved in {output}")
     if as_json:
-        show_json({"model": str(output), **report_facts(model)})
+        show_json({"model": str(output), **reporting.report_facts(model)})
     else:
-        show_figures(TITLES[model.report_source_], model.report_, model.threshold_basis_)
+        reporting.show_figures(
+            reporting.TITLES[model.report_source_], model.report_, model.threshold_basis_
+        )
 
 
 def _make(

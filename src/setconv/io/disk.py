@@ -216,15 +216,9 @@ class RowSubset:
         Which rows, in this order.
     """
 
-    ndim = 2
-
     def __init__(self, rows: DiskRows, chosen: NDArray[np.int64]) -> None:
         self._rows, self._chosen = rows, chosen
         self.shape = (len(chosen), rows.shape[1])
-        self.dtype = rows.dtype
-
-    def __len__(self) -> int:
-        return len(self._chosen)
 
     def __getitem__(self, key: slice | NDArray[Any]) -> NDArray[Any]:
         return self._rows[self._chosen[key]]
@@ -253,6 +247,7 @@ class Scratch:
         self._folder = tempfile.gettempdir()
         self._width = n_columns
         self._dtype: np.dtype[Any] = np.dtype(dtype)
+        self._row_bytes = n_columns * self._dtype.itemsize
         self._n_rows = 0
         needed, free = n_rows * self._row_bytes, shutil.disk_usage(self._folder).free
         if needed > free:
@@ -289,10 +284,6 @@ class Scratch:
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is not None:
             self._file.close()
-
-    @property
-    def _row_bytes(self) -> int:
-        return self._width * self._dtype.itemsize
 
 
 def _size(count: int) -> str:
