@@ -161,7 +161,6 @@ def test_the_state_of_a_model_is_arrays_and_plain_data(multiclass, fitted):
 
 
 LABELS = {
-    "ints": np.array([-3, 7, 250]),
     "small ints": np.array([3, 7, 250], dtype=np.uint8),
     "floats": np.array([1.0, 2.0, 30.0]),
     "bools": np.array([False, True, True]),

@@ -55,9 +55,7 @@ def without_zeros(rows):
 
 FORMS = {
     "csr array": sparse.csr_array,
-    "csc": sparse.csc_matrix,
     "coo array": sparse.coo_array,
-    "lil": sparse.lil_matrix,
     "int": lambda rows: rows.astype(np.int32),
     "64-bit indices": lambda rows: sparse.csr_matrix(
         (rows.data.astype(np.float64), rows.indices.astype(np.int64), rows.indptr), rows.shape
