@@ -166,7 +166,7 @@ def test_clones_and_pickles_have_the_same_parameters_and_a_plain_state(make, tmp
 
 
 def test_a_wrong_parameter_is_named(make):
-    wrong = {"pooling": "first", "dtype": "float8", "max_length": 2, "batch_size": True}
+    wrong = {"pooling": "first", "dtype": "float8", "max_length": 2, "batch_size": 0}
     for name, value in (wrong | {"cache": 7, "device": "toaster", "model": None}).items():
         with pytest.raises(ParameterError) as caught:
             make().set_params(**{name: value}).transform(TEXTS)

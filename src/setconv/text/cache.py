@@ -27,7 +27,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.errors import ParameterError
 from setconv.messages import check_choice, check_integer
 
 logger = logging.getLogger("setconv")
@@ -49,7 +48,6 @@ _PAGE_SIZE = 16384  # several embeddings fit on a page
 _TIMEOUT = 60.0  # seconds to wait for another process, whose transactions are short
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_LEAST_BYTES = 2**20
 _FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
 _FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
 
@@ -164,7 +162,7 @@ class EmbeddingCache:
     max_bytes: int = 4 * 2**30
 
     def __post_init__(self) -> None:
-        check_integer("max_bytes", self.max_bytes, least=_LEAST_BYTES)
+        check_integer("max_bytes", self.max_bytes, least=2**20)
 
     @property
     def path(self) -> Path:
@@ -260,13 +258,9 @@ def open_cache(cache: bool | str | os.PathLike[str] | EmbeddingCache) -> Embeddi
     """Return the cache that a parameter names: True for the usual one, False for none."""
     if isinstance(cache, EmbeddingCache):
         return cache
-    if isinstance(cache, (str, os.PathLike)):
-        return EmbeddingCache(Path(cache))
     if isinstance(cache, bool):
         return EmbeddingCache() if cache else None
-    raise ParameterError(
-        f"cache={cache!r}: give True, False, a folder or an EmbeddingCache.", parameter="cache"
-    )
+    return EmbeddingCache(Path(cache))
 
 
 def fill(

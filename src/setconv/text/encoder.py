@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from tqdm import tqdm
 
-from setconv.errors import ModelFileError, ParameterError
-from setconv.messages import check_choice, check_integer, is_shown
+from setconv.errors import ModelFileError
+from setconv.messages import is_shown
 from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
 from setconv.text.transformer import (
     BUILT_IN,
@@ -30,7 +30,7 @@ from setconv.text.transformer import (
     find_model,
     load_network,
 )
-from setconv.validation import check_texts
+from setconv.validation import at_least, check_parameter, check_texts, one_of
 
 if TYPE_CHECKING:
     import torch
@@ -39,12 +39,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger("setconv")
 
 Pooling = Literal["cls", "mean", "max"]
-_POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "max")
-_DTYPES = ("auto", "float32", "bfloat16")
 _PAPER_MODEL = "google-bert/bert-large-cased-whole-word-masking"
 # What of the parameters belongs to the encoder, not to the machine that it runs on.
 _SAVED = {"pooling": str, "normalize": bool, "max_length": int, "batch_size": int, "dtype": str}
-_SHORTEST = 3  # a token between the two special ones
+_ALLOWED: dict[str, list[Any]] = {
+    "model": [str, os.PathLike],
+    "pooling": [one_of(*get_args(Pooling))],
+    "max_length": [at_least(3)],  # a token between the two special ones
+    "batch_size": [at_least(1)],
+    "dtype": [one_of("auto", "float32", "bfloat16")],
+    "cache": [bool, str, os.PathLike, EmbeddingCache],
+}
 # A batch holds so many tokens for each text of ``batch_size``: long texts fill it with few rows,
 # short ones with many, and all batches take about the same time and memory.
 TOKENS_PER_TEXT = 32
@@ -247,17 +252,8 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return encoder
 
     def _check_parameters(self) -> None:
-        model: Any = self.model
-        if not isinstance(model, (str, os.PathLike)) or not str(model):
-            raise ParameterError(
-                f"model={model!r}: give the name of an encoder or the folder that holds it.",
-                parameter="model",
-            )
-        check_choice("pooling", self.pooling, _POOLINGS)
-        check_choice("dtype", self.dtype, _DTYPES)
-        check_integer("max_length", self.max_length, least=_SHORTEST)
-        check_integer("batch_size", self.batch_size, least=1)
-        open_cache(self.cache)
+        for name, allowed in _ALLOWED.items():
+            check_parameter(self, name, getattr(self, name), allowed)
 
     @property
     def _n_features_out(self) -> int:

@@ -14,8 +14,8 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
 from setconv.errors import ParameterError
-from setconv.messages import check_integer, is_integer
-from setconv.validation import check_texts
+from setconv.messages import is_integer
+from setconv.validation import at_least, check_parameter, check_texts
 
 _FEWEST, _TEXTS_PER_COLUMN = 16, 4  # columns that few texts may have, texts for one beyond them
 # Punctuation and emoji are words of their own: they carry meaning, and no text is left empty.
@@ -158,7 +158,7 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_terms"):
-            check_integer(name, getattr(self, name), least=1)
+            check_parameter(self, name, getattr(self, name), [at_least(1)])
         for name in _COUNTED:
             value = getattr(self, name)
             if not _is_range(value) and (value is not None or name == "words"):
