@@ -109,7 +109,7 @@ def quick(**parameters):
 CASES = [
     "two", "no positives", "no others", "one row", "five rows", "perfect", "three", "out of fold",
     "three out of fold", "weights", "prior", "prior out of fold", "prior, no positives",
-    "three, prior", "a class unjudged", "the rare class unjudged", "the usual class unjudged",
+    "three, prior", "a class unjudged", "the rare class unjudged", "the common class unjudged",
 ]  # fmt: skip
 
 
@@ -199,33 +199,33 @@ class Case:
 def make_cases():
     """Model, rows, labels, predictions, and how the page is asked for."""
     X, y = make_rows(360, 2, seed=3)
-    y = np.where(y == 1, "rare", "usual")
+    y = np.where(y == 1, "rare", "common")
     fit, other = slice(0, 160), slice(160, None)
     X3, y3 = make_rows(420, 3, seed=5)
     weights = np.random.default_rng(2).gamma(1, size=160) + 0.05
     model = quick().fit(X[fit], y[fit])
     three = quick(max_steps=40).fit(X3[:200], y3[:200])
     weighted = quick().fit(X[fit], y[fit], weights)
-    prior = quick(objective="f1").fit(X[fit], y[fit]).set_prior(0.03)
+    prior = quick(objective="f1").fit(X[fit], y[fit]).set_prior(0.03).set_params(objective=None)
     prior3 = quick().fit(X3[:200], y3[:200]).set_prior({0: 0.9, 1: 0.06, 2: 0.04})
     single, alone = y3[:200].copy(), y[fit].copy()
     single[single == 2] = 0
     single[7] = 2
-    alone[:] = "usual"
+    alone[:] = "common"
     alone[[3, 8, 30]] = "rare"
     groups = np.where(alone == "rare", -1, np.arange(160))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of classes that cannot be judged
         missing = quick().fit(X3[:200], single)
         bare = quick().fit(X[fit], alone, groups=groups)
-        crowd = quick().fit(X[fit], y[fit], groups=np.where(y[fit] == "usual", -1, np.arange(160)))
-    usual, rare = (np.flatnonzero(y == label)[-n:] for label, n in (("usual", 90), ("rare", 20)))
-    few = np.r_[rare[:1], usual[:4]]
+        crowd = quick().fit(X[fit], y[fit], groups=np.where(y[fit] == "common", -1, np.arange(160)))
+    common, rare = (np.flatnonzero(y == label)[-n:] for label, n in (("common", 90), ("rare", 20)))
+    few = np.r_[rare[:1], common[:4]]
     found = {
         "two": (model, X[other], y[other], False),
-        "no positives": (model, X[usual], y[usual], False),
+        "no positives": (model, X[common], y[common], False),
         "no others": (model, X[rare], y[rare], False),
-        "one row": (model, X[usual[:1]], y[usual[:1]], False),
+        "one row": (model, X[common[:1]], y[common[:1]], False),
         "five rows": (model, X[few], y[few], False),
         "perfect": (model, X[other], model.predict(X[other]), False),
         "three": (three, X3[200:], y3[200:], False),
@@ -234,11 +234,11 @@ def make_cases():
         "weights": (weighted, X[fit], y[fit], True),
         "prior": (prior, X[other], y[other], False),
         "prior out of fold": (prior, X[fit], y[fit], True),
-        "prior, no positives": (prior, X[usual], y[usual], False),
+        "prior, no positives": (prior, X[common], y[common], False),
         "three, prior": (prior3, X3[200:], y3[200:], False),
         "a class unjudged": (missing, X3[:200], single, True),
         "the rare class unjudged": (bare, X[fit], alone, True),
-        "the usual class unjudged": (crowd, X[fit], y[fit], True),
+        "the common class unjudged": (crowd, X[fit], y[fit], True),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is undefined is shown, and nothing warns of it

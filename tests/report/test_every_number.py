@@ -25,7 +25,7 @@ def test_the_cases_are_what_they_say(cases):
     assert {name: cases[name].unjudged for name in CASES[-3:]} == {
         "a class unjudged": [2],
         "the rare class unjudged": ["rare"],
-        "the usual class unjudged": ["usual"],
+        "the common class unjudged": ["common"],
     }
 
 
@@ -306,6 +306,8 @@ def test_the_rows_closest_to_a_representative(case):
 def test_header_map_and_training(case):
     lead = case.page.of_class("lead")[0]
     assert lead.startswith(f"{len(case.y)} rows, {len(case.classes)} classes.")
+    # Of the fit, whatever the parameter became.
+    assert f"The decision was set for “{case.model.objective_}”" in lead
     assert "Each point is a row, placed" in case.page.section("map")
     assert "nan" not in case.page.text
     first, last = case.model.history_[0], case.model.history_[-1]
