@@ -19,34 +19,18 @@ from setconv.report.page import make_report
 
 
 @pytest.fixture(scope="session")
-def text_model():
-    return TextModel().fit(*write_texts(240))
-
-
-@pytest.fixture(scope="session")
-def unseen():
-    return write_texts(200, seed=1)
-
-
-@pytest.fixture(scope="session")
-def text_page(text_model, unseen):
-    texts, labels = unseen
+def text_page():
+    known, (texts, labels) = write_texts(240), write_texts(200, seed=1)
     constant = np.full(len(labels), "calm"), np.zeros(len(labels))
     return make_report(
-        text_model,
+        TextModel().fit(*known),
         texts,
         labels,
-        train=write_texts(240),
+        train=known,
         baselines={"always calm": constant, "no scores": (labels, None)},
         data_name="reports.csv",
         n_bootstrap=200,
     )
-
-
-@pytest.fixture(scope="session")
-def multiclass_page(fitted_multiclass, multiclass):
-    X, y = multiclass
-    return make_report(fitted_multiclass, X, y, n_bootstrap=100)
 
 
 @pytest.fixture(scope="session")
