@@ -14,3 +14,10 @@ def short(one):
     model = one.make(random_state=0)
     name = "sampler__max_evaluations"
     return model.set_params(**{name: 300}) if name in model.get_params() else model
+
+
+def distance_to_segments(point, starts, ends):
+    way = ends - starts
+    length = np.maximum((way**2).sum(axis=1), 1e-300)
+    step = np.clip(((point - starts) * way).sum(axis=1) / length, 0, 1)
+    return np.linalg.norm(starts + step[:, None] * way - point, axis=1)

@@ -46,15 +46,6 @@ def test_the_seed_reaches_the_sampler_and_none_leaves_it_to_chance():
     assert in_a_pipeline(random_state=None)["sampler"].random_state is None
 
 
-def test_what_the_sampler_could_not_do_can_be_read_from_the_pipeline():
-    X, y = rows_and_labels()
-    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:2]])
-    clf = in_a_pipeline()
-    with pytest.warns(FallbackWarning, match="class 1 has 2 rows"):
-        clf.fit(X[keep], y[keep])
-    assert len(clf["sampler"].fallbacks_) == 1
-
-
 def test_a_seed_that_a_part_has_is_kept_and_every_part_without_one_gets_its_own():
     pipeline = make_pipeline(
         DecisionTreeClassifier(), LogisticRegression(random_state=7), StandardScaler(), LinearSVC()

@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 from setconv.baselines import cs_mlp
 from setconv.baselines.cs_mlp import (
@@ -132,21 +131,12 @@ def test_of_classes_of_one_size_the_first_counts_as_the_majority():
 # ------------------------------------------------------------------------------------ the whole
 
 
-@pytest.mark.parametrize("d", [5, 80])
-def test_learns_with_and_without_principal_components(d):
-    X, y = rows_of(300, 40, d)
-    clf = CostSensitiveMLPClassifier(**SMALL).fit(X.astype(np.float32), y)
-    assert (clf.pca_ is None) == (d == 5)
-    assert len(clf.parameters_) == (min(d, 50) + 2) * 3 + 1
-    fresh, labels = rows_of(300, 40, d, seed=1)
-    assert roc_auc_score(labels, clf.decision_function(fresh)) > 0.9
-
-
 def test_principal_components_are_standardised_and_those_without_variance_are_0():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 60))  # of rank 3
     clf = CostSensitiveMLPClassifier(**SMALL).fit(X, np.arange(100) % 2)
     inputs = clf._inputs(X)
+    assert inputs.shape == (100, 50)
     assert np.allclose(inputs[:, :3].std(axis=0, ddof=1), 1)
     assert np.all(inputs[:, 3:] == 0)
 

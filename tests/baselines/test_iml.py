@@ -4,15 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from setconv.baselines import iml
 from setconv.baselines.base import FallbackWarning
-from setconv.baselines.iml import IMLClassifier, learned_metric, matching_ratios
+from setconv.baselines.iml import IMLClassifier, learned_metric
 
 QUICK = {"max_iter": 4, "random_state": 0}
 
@@ -90,18 +88,6 @@ def test_equal_rows_do_not_unsettle_a_selection():
     assert (clf.neighbourhoods(X).ratios == 1).all()
 
 
-@given(
-    st.lists(
-        st.tuples(*[st.sets(st.integers(0, 9), min_size=4, max_size=4)] * 2),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_the_matching_ratio_is_jaccards(sets):
-    ratios = matching_ratios(*(np.array([list(pair[i]) for pair in sets]) for i in (0, 1)))
-    assert ratios == pytest.approx([len(a & b) / len(a | b) for a, b in sets])
-
-
 def test_each_metric_is_learned_on_what_the_one_before_gives(fitted):
     mapped, random = fitted.rows_, np.random.RandomState(0)
     for metric in fitted.metrics_:
@@ -123,17 +109,6 @@ def test_the_vote_is_the_mean_weight_of_each_class_with_widths_from_within_the_c
     weights = np.exp([-9 / 2, -16 / 2]), np.exp([-25 / 16, -81 / 16])
     scores = np.array([part.mean() for part in weights])
     assert clf.predict_proba([[5.0]])[0] == pytest.approx(scores / scores.sum(), rel=1e-5)
-
-
-@pytest.mark.usefixtures("same_metric")
-def test_a_class_with_more_rows_does_not_win_by_being_denser_as_it_would_with_one_width():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((1050, 5)), np.arange(1050) < 50
-    clf = IMLClassifier(max_iter=1).fit(X, y)
-    queries = rng.standard_normal((400, 5))
-    assert 0.3 < clf.predict(queries).mean() < 0.7
-    clf.widths_[:] = clf.widths_.mean()
-    assert clf.predict(queries).mean() < 0.05
 
 
 @pytest.mark.usefixtures("same_metric")

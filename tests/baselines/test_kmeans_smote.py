@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import nnls
 from scipy.spatial.distance import pdist
 from sklearn.datasets import make_blobs
 
 from setconv.baselines.base import FallbackWarning
 from setconv.baselines.smote import KMeansSMOTESampler, sparsity_weights
-from setconv.sampling import share_out
 
 SILENT = pytest.mark.filterwarnings("ignore::setconv.baselines.base.FallbackWarning")
 
@@ -86,15 +83,6 @@ def test_the_automatic_threshold_is_the_ratio_of_the_set():
     assert (automatic.clusterings_[1].counts > 0).sum() == 2
 
 
-def test_an_infinite_threshold_keeps_every_cluster_with_two_rows_of_the_class():
-    X, y = three_places()
-    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
-    assert (sampler.clusterings_[1].counts > 0).all()
-    y[14:16] = 0
-    sampler, *_ = sampled(X, y, imbalance_ratio_threshold=np.inf)
-    assert (sampler.clusterings_[1].counts > 0).sum() == 2
-
-
 def test_without_a_cluster_to_keep_smote_is_used_and_that_is_said():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((110, 2)), np.repeat([0, 1], [100, 10])
@@ -134,12 +122,3 @@ def test_clusters_of_equal_rows_have_no_weight_unless_all_are_so():
     _, rows, labels = sampled(X, y)
     assert np.bincount(labels).tolist() == [60, 60]
     assert np.isfinite(rows).all()
-
-
-@given(st.integers(1, 100_000), st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_shares_add_up_and_are_less_than_one_off(count, raw):
-    weights = np.array(raw) + 1e-9
-    weights /= weights.sum()
-    counts = share_out(weights, count, least=0)
-    assert counts.sum() == count
-    assert (np.abs(counts - count * weights) < 1 + 1e-6).all()

@@ -62,13 +62,6 @@ def test_strict_json_and_python_literals_are_read_plain_or_compressed(make, form
     assert not dataset.problems
 
 
-def test_three_stars_are_left_out_and_their_number_is_told(make):
-    dataset = load_amazon(make(*(json.dumps(review(one, one)) for one in (1, 2, 3, 4, 5))))
-    assert dataset.class_counts == {"negative": 2, "positive": 2}
-    assert "1 with 3 stars left out" in dataset.provenance
-    assert not dataset.problems
-
-
 def test_the_keys_of_2023_are_known_too(make):
     one = {"rating": 5.0, "title": "top", "text": "good", "asin": "B1", "user_id": "U1"}
     assert load_amazon(make(json.dumps(one))).texts == ["good"]
@@ -149,13 +142,6 @@ def test_memory_does_not_grow_with_the_file(make, monkeypatch):
 
     peak(1)  # what is made once and stays
     assert peak(10) < 1.2 * peak(2)
-
-
-def test_lines_are_whole_whatever_the_blocks_are(make, monkeypatch):
-    path = make(*many(5, 5))
-    whole = load_amazon(path).texts
-    monkeypatch.setattr("setconv.io.jsonl.BLOCK", 7)
-    assert load_amazon(path).texts == whole
 
 
 @pytest.mark.parametrize("lines", [(), ("[",), (json.dumps(review(0, 3)),)])

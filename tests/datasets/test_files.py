@@ -81,12 +81,6 @@ def test_rows_without_a_label_or_a_text_are_left_out_and_counted(tmp_path, caplo
     assert "3 problems" in caplog.text
 
 
-def test_a_file_of_which_nothing_can_be_used_is_refused(tmp_path):
-    path = write(tmp_path / "parcels.csv", {"text": [""] * 3, "label": ["a", "b", "a"]})
-    with pytest.raises(DataError, match=r"None of the 3 rows of parcels.csv can be used"):
-        load_file(path, "text")
-
-
 def test_an_empty_group_is_an_error_with_its_row_in_the_file(tmp_path):
     groups = ["A"] * 30
     groups[4] = ""
@@ -101,12 +95,6 @@ def test_another_encoding_and_an_unknown_extension_can_be_told(tmp_path):
     path.write_bytes("text,label\nspät und naß,a\nrecht pünktlich,b\n".encode("latin-1"))
     found = load_file(path, "text", "label", format="csv", encoding="latin-1")
     assert found.texts == ["spät und naß", "recht pünktlich"]
-
-
-def test_numbers_are_no_texts(tmp_path):
-    path = write(tmp_path / "parcels.jsonl", {"weight": list(range(30)), "label": LABELS})
-    with pytest.raises(DataError, match=r"'weight' holds int64, not texts"):
-        load_file(path, text="weight")
 
 
 # --------------------------------------------------------------------------------------- features
@@ -133,14 +121,6 @@ def test_a_file_without_texts_is_one_of_features(tmp_path, kind):
     assert {"depot=A", "depot=B"} & set(found.feature_names)
     assert np.isfinite(found.features).all()
     assert found.labels.tolist() == table()["late"]
-
-
-def test_chosen_features_are_the_only_ones(tmp_path):
-    path = write(tmp_path / "parcels.csv", table() | {"text": TEXTS})
-    found = load_file(path, label="late", features=["weight"], id="id", group="depot")
-    assert found.feature_names == ["weight"]
-    assert found.ids == [str(one) for one in table()["id"]]
-    assert found.groups.tolist() == table()["depot"]
 
 
 @pytest.mark.parametrize(

@@ -127,11 +127,6 @@ def test_rows_that_cannot_be_used_are_left_out_and_counted(make, caplog):
     assert "4 problems" in caplog.text
 
 
-def test_problems_of_other_cities_are_not_reported(make):
-    make("sydney.csv", [("x", "flood"), *TWO])
-    assert not load_irt(make("boston.csv", TWO), city="Boston").problems
-
-
 def test_columns_of_other_names_can_be_given(make):
     folder = make("london.csv", TWO, ("words", "what"))
     for given in ({}, {"text": "word", "label": "what"}):
@@ -154,9 +149,3 @@ def test_an_unknown_city_or_task_is_refused(make):
         assert {refused.value.parameter} == set(wrong)
     with pytest.raises(DataError, match="'Dublin'"):
         load_irt(folder, city="Dublin")
-
-
-def test_a_missing_or_empty_folder_says_where_to_ask(tmp_path):
-    for folder in (tmp_path / "no", tmp_path):
-        with pytest.raises(DataError, match=f"on request: {ADDRESS}"):
-            load_irt(folder)

@@ -139,11 +139,6 @@ def test_a_folder_gives_the_files_of_the_subtask(make, tmp_path):
     assert sorted(load_semeval(tmp_path).texts) == ["a", "b", "e"]
 
 
-def test_a_list_of_files_is_read_in_its_order(make):
-    files = [make("b.txt", "1\tpositive\tb"), make("a.txt", "2\tneutral\ta")]
-    assert load_semeval([str(one) for one in files]).texts == ["b", "a"]
-
-
 def test_parts_choose_files_by_year_and_role(make, tmp_path):
     for part in (*PAPER_PARTS, "2014test", "2016devtest"):
         make(f"twitter-{part}-A.txt", f"1{part}\tneutral\t{part}")
@@ -159,9 +154,3 @@ def test_a_part_that_is_not_there_is_refused(make, tmp_path):
         load_semeval(tmp_path, parts=["2013trian"])
     with pytest.raises(ParameterError, match="'paper'"):
         load_semeval(tmp_path, parts="2013train")
-
-
-def test_a_folder_without_files_of_the_subtask_is_refused(make, tmp_path):
-    make("tweets.txt", "1\tneutral\tx")
-    with pytest.raises(DataError, match=A):
-        load_semeval(tmp_path)
