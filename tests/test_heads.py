@@ -58,15 +58,6 @@ def test_class_weights_become_side_weights_worked_by_hand():
     )
 
 
-@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=6), st.floats(0.01, 100))
-def test_side_weights_sum_to_one_and_know_ratios_only(class_weights, factor):
-    once = side_weights(np.array(class_weights))
-    np.testing.assert_allclose(once.sum(axis=1), 1)
-    np.testing.assert_allclose(side_weights(factor * np.array(class_weights)), once)
-    equal = side_weights(np.full(len(class_weights), factor))
-    np.testing.assert_allclose(equal, 0.5, rtol=1e-15)
-
-
 # ------------------------------------------------------------------------- layout and draws
 
 
@@ -114,30 +105,6 @@ def test_every_head_of_every_member_averages_the_sides_of_its_own_rows(
             used = layout.query_sides[stacked].sum(axis=0) > 0
             truth = sides[head][rows[:, -n_queries:][:, used]]
             assert (np.where(truth == 1, 1, -1) == layout.target[stacked, used]).all()
-
-
-@given(st.lists(st.integers(2, 30), min_size=3, max_size=5), seeds)
-def test_separate_heads_draw_episodes_of_their_own_two_class_problem(counts, seed):
-    episodes = make_episodes(counts, "separate", seed)
-    sides = head_sides(make_codes(counts, seed), len(counts))
-    for head, rows in enumerate(episodes.draw()):
-        used = episodes.layout.average[head].sum(axis=0) > 0
-        of_class = (sides[head][rows[0, : len(used)][used]] == 1).sum()
-        # The ratio of the two sides is kept to within a row, but for the minimum of one.
-        assert abs(of_class - max(1, sides[head].mean() * used.sum())) < 1
-
-
-def test_heads_and_members_draw_independently_of_each_other():
-    codes, drawn = make_codes([20, 20, 20], 0), make_episodes([20, 20, 20], "separate").draw()
-    # Heads of equal class sizes must not take the same places of their classes.
-    places = [
-        np.searchsorted(np.flatnonzero(codes == head), rows[codes[rows] == head])
-        for head, rows in ((head, drawn[head].ravel()) for head in (0, 1))
-    ]
-    assert (places[0] != places[1]).any()
-    everything = np.arange(25)
-    first, second = make_episodes([20, 5], "shared", members=[everything, everything]).draw()
-    assert not np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("sharing", ["shared", "separate"])

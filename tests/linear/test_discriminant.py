@@ -76,25 +76,6 @@ def test_a_weight_of_two_is_the_row_twice_and_the_order_of_rows_is_nothing(seed)
     np.testing.assert_allclose(weighed.weights, twice.weights, rtol=1e-3, atol=1e-4)
 
 
-def test_constant_columns_and_classes_of_one_point_give_finite_weights():
-    X = np.zeros((6, 3), np.float32)
-    codes = np.array([0, 0, 0, 0, 1, 1])
-    assert not fit(X, codes).weights.any()
-    X[codes == 1, 0] = 1
-    found = fit(X, codes)
-    assert found.weights[0, 0] > 0
-    assert not found.weights[0, 1:].any()
-
-
-def test_members_with_other_views_score_their_own():
-    X, codes = make_rows()
-    views = np.stack([X, 2 * X])
-    scores = score(fit(views, codes, np.zeros((3, len(X)), bool)), views, 3)
-    # A discriminant does not care for the unit of its rows.
-    np.testing.assert_allclose(scores[:, 0], scores[:, 1], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(scores[:, 0], scores[:, 2], rtol=1e-5)
-
-
 @pytest.mark.parametrize("size", [1, 64])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_rows_that_come_in_chunks_give_the_same(size, classes, rng):

@@ -86,16 +86,6 @@ def test_order_and_unit_of_rows_are_nothing_and_rows_of_no_weight_are_not_there(
     np.testing.assert_allclose(score(large, 1000 * rows), score(one, rows), rtol=0, atol=0.02)
 
 
-def test_columns_that_never_occur_get_no_weight_and_change_nothing():
-    rows, codes = make_rows()
-    places = np.sort(np.random.default_rng(0).choice(5000, 50, replace=False))
-    wide = sparse.csr_matrix((rows.data, places[rows.indices], rows.indptr), shape=(160, 5000))
-    found, alone = fit(wide, codes), fit(rows, codes)
-    assert not np.delete(found.weights, places, axis=0).any()
-    assert np.array_equal(found.weights[places], alone.weights)
-    assert np.array_equal(found.intercepts, alone.intercepts)
-
-
 def test_scores_are_of_a_row_alone_can_be_scaled_and_survive_as_arrays():
     rows, codes = make_rows(classes=3)
     found = fit(rows, codes, classes=3)
@@ -147,6 +137,9 @@ def test_the_minimum_is_scikit_learns(size, penalty):
     assert intercepts[0] == pytest.approx(intercept, abs=2e-3)
 
 
+# ------------------------------------------------------ supports: how often a column occurs
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5])
 def test_few_steps_come_close_to_the_minimum(share):
     rows, scale, signs, mass = make_problem(n=400, d=300, seed=2)
@@ -163,18 +156,6 @@ def test_few_steps_come_close_to_the_minimum(share):
     found, nothing = loss(weights[:, 0], intercepts[0]), loss(np.zeros(300), 0.0)
     assert least <= found + 1e-6
     assert found - least < 0.01 * (nothing - least)
-
-
-def test_sides_that_a_line_parts_give_finite_weights():
-    rows = sparse.csr_matrix(np.repeat(np.eye(2), 20, axis=0), dtype=np.float32)
-    signs = np.repeat([1, -1], 20).astype(np.float32)[:, None]
-    mass = np.full((40, 1), 1 / 40, dtype=np.float32)
-    weights, _ = minimise_logistic(rows, np.ones((2, 1), "f4"), signs, mass, np.array([1e-6]))
-    assert np.isfinite(weights).all()
-    assert weights[0] > 1 > -1 > weights[1]
-
-
-# ------------------------------------------------------ supports: how often a column occurs
 
 
 def make_counts(n=30, d=9, classes=3, seed=0):

@@ -10,7 +10,6 @@ from setconv.nn.functional import (
     embed_rows,
     relu_layer,
 )
-from setconv.nn.layer import SetConv
 
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -91,13 +90,3 @@ def test_the_gradient_of_the_cosine_margin_is_that_of_finite_differences():
 
 
 # ----------------------------------------------------------------------------------- autocast
-
-
-def test_the_layer_under_autocast_takes_rows_of_low_precision():
-    layer = SetConv(6, 4, generator=torch.Generator().manual_seed(0))
-    rows = torch.rand(3, 8, 6)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = layer(rows.bfloat16(), rows[0, 0])
-    assert found.dtype == torch.float32
-    found.sum().backward()
-    torch.testing.assert_close(found, layer(rows.bfloat16().float(), rows[0, 0]))

@@ -102,19 +102,6 @@ def test_means_and_their_gradients_are_those_of_a_loop_that_removes_the_row(weig
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
 
 
-def test_padding_columns_change_nothing_and_get_no_gradient():
-    embedded = embed()
-    other = embedded.clone()
-    other[1, :, 6:] = 1e3
-    other[2, :, 7] = -1e3
-    before, after = (cosine_margin(one, averages())[TAKES_PART] for one in (embedded, other))
-    assert torch.allclose(before, after, rtol=0, atol=1e-12)
-    other.requires_grad_()
-    cosine_margin(other, averages())[TAKES_PART].sum().backward()
-    assert not other.grad[~TAKES_PART].any()
-    assert not cosine_margin(embedded * 0, averages()).any()
-
-
 def test_a_cosine_margin_stays_within_its_range_whatever_weights_and_lengths():
     weights = torch.ones(HEADS, EPISODES, ROWS)
     weights[:, :, [0, 5]] = 1e5

@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from setconv import presets
 from setconv.classifier import SetConvClassifier
-from setconv.errors import ParameterError
 from setconv.nn.network import SetConvNetwork
 
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
@@ -184,18 +183,6 @@ def test_members_drop_out_independently_of_each_other(shares):
     assert not torch.allclose(other[0], other[1])
 
 
-def test_dropout_neither_uses_nor_moves_the_global_random_state():
-    network = make_network(dropout=0.4, input_dropout=0.4)
-    results = []
-    with torch.random.fork_rng(devices=[]):
-        for seed in (1, 2):
-            torch.manual_seed(seed)
-            before = torch.get_rng_state()
-            results.append(drop_out(network, 5))
-            assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(*results)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.999])
 def test_dropout_zeroes_its_share_and_keeps_the_mean(share):
     network = SetConvNetwork(D, encoder=(64,), dropout=share, generator=torch.Generator())
@@ -303,9 +290,3 @@ def test_reference_with_the_authors_weights_gives_the_authors_probabilities(bert
     assert np.ptp(expected[:, 1]) > 0.01  # the queries do differ
     assert ((expected > 0.001) & (expected < 0.999)).any(axis=0).all()
     np.testing.assert_allclose(classifier.predict_proba(queries), expected, rtol=0, atol=1e-5)
-
-
-def test_a_similarity_that_is_not_known_is_refused():
-    with pytest.raises(ParameterError) as raised:
-        SetConvNetwork(D, similarity="euclid")
-    assert raised.value.parameter == "similarity"

@@ -102,17 +102,6 @@ def test_only_wide_rows_are_projected_and_none_without_scaling():
     assert sparse.issparse(whole.features)
 
 
-def test_only_the_heaviest_columns_take_part_where_there_are_many(monkeypatch):
-    rows = make_rows(d=60)
-    weight = np.square(rows.toarray()).sum(axis=0)
-    expected = np.sort(np.argsort(-weight, kind="stable")[:10])
-    monkeypatch.setattr(preprocessing, "_COLUMNS", 10)
-    found = fit(rows)
-    assert np.array_equal(found.columns, expected)
-    without = sparse.csr_matrix(np.where(np.isin(np.arange(60), expected), rows.toarray(), 0))
-    assert np.array_equal(found(rows), found(without))
-
-
 @pytest.mark.parametrize("make", [fit, lambda rows: Densify(rows.shape[1])])
 def test_a_front_survives_as_arrays_and_knows_which_rows_it_fits(make):
     rows = make_rows(d=30)

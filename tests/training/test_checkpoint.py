@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save, save_file
+from safetensors.torch import save
 
 import setconv
 from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import CheckpointError
-from setconv.training import Callback, TrainingState, loop
-from setconv.training.checkpoint import FILE_NAME, Checkpoint, read_checkpoint
+from setconv.training import Callback, loop
+from setconv.training.checkpoint import FILE_NAME
 
 KILLED_AT, EVERY = 18, 7  # the last checkpoint before the end is that of step 14
 SMALL = {"n_members": 3, "encoder": (16,), "out_features": 8, "n_episodes": 2, "max_steps": 30}
@@ -124,13 +123,9 @@ def assert_identical(one, other):
     assert one.report_ == other.report_
 
 
-def read_metadata(folder):
-    with safe_open(folder / FILE_NAME, framework="pt") as file:
-        return file.metadata()
-
-
 def saved_step(folder):
-    return json.loads(read_metadata(folder)["state"])["step"]
+    with safe_open(folder / FILE_NAME, framework="pt") as file:
+        return json.loads(file.metadata()["state"])["step"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -147,16 +142,10 @@ def whole(binary):
 
 
 @pytest.fixture(scope="module")
-def interrupted_once(binary, tmp_path_factory):
+def interrupted(binary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupted")
     interrupt(15, folder, *binary)
     return folder
-
-
-@pytest.fixture
-def interrupted(interrupted_once, tmp_path):
-    """A folder with the checkpoint of a run that was interrupted after it."""
-    return Path(shutil.copytree(interrupted_once, tmp_path / "interrupted"))
 
 
 # --------------------------------------------------------------------------------------- killed
@@ -257,43 +246,20 @@ def test_a_run_that_a_callback_stopped_goes_on_when_it_is_resumed(binary, tmp_pa
 # ------------------------------------------------------------------------------------- when due
 
 
-def test_checkpoints_are_written_at_once_when_due_and_at_the_end(binary, tmp_path, whole, caplog):
-    steps, folder = [], tmp_path / "deep" / "er"
-
-    class Steps(Callback):
-        def on_step_end(self, state):
-            steps.append((state.step, saved_step(folder)))
-
-    assert_identical(small(checkpoint_dir=folder, callbacks=[Steps()]).fit(*binary), whole)
-    assert {(1, 0), (11, 10), (21, 20)} <= set(steps)
-    assert saved_step(folder) == 30
-    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
-    # A new run keeps the checkpoint of an earlier one.
-    small(checkpoint_dir=folder, random_state=2).fit(*binary)
-    kept = folder / f"{FILE_NAME}.previous"
-    assert str(kept) in caplog.text
-    kept.replace(folder / FILE_NAME)
-    assert_identical(small().fit(*binary, resume_from=folder), whole)
-
-
-@pytest.mark.parametrize("step", [5, 15])
-def test_an_interrupt_leaves_a_checkpoint_and_says_how_to_go_on(
-    binary, tmp_path, whole, caplog, step
+def test_checkpoints_are_written_at_once_and_a_new_run_keeps_that_of_an_earlier_one(
+    binary, tmp_path, whole, caplog
 ):
     with caplog.at_level(logging.WARNING, "setconv"):
-        interrupt(step, tmp_path, *binary)
-    (record,) = caplog.records
-    assert f"resume_from={str(tmp_path)!r}" in record.getMessage()
+        interrupt(5, tmp_path, *binary)
+    assert saved_step(tmp_path) == 0
+    assert f"resume_from={str(tmp_path)!r}" in caplog.text
     assert_identical(small().fit(*binary, resume_from=tmp_path), whole)
-
-
-def test_without_a_folder_nothing_is_written_and_nothing_promised(
-    binary, tmp_path, monkeypatch, caplog
-):
-    monkeypatch.chdir(tmp_path)
-    interrupt(5, None, *binary)
-    assert caplog.records == []
-    assert list(tmp_path.iterdir()) == []
+    small(checkpoint_dir=tmp_path, random_state=2).fit(*binary)
+    assert saved_step(tmp_path) == 30
+    kept = tmp_path / f"{FILE_NAME}.previous"
+    assert str(kept) in caplog.text
+    kept.replace(tmp_path / FILE_NAME)
+    assert saved_step(tmp_path) == 0
 
 
 # -------------------------------------------------------------------------------------- refusal
@@ -301,25 +267,15 @@ def test_without_a_folder_nothing_is_written_and_nothing_promised(
 
 def assert_refused(folder, *rows, fit=None, **parameters):
     clf = small(**parameters)
-    with pytest.raises(CheckpointError, match="other data, parameters or random_state"):
+    with pytest.raises(CheckpointError):
         clf.fit(*rows, **(fit or {}), resume_from=folder)
     assert not hasattr(clf, "network_")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"random_state": 4},
-        {"random_state": None},
-        {"n_members": 2},
-        {"max_steps": 31},
-        {"lr": 0.002},
-        {"class_weight": {0: 1, 1: 2}},
-        {"anchor": "kmeans"},
-        {"scaling": None},
-    ],
-    ids=str,
-)
+OTHERS = [{"random_state": 4}, {"max_steps": 31}, {"class_weight": {0: 1, 1: 2}}, {"scaling": None}]
+
+
+@pytest.mark.parametrize("other", [*OTHERS, {"random_state": None}, {"anchor": "kmeans"}], ids=str)
 def test_a_checkpoint_of_other_parameters_is_refused(binary, interrupted, other):
     assert_refused(interrupted, *binary, **other)
 
@@ -338,69 +294,29 @@ def test_a_checkpoint_of_other_data_is_refused(binary, interrupted, tmp_path):
 
 
 def test_folders_that_cannot_be_used_are_refused_by_their_parameter(binary, tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(CheckpointError) as raised:
-            small().fit(*binary, resume_from=folder)
-        assert raised.value.parameter == "resume_from"
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError) as raised:
-        small(checkpoint_dir=tmp_path / "file").fit(*binary)
-    assert raised.value.parameter == "checkpoint_dir"
+    for parameters, fit in (
+        ({}, {"resume_from": tmp_path / "nowhere"}),
+        ({"checkpoint_dir": tmp_path / "file"}, {}),
+    ):
+        with pytest.raises(CheckpointError) as raised:
+            small(**parameters).fit(*binary, **fit)
+        assert raised.value.parameter in {**parameters, **fit}
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda _: b"",
-        lambda content: content[:100],
         lambda content: content[:-1],
         lambda _: b"\xff" * 5000,
         lambda _: save({"weight": torch.ones(3)}, {"from": "elsewhere"}),
         lambda content: content[:-10] + bytes([content[-10] ^ 0x40]) + content[-9:],
+        lambda content: content.replace(b"setconv-checkpoint-", b"setconv-somewhat---"),
     ],
-    ids=["empty", "head", "cut", "noise", "other", "byte"],
+    ids=["cut", "noise", "other", "byte", "format"],
 )
-def test_a_damaged_file_is_refused(binary, interrupted, damage):
-    path = interrupted / FILE_NAME
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(CheckpointError, match="damaged or not a checkpoint"):
-        small().fit(*binary, resume_from=interrupted)
-
-
-@pytest.mark.parametrize("change", [{"format": "setconv-checkpoint-2"}, {"state": "[]"}], ids=str)
-def test_figures_that_cannot_be_are_refused(binary, interrupted, change):
-    path = interrupted / FILE_NAME
-    save_file(load_file(path), path, {**read_metadata(interrupted), **change})
-    with pytest.raises(CheckpointError):
-        small().fit(*binary, resume_from=interrupted)
-
-
-@pytest.mark.parametrize(
-    ("section", "name"),
-    [("network", "setconv.attention"), ("loss", "sum"), ("optimizer", "encoder/means/0")],
-)
-def test_a_checkpoint_that_lacks_a_part_is_refused(binary, interrupted, section, name):
-    found = read_checkpoint(interrupted, read_metadata(interrupted)["fingerprint"])
-    del found.sections[section][name]
-    found.write(interrupted)
-    with pytest.raises(CheckpointError, match="lacks a part"):
-        small().fit(*binary, resume_from=interrupted)
-
-
-def test_a_checkpoint_reads_back_as_it_was_written(tmp_path):
-    sections = {
-        "network": {"a/b": torch.arange(3.0)},
-        "best": {"a": torch.ones(2, 2)},
-        "best_of": {"a": torch.zeros(())},
-    }
-    for state in (
-        TrainingState(50, 20, 0.5, [{"step": 20, "loss": 0.5, "lr": 0.1}], 10, -0.4, 1),
-        TrainingState(50, 20, 0.5),  # without a look at validation rows
-    ):
-        Checkpoint("print", state, sections).write(tmp_path)
-        read = read_checkpoint(tmp_path, "print")
-        assert read.state == state
-        assert read.sections.keys() == sections.keys()
-        for name, section in sections.items():
-            assert read.sections[name].keys() == section.keys()
-            assert all(torch.equal(read.sections[name][key], one) for key, one in section.items())
+def test_a_damaged_file_is_refused(binary, interrupted, tmp_path, damage):
+    content = (interrupted / FILE_NAME).read_bytes()
+    assert damage(content) != content
+    (tmp_path / FILE_NAME).write_bytes(damage(content))
+    assert_refused(tmp_path, *binary)

@@ -46,26 +46,12 @@ def test_rows_are_those_of_each_members_view_wherever_they_lie(on_disk, views, m
     scaled = scaler(ROWS)
     view = [group // heads % len(scaled) for group in range(members * heads)]
     draws = draw(members * heads, 2, 5)
-    for features in (ROWS, on_disk):
+    for features in (ROWS, on_disk, sparse.csr_matrix(ROWS)):
         batches = feed_of(features, scaler, members).batches(iter(draws))
         for drawn, (told, rows) in zip(draws, batches, strict=True):
             assert np.array_equal(told, drawn)
             expected = np.stack([scaled[v][one] for v, one in zip(view, drawn, strict=True)])
             np.testing.assert_allclose(rows.numpy(), expected, rtol=1e-6)
-
-
-def test_one_member_draws_without_an_axis_of_groups_from_rows_of_every_kind(on_disk):
-    chosen = np.arange(49, -1, -1)
-    for features, plain in (
-        (ROWS, ROWS),
-        (on_disk, ROWS),
-        (on_disk.subset(chosen), ROWS[chosen]),
-        (sparse.csr_matrix(ROWS), ROWS),
-    ):
-        draws = draw(3, 6)
-        batches = feed_of(features, scaler_of()).batches(iter(draws))
-        for drawn, (_, rows) in zip(draws, batches, strict=True):
-            assert np.array_equal(rows.numpy(), plain[drawn])
 
 
 @several_views
@@ -83,31 +69,6 @@ def test_chunks_are_all_rows_in_order_in_all_views(on_disk, monkeypatch, views):
 
 def prefetching():
     return [one for one in threading.enumerate() if one.name.startswith("setconv-prefetch")]
-
-
-def test_rows_are_read_two_steps_ahead_by_one_thread_and_drawn_by_the_callers(on_disk):
-    read, drawn = [threading.Event() for _ in range(6)], []
-
-    def draws():
-        for number in range(6):
-            drawn.append(threading.current_thread())
-            yield np.full((1, 1), number)
-
-    class Watched:
-        shape = on_disk.shape
-
-        def __getitem__(self, rows):
-            assert threading.current_thread().name.startswith("setconv-prefetch")
-            read[rows[0]].set()
-            return on_disk[rows]
-
-    batches = feed_of(Watched(), scaler_of()).batches(draws())
-    assert next(batches)[0].item() == 0
-    assert read[2].wait(10)
-    assert not read[3].is_set()
-    assert drawn == [threading.main_thread()] * 3
-    assert [one.item() for one, _ in batches] == [1, 2, 3, 4, 5]
-    assert not prefetching()
 
 
 def test_the_thread_ends_when_the_iterator_is_closed_and_when_a_row_cannot_be_read(on_disk):

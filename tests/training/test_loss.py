@@ -31,31 +31,6 @@ def make_loss(counts, sharing="shared", class_weights=None, **options):
     return episodes, EpisodeLoss(episodes.layout, weights, torch.device("cpu"))
 
 
-def test_the_two_sides_of_every_head_weigh_the_same_worked_by_hand():
-    _, loss = make_loss([20, 10, 6])
-    margin = torch.zeros(3, 1, 6)  # log 2 for every query
-    assert loss(margin, None).item() == pytest.approx(3 * math.log(2))
-    # Odds of 3 to 1 for the right side cost log 4/3, for the wrong side log 4.
-    margin[0, 0] = torch.tensor([LOG3, LOG3, -LOG3, -LOG3, -LOG3, -LOG3])  # all right
-    margin[1, 0] = torch.tensor([LOG3, LOG3, LOG3, -LOG3, LOG3, LOG3])  # one right, five wrong
-    right, wrong = math.log(4 / 3), math.log(4)
-    second = 0.5 * wrong + 0.5 * (right + wrong) / 2  # four queries of the rest count as one half
-    assert loss(margin, None).item() == pytest.approx(right + second + math.log(2), rel=1e-6)
-
-
-def test_class_weights_weigh_the_sides_and_move_the_margin_by_their_logarithm():
-    _, loss = make_loss([20, 10], class_weights=[1.0, 3.0], n_queries=1)
-    assert loss.offset.item() == pytest.approx(LOG3)
-    # Without a margin the offset stands alone: class 0 costs log 4, class 1 log 4/3.
-    expected = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
-    assert loss(torch.zeros(1, 1, 2), None).item() == pytest.approx(expected, rel=1e-6)
-    # For queries that cannot be told apart the best margin is zero: the offset does the rest.
-    margin = torch.zeros(1, requires_grad=True)
-    loss(margin.expand(1, 3, 2), None).backward()
-    assert margin.grad.item() == pytest.approx(0, abs=1e-7)
-    assert math.isfinite(loss(torch.tensor([[[1e4, -1e4]]]), None).item())
-
-
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=3), st.booleans(), st.integers(0, 2**31))
 def test_heads_with_weights_of_classes_and_rows_are_those_of_a_loop(class_weights, weighted, seed):
     _, loss = make_loss([20, 10, 6], class_weights=class_weights)
