@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 from reading import Page
-from sklearn.datasets import make_classification
 from sklearn.metrics import (
     average_precision_score,
     f1_score,
@@ -12,9 +11,9 @@ from sklearn.metrics import (
     recall_score,
     roc_auc_score,
 )
+from small_models import make_rows, small
 from statsmodels.stats.proportion import proportion_confint
 
-from setconv.classifier import SetConvClassifier
 from setconv.report.measure import Evaluation
 from setconv.report.page import make_report
 
@@ -29,8 +28,7 @@ def shown(value):
 def reference_figures(is_class, flagged, scores, weights):
     """The seven figures of one class by scikit-learn; what the rows do not say is nan."""
     by = {"sample_weight": weights}
-    found = dict.fromkeys(("specificity", "sensitivity", "precision", "f1", "g_mean"), np.nan)
-    found |= dict.fromkeys(("auc", "average_precision"), np.nan)
+    found = dict.fromkeys(NAMES, np.nan)
     if (~is_class).any():
         found["specificity"] = recall_score(~is_class, ~flagged, **by)
     if is_class.any() or flagged.any():
@@ -83,27 +81,15 @@ def evaluation_of(truth, scores, *, threshold=0.0, **changes):
     return Evaluation(**given | changes)
 
 
-def make_rows(n, classes, seed):
+def noisy_rows(n, classes, seed):
     """Rows of a frequent class 0 and rare others that no model tells apart without mistakes."""
-    rare = 0.15 * (classes - 1)
-    X, y = make_classification(
-        n,
-        n_features=8,
-        n_informative=6,
-        n_redundant=0,
-        n_classes=classes,
-        n_clusters_per_class=1,
-        weights=[1 - rare, *[0.15] * (classes - 1)],
-        class_sep=1.5,
-        random_state=seed,
-    )
+    X, y = make_rows(n, classes, minority=0.15 * (classes - 1), seed=seed, wrong=0.01)
     return X + np.random.default_rng(seed).normal(size=X.shape) * 0.8, y
 
 
 def quick(**parameters):
-    small = {"n_members": 3, "encoder": (16,), "out_features": 8, "max_steps": 30}
-    small |= {"n_episodes": 4, "random_state": 0, "progress": False}
-    return SetConvClassifier(**small | parameters)
+    shape = {"encoder": (16,), "out_features": 8, "max_steps": 30, "n_episodes": 4}
+    return small(**shape | parameters)
 
 
 CASES = [
@@ -198,10 +184,10 @@ class Case:
 
 def make_cases():
     """Model, rows, labels, predictions, and how the page is asked for."""
-    X, y = make_rows(360, 2, seed=3)
+    X, y = noisy_rows(360, 2, seed=3)
     y = np.where(y == 1, "rare", "common")
     fit, other = slice(0, 160), slice(160, None)
-    X3, y3 = make_rows(420, 3, seed=5)
+    X3, y3 = noisy_rows(420, 3, seed=5)
     weights = np.random.default_rng(2).gamma(1, size=160) + 0.05
     model = quick().fit(X[fit], y[fit])
     three = quick(max_steps=40).fit(X3[:200], y3[:200])
@@ -248,13 +234,10 @@ def make_cases():
 def cells(y, w, c, alarm):
     """What the explorer shows for alarms: rows in the table, and rates by weight."""
     is_c = y == c
-    parts = [is_c & alarm, ~is_c & alarm, is_c & ~alarm, ~is_c & ~alarm]
+    parts = {"tp": is_c & alarm, "fp": ~is_c & alarm, "fn": is_c & ~alarm, "tn": ~is_c & ~alarm}
     of = reference_figures(is_c, alarm, w, w)
     return {
-        **{
-            name: str(part.sum())
-            for name, part in zip(("tp", "fp", "fn", "tn"), parts, strict=True)
-        },
+        **{name: str(part.sum()) for name, part in parts.items()},
         **{"spec": shown(of["specificity"]), "sens": shown(of["sensitivity"])},
         **{name: shown(of[name]) for name in ("precision", "f1", "g_mean")},
         "alarms": f"{1000 * w[alarm].sum() / w.sum():.1f}",

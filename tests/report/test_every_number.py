@@ -185,9 +185,6 @@ def test_captions_of_the_curves(case):
     ) in text
     assert f"At the dot {of['precision']} of 100 alarms are right. Guessing" in text
     assert f"would be right in {of_100(case.share(case.y == case.main))} of 100" in text
-    on_the_curve = len(case.classes) == 2 and not case.out_of_fold
-    assert ("At its own threshold, the dot" in text) == on_the_curve
-    assert ("the dot may lie beside the curve" in text) != on_the_curve
 
 
 def test_calibration(case):
