@@ -534,8 +534,13 @@ def _with_whole_characters(text: str) -> str:
 
 
 def at_least(number: int) -> Interval:
-    """Allow integers from a number on, in a table of what parameters may be."""
-    return Interval(Integral, number, None, closed="left")
+    """Allow integers from a number on, in a table of what parameters may be; a bool is none."""
+    return _Integers(Integral, number, None, closed="left")
+
+
+class _Integers(Interval):  # type: ignore[misc]  # scikit-learn has no types
+    def is_satisfied_by(self, value: Any) -> bool:
+        return not isinstance(value, bool) and bool(super().is_satisfied_by(value))
 
 
 def between(low: float, high: float | None, closed: str = "neither") -> Interval:

@@ -13,6 +13,7 @@ from small_models import small
 from text_models import TextModel, write_texts
 
 from setconv.errors import DataError, ParameterError
+from setconv.pipelines import SetConvTableClassifier
 from setconv.report.page import ReportPage, make_report
 
 
@@ -212,3 +213,18 @@ assert matplotlib.rcParams["svg.fonttype"] == "path"
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_table_with_categories_and_gaps_is_judged_as_its_classifier_sees_it():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=200), "c": rng.choice(["NL", "DE"], 200)})
+    y = (table["a"] + (table["c"] == "NL") > 1).to_numpy()
+    table.loc[::9, "a"] = np.nan
+    model = SetConvTableClassifier(classifier=small()).fit(table, y)
+    names = model.encoder_.get_feature_names_out()
+    page = make_report(model, table, y, n_bootstrap=20)
+    rows = make_report(
+        model.classifier_, model.encode(table), y, feature_names=names, n_bootstrap=20
+    )
+    assert "c=NL" in page.html
+    assert page.html == rows.html

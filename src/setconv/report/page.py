@@ -117,6 +117,11 @@ def make_report(
     ReportPage
     """
     check_integer("n_bootstrap", n_bootstrap, least=1)
+    if hasattr(model, "encoder_") and not rows.are_texts(X):
+        # A table is judged as its classifier sees it: as columns of numbers.
+        feature_names = model.encoder_.get_feature_names_out()
+        train = None if train is None else (model.encode(train[0]), train[1])
+        X, model = model.encode(X), model.classifier_
     evaluation = measure.evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
     methods = [
         measure.Answers("This model", evaluation.predicted, evaluation.scores),

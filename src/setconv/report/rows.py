@@ -117,7 +117,7 @@ class Sources:
     @cached_property
     def reads_texts(self) -> bool:
         """Whether the model takes texts."""
-        return _are_texts(self.here.X)
+        return are_texts(self.here.X)
 
     @property
     def gave_training(self) -> bool:
@@ -185,7 +185,7 @@ def _source(
     X: Any, codes: Codes, texts: Sequence[str] | None, what: str, names: Sequence[Any] | None
 ) -> Source:
     """Return rows with their texts, which may be the rows themselves, and their names."""
-    if texts is None and _are_texts(X):
+    if texts is None and are_texts(X):
         texts = list(X)
     for parameter, given in (("texts", texts), (what, names)):
         if given is not None and len(given) != len(codes):
@@ -197,7 +197,7 @@ def _source(
     return Source(X, codes, None if texts is None else list(texts), names)
 
 
-def _are_texts(X: Any) -> bool:
+def are_texts(X: Any) -> bool:
     """Whether the rows are texts: a list or column of strings."""
     if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
         return False
