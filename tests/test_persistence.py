@@ -28,7 +28,7 @@ import setconv
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ModelFileError, ParameterError
 from setconv.persistence import FORMAT_VERSION
-from setconv.pipelines import load
+from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 from setconv.training import Callback
 
 FILES = ["README.md", "config.json", "model.safetensors"]
@@ -136,6 +136,20 @@ def test_a_model_that_was_moved_and_updated_survives_every_way_to_keep_it(
     for one in (clf, again):
         one.partial_fit(X[:50], y[:50]).set_prior(None).set_objective("recall>=0.9")
     assert_same_model(clf, again, X)
+
+
+@pytest.mark.parametrize("carrier", ["folder", "pickle", "skops"])
+@pytest.mark.parametrize("kind", ["table", "texts"])
+def test_an_encoder_is_kept_with_its_model(kind, carrier, tmp_path):
+    y = np.arange(60) % 3 == 0
+    if kind == "table":
+        X = pd.DataFrame({"a": np.where(y, 2.0, np.nan), "c": np.where(y, "NL", "DE")})
+        model = SetConvTableClassifier(classifier=small())
+    else:
+        X = [f"{'fire' if one else 'tea'} number {n}" for n, one in enumerate(y)]
+        model = SetConvTextClassifier("tfidf", small())
+    again = CARRIERS[carrier](model.fit(X, y), tmp_path / "model")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def assert_plain(value):

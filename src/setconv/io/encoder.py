@@ -172,20 +172,19 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         FeatureEncoder
         """
         encoder = cls(max_categories=config["max_categories"])
-        encodings = [
-            _OTHER_KINDS.get(one["kind"], NumberEncoding)(**one) for one in config["columns"]
-        ]
+        encodings = [_encoding(one) for one in config["columns"]]
         encoder._set(encodings, list(config["notes"]), config["columns_in"])
         return encoder
 
     def _set(self, encodings: Sequence[Encoding], notes: list[str], names: Sequence[str]) -> None:
-        self._encodings, self.notes_ = list(encodings), notes
+        self._columns = [asdict(encoding) for encoding in encodings]  # plain, for pickle and skops
+        self.notes_ = notes
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
 
     def _fitted(self) -> list[Encoding]:
-        check_is_fitted(self, "_encodings")
-        return self._encodings
+        check_is_fitted(self, "_columns")
+        return [_encoding(one) for one in self._columns]
 
 
 class _LeftOutError(Exception):
@@ -413,3 +412,8 @@ class VectorEncoding:
 
 Encoding = NumberEncoding | CategoryEncoding | VectorEncoding
 _OTHER_KINDS: dict[str, Any] = {"category": CategoryEncoding, "vector": VectorEncoding}
+
+
+def _encoding(described: dict[str, Any]) -> Encoding:
+    found: Encoding = _OTHER_KINDS.get(described["kind"], NumberEncoding)(**described)
+    return found
