@@ -119,11 +119,3 @@ def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(one, sto
 def test_the_type_of_the_rows_is_kept(one, dtype):
     X, y = rows_and_labels()
     assert resampled(one, X.astype(dtype), y)[0].dtype == dtype
-
-
-@pytest.mark.filterwarnings("ignore::setconv.baselines.FallbackWarning")
-@pytest.mark.parametrize("one", SAMPLERS, ids=lambda one: one.name)
-def test_another_seed_gives_other_rows(one):
-    X, y = rows_and_labels()
-    first, other = (resampled(one, X, y, seed)[0] for seed in (3, 4))
-    assert not np.array_equal(first, other)

