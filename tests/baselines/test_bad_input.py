@@ -15,7 +15,7 @@ WRONG = {
     "KMeans-SMOTE": {"imbalance_ratio_threshold": np.nan, "density_exponent": np.inf},
     "MWMOTE": {"k3": "third", "cf_threshold": np.inf},
     "IHT": {"cv": 2.5, "threshold": 1.5},
-    "EUS": {"penalty": np.nan, "population": 1},
+    "EUS": {"penalty": np.nan, "population": 1, "sampling_strategy": {0: 0}},
     "CLEMS": {"cost": [[0, -1], [1, 0]]},
     "IML": {"match_threshold": 80},
     "WEOB2": {"theta": 1.0, "theta_recall": -0.1},

@@ -54,12 +54,6 @@ def test_a_pair_of_weight_0_is_free():
     assert placed(delta, 1 - np.eye(3), tol=1e-15)[1][-1] > 1
 
 
-def test_the_best_of_the_starts_is_kept():
-    delta, weights = random_problem(3)
-    alone, many = (placed(delta, weights, 1, n_init=number)[1][-1] for number in (1, 20))
-    assert many < alone
-
-
 # Mirroring and costs
 
 

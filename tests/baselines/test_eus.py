@@ -16,7 +16,6 @@ from setconv.baselines.eus import (
     hamming,
     windows,
 )
-from setconv.errors import ParameterError
 
 SHORT = {"max_evaluations": 600, "random_state": 0}
 
@@ -177,11 +176,3 @@ def test_the_length_of_the_lists_does_not_change_the_result(equal_distances, mon
         sampler.fit_resample(X, y)
         kept.append(sampler.sample_indices_.tolist())
     assert kept[0] == kept[1] == kept[2]
-
-
-@pytest.mark.parametrize("strategy", [{0: 0}, {0: 10, 1: 10}])
-def test_a_strategy_that_does_not_reduce_one_class_is_refused(strategy):
-    X, y = two_clouds(30, 15)
-    with pytest.raises(ParameterError) as refused:
-        EvolutionaryUnderSampler(sampling_strategy=strategy).fit_resample(X, y)
-    assert refused.value.parameter == "sampling_strategy"

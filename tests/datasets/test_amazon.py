@@ -142,10 +142,3 @@ def test_memory_does_not_grow_with_the_file(make, monkeypatch):
 def test_a_file_without_a_usable_review_is_refused(make, lines):
     with pytest.raises(DataError, match="no usable review"):
         load_amazon(make(*lines), size=5)
-
-
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"seed": -1}])
-def test_a_wrong_parameter_is_refused(make, wrong):
-    with pytest.raises(ParameterError) as refused:
-        load_amazon(make(*many(2, 2)), **wrong)
-    assert {refused.value.parameter} == set(wrong)

@@ -18,23 +18,8 @@ def made(*counts, **given):
     return Dataset(**{"name": "toy", "texts": rows, "features": None, "labels": labels, **given})
 
 
-def test_classes_counts_and_ratio_are_those_of_the_labels():
-    dataset = made(12, 3)
-    assert dataset.n_rows == 15
-    assert dataset.classes.tolist() == ["a", "b"]
-    assert dataset.class_counts == {"a": 12, "b": 3}
-    assert dataset.imbalance_ratio == 4
-
-
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"texts": None},
-        {"features": np.ones((3, 1))},
-        {"ids": ["1"]},
-        {"groups": np.arange(4)},
-        {"labels": np.array([])},
-    ],
+    "change", [{"texts": None}, {"features": np.ones((3, 1))}, {"ids": ["1"]}, {"labels": []}]
 )
 def test_parts_that_do_not_fit_together_are_refused(change):
     with pytest.raises(DataError):
@@ -58,16 +43,15 @@ def test_rows_are_taken_with_all_that_belongs_to_them():
 def test_one_class_or_several_against_the_rest():
     dataset = made(3, 2, 1)
     assert dataset.binary("c").class_counts == {"c": 1, "not c": 5}
+    assert dataset.binary("c").imbalance_ratio == 5
     assert dataset.binary(["b", "c"]).class_counts == {"b+c": 3, "not b+c": 3}
 
 
-def test_an_unknown_class_is_refused_with_a_near_one():
+def test_an_unknown_class_or_no_rest_is_refused():
     dataset = made(1, 1, labels=np.array(["crash", "fire"]))
-    with pytest.raises(LabelError, match="Did you mean 'crash'"):
-        dataset.binary("crush")
-    for nothing_left in (["crash", "fire"], []):
-        with pytest.raises(LabelError, match="They are 'crash', 'fire'"):
-            dataset.binary(nothing_left)
+    for wrong in ("crush", ["crash", "fire"], []):
+        with pytest.raises(LabelError):
+            dataset.binary(wrong)
 
 
 @given(

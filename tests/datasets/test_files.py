@@ -49,10 +49,6 @@ def test_given_columns_are_taken_as_they_are(tmp_path):
 
 
 def test_several_possible_columns_are_refused_with_the_parameter_that_chooses(tmp_path):
-    path = write(tmp_path / "two.csv", {"one": TEXTS, "two": TEXTS[::-1], "label": LABELS})
-    with pytest.raises(DataError) as caught:
-        load_file(path)
-    assert caught.value.parameter == "text"
     path = write(tmp_path / "labels.csv", {"text": TEXTS, "mood": LABELS, "depot": list("AB") * 15})
     with pytest.raises(DataError) as caught:
         load_file(path)

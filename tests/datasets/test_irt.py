@@ -115,15 +115,6 @@ def test_rows_that_cannot_be_used_are_left_out_and_counted(make, caplog):
     assert "4 problems" in caplog.text
 
 
-def test_columns_of_other_names_can_be_given(make):
-    folder = make("london.csv", TWO, ("words", "what"))
-    for given in ({}, {"text": "word", "label": "what"}):
-        with pytest.raises(DataError, match=r"london\.csv: .*'words'") as refused:
-            load_irt(folder, **given)
-        assert refused.value.parameter == "text"
-    assert load_irt(folder, text="words", label="what").n_rows == 3
-
-
 def test_the_kind_of_incident_cannot_be_had_from_yes_and_no(make):
     with pytest.raises(DataError, match=r"files of London do not tell crash.*task='binary'"):
         load_irt(make("london.csv", TWO), city="London", task="four_class")
