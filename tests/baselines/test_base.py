@@ -62,13 +62,9 @@ def test_a_seed_that_a_part_has_is_kept_and_every_part_without_one_gets_its_own(
 # --------------------------------------------------------------------------- every sampler of ours
 
 
-def sampler_of(one, seed=0):
+def sampler_of(one):
     quick = {"EUS": {"max_evaluations": 300}, "KMeans-SMOTE": {"n_clusters": 3}}
-    return one.estimator(random_state=seed, **quick.get(one.name, {}))
-
-
-def resampled(one, X, y, seed=0):
-    return sampler_of(one, seed).fit_resample(X, y)
+    return one.estimator(random_state=0, **quick.get(one.name, {}))
 
 
 @pytest.mark.parametrize("one", SAMPLERS, ids=lambda one: one.name)
@@ -106,8 +102,8 @@ def test_rows_stay_in_their_order_and_have_the_labels_of_their_class(one):
 def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(one, storage):
     X, y = rows_and_labels()
     X[X < 0] = 0
-    expected, labels = resampled(one, X, y)
-    rows, found = resampled(one, storage(X), y)
+    expected, labels = sampler_of(one).fit_resample(X, y)
+    rows, found = sampler_of(one).fit_resample(storage(X), y)
     assert rows.format == storage(X).format
     assert np.allclose(rows.toarray(), expected)
     assert np.array_equal(found, labels)
@@ -118,4 +114,4 @@ def test_sparse_rows_give_the_rows_that_dense_ones_give_in_their_format(one, sto
 @pytest.mark.parametrize("one", SAMPLERS, ids=lambda one: one.name)
 def test_the_type_of_the_rows_is_kept(one, dtype):
     X, y = rows_and_labels()
-    assert resampled(one, X.astype(dtype), y)[0].dtype == dtype
+    assert sampler_of(one).fit_resample(X.astype(dtype), y)[0].dtype == dtype

@@ -112,22 +112,14 @@ def test_counts_are_exact_where_every_row_ties_and_the_seed_breaks_the_tie():
     assert kept[0] == kept[1] != kept[2]
 
 
-def test_a_class_with_fewer_rows_than_folds_reduces_the_folds_and_says_so():
+@pytest.mark.parametrize(("rare", "folds"), [(3, 3), (1, 5)])
+def test_a_class_too_small_for_the_folds_is_kept_and_said(rare, folds):
     X, y = rows_and_labels()
-    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3]])
-    sampler = InstanceHardnessSampler(random_state=0)
-    with pytest.warns(FallbackWarning, match="class 1 has 3 rows: .* 3 folds instead of 5"):
-        _, labels = sampler.fit_resample(X[keep], y[keep])
-    assert sampler.n_folds_ == 3
-    assert np.bincount(labels).tolist() == [3, 3]
-
-
-def test_the_row_of_a_class_of_one_is_kept_and_the_hardness_of_the_others_is_defined():
-    X, y = rows_and_labels()
-    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]])
+    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:rare]])
     sampler = InstanceHardnessSampler(random_state=0)
     with pytest.warns(FallbackWarning):
-        _, kept = sampler.fit_resample(X[keep], y[keep])
-    assert sorted(kept) == [0, 1]
-    assert np.array_equal(np.isnan(sampler.instance_hardness_), y[keep] == 1)
-    assert sampler.n_folds_ == 5
+        _, labels = sampler.fit_resample(X[keep], y[keep])
+    assert sampler.n_folds_ == folds
+    assert np.bincount(labels).tolist() == [rare, rare]
+    # The row of a class of one cannot be judged; all others are.
+    assert np.array_equal(np.isnan(sampler.instance_hardness_), (y[keep] == 1) & (rare == 1))
