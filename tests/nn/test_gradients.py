@@ -3,13 +3,7 @@
 import pytest
 import torch
 
-from setconv.nn.functional import (
-    convolve,
-    cosine_margin,
-    drop,
-    embed_rows,
-    relu_layer,
-)
+from setconv.nn.functional import convolve, drop, embed_rows, relu_layer
 
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -76,17 +70,3 @@ def test_a_relu_layer_is_that_of_plain_operations(share, n_others):
     dropped = drop(torch.relu(rows @ weight + bias), share, generator())
     expected = dropped, torch.relu(others @ weight + bias)
     assert_same(*(torch.cat(pair, dim=-2) for pair in (found, expected)), inputs)
-
-
-# ------------------------------------------------------------------------------- cosine margin
-
-
-def test_the_gradient_of_the_cosine_margin_is_that_of_finite_differences():
-    side = torch.tensor([0, 0, 1, 0, 1, 1, 0])
-    member = torch.stack([side == 0, side == 1]).double() * noise(5, 2, 7).detach().abs()
-    average = (member / member.sum(dim=-1, keepdim=True)).expand(3, 1, 2, 7)
-    embedded = noise(6, 3, 2, 7, 5)
-    assert torch.autograd.gradcheck(lambda one: cosine_margin(one, average), [embedded])
-
-
-# ----------------------------------------------------------------------------------- autocast

