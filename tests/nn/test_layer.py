@@ -70,9 +70,10 @@ def gradients(result, *inputs):
     return torch.autograd.grad((result * weights).sum(), inputs, retain_graph=True)
 
 
-def both_ways(layer, rows, anchor):
-    """The sets' representations: directly, and with the layer prepared for its anchor."""
+def every_way(layer, rows, anchor):
+    """The sets' representations: directly, of rows in another order, and prepared for an anchor."""
     yield layer(rows, anchor)
+    yield layer(rows.flip(-2), anchor)
     yield layer.prepare(anchor.unsqueeze(-2))(rows).mean(dim=-2)
 
 
@@ -88,7 +89,7 @@ def test_values_and_gradients_are_those_of_the_printed_equations(
     anchor = noise(seed + 2, *(lead if anchor_a_set else ()), d).requires_grad_()
     inputs = (rows, anchor, *layer.parameters())
     slow = literal_sets(layer, rows, anchor)
-    for fast in both_ways(layer, rows, anchor):
+    for fast in every_way(layer, rows, anchor):
         assert fast.shape == (*lead, d_o)
         torch.testing.assert_close(fast, slow, **EXACT)
         for ours, theirs in zip(gradients(fast, *inputs), gradients(slow, *inputs), strict=True):
@@ -117,7 +118,7 @@ def test_no_tensor_as_large_as_the_kernel_is_ever_made():
     rows, anchor = noise(1, n, d).requires_grad_(), noise(2, d).requires_grad_()
     inputs = (rows, anchor, *layer.parameters())
     with LargestStorage() as fast:
-        for result in both_ways(layer, rows, anchor):
+        for result in every_way(layer, rows, anchor):
             gradients(result, *inputs)
     with LargestStorage() as slow:
         gradients(literal(rows, anchor, layer.attention, layer.g1), *inputs)

@@ -1,4 +1,4 @@
-"""The loss against hand-worked numbers and against heads computed one by one."""
+"""The loss against the formula, computed head by head and side by side."""
 
 import math
 
@@ -12,7 +12,6 @@ from setconv.episodes import EpisodeBatches, side_weights
 from setconv.nn.network import SetConvNetwork
 from setconv.training.loop import EpisodeLoss
 
-LOG3 = math.log(3)
 THREE = np.array([0, 0, 1, 1, 2, 2])  # the classes of the queries of three classes
 
 
