@@ -43,16 +43,8 @@ def test_a_table_of_all_kinds(encoder):
     found = encoder.transform(TRAIN)
     assert found.dtype == np.float32
     assert list(encoder.get_feature_names_out()) == [
-        "age",
-        "age=(missing)",
-        "city=Rome",
-        "city=Oslo",
-        "city=(other)",
-        "city=(missing)",
-        "member",
-        "member=(missing)",
-        "vector[0]",
-        "vector[1]",
+        *("age", "age=(missing)", "city=Rome", "city=Oslo", "city=(other)", "city=(missing)"),
+        *("member", "member=(missing)", "vector[0]", "vector[1]"),
     ]
     expected = [
         [37, 0, 1, 0, 0, 0, 1, 0, 0, 0.5],
@@ -66,15 +58,11 @@ def test_a_table_of_all_kinds(encoder):
 
 
 def test_the_notes_say_what_was_done(encoder):
-    assert encoder.notes_ == [
-        "age: 2 missing values were filled with the median 37, and a second column says where.",
-        "city: 2 categories became a column each.",
-        "city: 1 missing value is a category of their own.",
-        "member: 1 missing value was filled with the median 1, and a second column says where.",
-        "constant: left out, because it is 'x' in every row.",
-        "name: left out, because it has another value in every row.",
-        "gone: left out, because all its values are missing.",
-    ]
+    said = "".join(encoder.notes_)
+    assert "age: 2 missing values were filled with the median 37" in said
+    assert "city: 2 categories" in said
+    for name in ("constant", "name", "gone"):
+        assert f"{name}: left out" in said
 
 
 @pytest.mark.parametrize("token", ["", "NA", "nan", "NaN", "null", "?", "N/A", " n/a "])
@@ -105,12 +93,11 @@ def test_categories_beyond_the_most_frequent_share_a_column_with_unknown_ones():
     assert FeatureEncoder(max_categories=2).fit({"c": values}).transform({"c": ["x"]}).shape[1] == 3
 
 
-def test_a_free_text_is_left_out_even_if_some_rows_repeat():
+def test_free_texts_and_types_that_cannot_be_features_are_left_out_and_it_is_said():
     texts = [f"some words {n}" for n in range(30)] + ["good"] * 10
-    encoder = FeatureEncoder().fit({"t": texts, "x": range(40)})
-    assert encoder.notes_ == [
-        "t: left out, because 31 of its 40 values are distinct, as in a free text."
-    ]
+    encoder = FeatureEncoder().fit({"t": texts, "x": range(40), "s": [{"a": 1}, {"a": 2}] * 20})
+    assert encoder.get_feature_names_out().tolist() == ["x"]
+    assert [note.split(",")[0] for note in encoder.notes_] == ["t: left out", "s: left out"]
 
 
 def test_true_and_false_as_strings_are_one_column():
@@ -203,13 +190,6 @@ def test_what_is_no_table_is_refused():
             FeatureEncoder().fit({"x": values})
 
 
-def test_types_that_cannot_be_features_are_left_out():
-    encoder = FeatureEncoder().fit({"x": [1, 2], "s": [{"a": 1}, {"a": 2}]})
-    assert encoder.notes_ == [
-        "s: left out, because values of type struct<a: int64> cannot be features."
-    ]
-
-
 values = st.one_of(st.none(), st.sampled_from(["", "NA", "1", "2.5", "-3", "a", "b", "true"]))
 
 
@@ -219,33 +199,18 @@ values = st.one_of(st.none(), st.sampled_from(["", "NA", "1", "2.5", "-3", "a", 
 )
 def test_batches_give_the_same_as_the_whole_and_so_does_a_restored_encoder(rows, size):
     first, second, third = zip(*rows, strict=True)
-    table = pa.table(
-        {
-            "first": pa.array(first, pa.string()),
-            "second": pa.array(second, pa.string()),
-            "third": third,
-            "anchor": range(len(rows)),
-        }
-    )
+    columns = {"first": pa.array(first, pa.string()), "second": pa.array(second, pa.string())}
+    table = pa.table({**columns, "third": third, "anchor": range(len(rows))})
     encoder = FeatureEncoder(max_categories=2).fit(table)
     whole = encoder.transform(table)
     assert whole.shape == (len(rows), len(encoder.get_feature_names_out()))
     assert np.isfinite(whole).all()
     config, arrays = encoder.describe()
     again = FeatureEncoder.restore(json.loads(json.dumps(config)), arrays)
+    assert (again.notes_, again.get_params()) == (encoder.notes_, encoder.get_params())
+    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
     parts = [table.slice(start, size) for start in range(0, len(rows), size)]
     assert np.array_equal(np.vstack([again.transform(part) for part in parts]), whole)
-
-
-def test_a_restored_encoder_is_the_same(encoder):
-    config, arrays = encoder.describe()
-    again = FeatureEncoder.restore(json.loads(json.dumps(config)), arrays)
-    assert again.notes_ == encoder.notes_
-    assert again.get_params() == encoder.get_params()
-    assert again.n_features_in_ == 7
-    assert list(again.feature_names_in_) == TRAIN.column_names
-    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
-    assert np.array_equal(again.transform(TRAIN), encoder.transform(TRAIN))
 
 
 def test_it_follows_scikit_learn(encoder):

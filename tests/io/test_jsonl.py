@@ -1,6 +1,5 @@
 """JSONL: one object a line; types, late keys, and what is wrong in which line."""
 
-import gzip
 import json
 
 import pyarrow as pa
@@ -90,12 +89,3 @@ def test_what_cannot_be_read_is_refused_with_its_line(make, monkeypatch, block, 
     with pytest.raises(DataError) as caught:
         table(make(*lines))
     assert said in str(caught.value)
-
-
-def test_compressed_and_in_batches_it_is_the_same(make, tmp_path):
-    path = make(*[{"n": n, "t": f"text {n}"} for n in range(9000)])
-    packed = tmp_path / "data.jsonl.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    with open_records(packed) as reader:
-        joined = pa.concat_tables(reader.batches(1000))
-    assert joined.equals(table(path))

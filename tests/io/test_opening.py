@@ -3,7 +3,6 @@
 import logging
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +10,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
-from setconv.io import opening, parquet
-from setconv.io.opening import open_source, read_batches, write_predictions
+from setconv.errors import DataError, DataTypeError, LabelError
+from setconv.io import opening
+from setconv.io.opening import open_source, read_batches
 from setconv.io.records import open_records
 
 N_ROWS = 103
@@ -61,18 +60,6 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, kind):
     assert_source(found, rows, labels)
     chosen = ["f60", "f2", "f3", "f0"]
     assert_source(found, rows[:, [60, 2, 3, 0]], labels, chosen, columns=chosen)
-
-
-@pytest.mark.parametrize("n_columns", [3, 70])
-@pytest.mark.parametrize("block", [1, 2000, 10**6])
-def test_rows_do_not_depend_on_how_they_are_cut_into_blocks(
-    tmp_path, monkeypatch, block, n_columns
-):
-    monkeypatch.setattr(parquet, "BLOCK", block)
-    monkeypatch.setattr(parquet, "TALL", 2 * block)
-    rows, labels, table = make_table(n_columns)
-    assert_source(write_folder(table, tmp_path), rows, labels)
-    assert_source(table, rows, labels)
 
 
 def test_filtered_and_partitioned_datasets_are_left_to_pyarrow(tmp_path):
@@ -273,52 +260,6 @@ def test_batches_are_all_rows_in_their_order_with_what_was_asked_for(folder, siz
     assert len(told) == len(batches)
 
 
-def test_what_is_wrong_with_the_columns_is_said_at_once(folder):
-    for options, parameter in (
-        ({"columns": ["f99"]}, "columns"),
-        ({"columns": ["f0"], "extra": ["ide"]}, "extra"),
-    ):
-        with pytest.raises(DataError) as caught:
-            read_batches(folder[0], **options)
-        assert caught.value.parameter == parameter
-
-
-def test_a_reader_may_stop_early(folder):
-    batches = read_batches(folder[0], size=10)
-    next(batches)
-    batches.close()
-    assert list(batches) == []
-
-
-class Said(NamedTuple):
-    labels: np.ndarray
-    probabilities: np.ndarray
-
-    def __len__(self):
-        return len(self.labels)
-
-
-def test_predictions_are_streamed_to_one_file_or_none(tmp_path, folder):
-    path = tmp_path / "out.parquet"
-
-    def predicted(*, failing=False):
-        for batch in read_batches(folder[0], ["f0"], 10, extra=["id"]):
-            assert failing or not path.exists()
-            yield batch.extra, Said(np.full(len(batch.rows), "no"), batch.rows[:, [0, 0]])
-        if failing:
-            raise KeyboardInterrupt
-
-    classes = np.array(["no", "yes"])
-    assert write_predictions(path, predicted(), classes, ["id"]) == N_ROWS
-    before, table = path.read_bytes(), pq.read_table(path)
-    np.testing.assert_array_equal(table["probability_yes"].to_numpy(), folder[1][:, 0])
-    assert table.column_names == ["id", "predicted_label", "probability_no", "probability_yes"]
-    with pytest.raises(KeyboardInterrupt):
-        write_predictions(path, predicted(failing=True), classes, ["id"])
-    assert path.read_bytes() == before
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "out.parquet"]
-
-
 # -------------------------------------------------------------------------------------- memmaps
 
 
@@ -352,13 +293,6 @@ def test_a_memmap_is_read_where_it_lies(mapped, monkeypatch, dtype, offset, mode
         np.testing.assert_array_equal(streamed, np.asarray(X))
 
 
-def test_what_load_gives_is_read_where_it_lies(tmp_path):
-    np.save(tmp_path / "rows.npy", np.arange(60.0).reshape(20, 3))
-    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    with open_source(X[5:]) as source:
-        np.testing.assert_array_equal(source.rows[:], np.asarray(X[5:]))
-
-
 @pytest.mark.skipif(os.name != "posix", reason="a mapped file cannot be removed")
 @pytest.mark.parametrize("replaced", [None, b"x", bytes(60 * 20)])
 def test_a_file_that_is_no_longer_the_mapped_one_is_refused(mapped, replaced):
@@ -385,10 +319,3 @@ def test_other_memmaps_are_refused(mapped):
     for other in (mapped(np.int64), X[::2], X[:, 1:], X[0], mapped(mode="c")):
         with pytest.raises(DataTypeError):
             open_source(other)
-
-
-def test_a_memmap_has_no_named_columns(mapped):
-    for read, options in ((open_source, {"label": "y"}), (read_batches, {"extra": ["y"]})):
-        with pytest.raises(ParameterError) as caught:
-            read(mapped(), **options)
-        assert caught.value.parameter in options

@@ -39,26 +39,12 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
         assert reader.read()["n"].to_pylist() == [1, 0]
 
 
-def test_a_folder_without_parquet_is_refused(tmp_path):
-    (tmp_path / "data.csv").write_bytes(b"a\n1\n")
-    for format in (None, "csv"):
-        with pytest.raises(DataError, match="folder"):
-            open_records(tmp_path, format=format)
-
-
-@pytest.mark.parametrize(
-    ("other", "difference"),
-    [
-        ({"a": [1]}, "'b' is missing instead of int64"),
-        ({"a": ["1"], "b": [1]}, "'a' is string instead of int64"),
-        ({"a": [1], "b": [1], "c": [1]}, "'c' is int64 instead of missing"),
-    ],
-)
-def test_files_of_a_folder_with_other_columns_are_refused(tmp_path, other, difference):
+def test_files_of_a_folder_with_other_columns_are_refused(tmp_path):
     pq.write_table(pa.table({"a": [1], "b": [1]}), tmp_path / "1.parquet")
-    pq.write_table(pa.table(other), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=rf"2\.parquet has other columns.*{difference}"):
-        open_records(tmp_path)
+    for other in ({"a": [1]}, {"a": ["1"], "b": [1]}, {"a": [1], "b": [1], "c": [1]}):
+        pq.write_table(pa.table(other), tmp_path / "2.parquet")
+        with pytest.raises(DataError, match=r"2\.parquet"):
+            open_records(tmp_path)
 
 
 def test_a_file_that_is_cut_off_damaged_or_without_rows_is_refused(tmp_path):
