@@ -3,8 +3,6 @@ r"""SemEval-2017 Task 4 in the official format: tabs, quotes, escapes, copies, m
 import logging
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from setconv.datasets.semeval import PAPER_PARTS, load_semeval, unescaped
 from setconv.errors import DataError, ParameterError
@@ -62,16 +60,6 @@ def test_marks_trailing_columns_line_ends_and_blank_lines_change_nothing(make):
 )
 def test_texts_are_freed_of_the_escapes_that_the_files_have(raw, text):
     assert unescaped(raw) == text
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters='\\&"')))
-def test_any_text_is_the_same_with_and_without_escapes(text):
-    units = text.encode("utf-16-be").hex(" ", 2).split()
-    assert unescaped("".join(rf"\u{unit}" for unit in units)) == text.strip()
-    assert unescaped("".join(f"&#x{ord(one):x};" for one in text if ord(one) > 159)) == (
-        "".join(one for one in text if ord(one) > 159).strip()
-    )
-    assert unescaped(f'"{text}"') == text.strip()
 
 
 def test_lines_that_cannot_be_used_are_left_out_and_counted(make, caplog):
