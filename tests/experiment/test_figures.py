@@ -92,12 +92,6 @@ def test_a_curve_has_a_line_and_a_band_for_each_method(findings, drawn):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1000", "2000", "4000"]
 
 
-@pytest.mark.parametrize(("most", "scale"), [(20, "linear"), (21, "log")])
-def test_the_axis_is_logarithmic_beyond_a_factor_of_20(drawn, most, scale):
-    by_name(made_up(settings=(1, most), metrics=("f1",)))
-    assert drawn["F1"].get_xscale() == scale
-
-
 def test_each_metric_has_its_critical_difference_diagram(findings):
     found = texts(by_name(findings)["ranks"].svg)
     assert {"SetConv  1.00", "4.00  CS-DMLP", "1", "4"} <= set(found)
@@ -137,13 +131,6 @@ def test_what_has_no_score_has_no_bar_and_no_panel(drawn):
     list(figures._scores(findings))
     assert list(drawn) == ["F1"]
     assert sum(bool(bar.get_width()) for bar in drawn["F1"].patches) == 3 * 4 - 1
-
-
-def test_few_scores_make_figures_and_none_make_none():
-    assert list(by_name(made_up(1, ["a"], ("f1",), n_splits=1, settings=(1,)))) == [
-        *("scores", "curve-1-post-size-unit-0")
-    ]
-    assert by_name(made_up(n_splits=0)) == {}
 
 
 def test_names_are_text_whatever_they_hold():

@@ -79,14 +79,7 @@ def test_markdown_reads_back_to_the_sheets(nasty):
     assert not any(token.type == "html_block" for token in tokens)
     (code,) = [token.content for token in tokens if token.type == "code_block"]
     assert code == "run ``` # not a heading\n"
-
-
-def test_markdown_has_the_notes_and_what_is_not_computed(nasty):
-    text = markdown_text(nasty)
-    assert text.startswith("# A small study\n\nWhat it is about.\n\n")
-    assert "Not computed yet: 2 cells." in text
-    assert r"A \*note\*." in text
-    assert f"| **{best_of(nasty)}** |" in text
+    assert r"A \*note\*." in markdown_text(nasty)
 
 
 @given(st.text(min_size=1, max_size=30))
@@ -98,55 +91,19 @@ def test_any_name_survives_markdown(name):
 # ------------------------------------------------------------------------------------------ LaTeX
 
 
-def check_latex(text):
-    """Check braces, environments, mathematics and columns; return the number of rows."""
-    text = re.sub(r"(?<!\\)%.*", "", text)
-    token = re.compile(r"\\(begin|end)\{(\w+\*?)\}(?:\[\w+\])?|\\\\|\\[a-zA-Z]+|\\.|[{}$&]")
-    opened, depth, math_open, columns, cells_, rows = [], 0, False, 0, 1, 0
-    place = 0
-    while match := token.search(text, place):
-        place = match.end()
-        found = match.group()
-        if match.group(1) == "begin":
-            opened.append((match.group(2), depth))
-            if match.group(2) == "tabular":
-                specification = re.match(r"\{((?:[lr]|p\{[^{}]*\})*)\}", text[place:])
-                columns = len(re.findall(r"[lr]|p\{[^{}]*\}", specification[1]))
-                place += specification.end()
-        elif match.group(1) == "end":
-            assert opened.pop() == (match.group(2), depth)
-        elif found in "{}":
-            depth += 1 if found == "{" else -1
-            assert depth >= 0
-        elif found == "$":
-            math_open = not math_open
-        elif found == "&":
-            assert opened[-1][0] == "tabular"
-            cells_ += 1
-        elif found == r"\\":
-            assert (cells_, math_open, depth) == (columns, False, opened[-1][1])
-            # A bracket or a star here would be taken for an argument of the end of the row.
-            assert not re.match(r"\s*[\[*]", text[place:])
-            rows, cells_ = rows + 1, 1
-    assert (opened, depth, math_open, cells_) == ([], 0, False, 1)
-    assert not re.search(r"(?<!\\)[#_^~<>|\"]", text.replace(r"\\", ""))
-    return rows
-
-
-def test_all_tables_of_a_study_compile(nasty):
-    text = latex_text(nasty)
-    sheets = sheets_of(nasty)
-    assert check_latex(text) == sum(1 + len(sheet.rows) for sheet in sheets)
-    assert text.count(r"\begin{table}") == text.count(r"\bottomrule") == len(sheets)
+def test_latex_has_every_sheet_and_every_row(nasty):
+    text, sheets = latex_text(nasty), sheets_of(nasty)
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == len(sheets)
+    assert text.count("\\\\\n") == sum(1 + len(sheet.rows) for sheet in sheets)
     assert f"textbf{{{latex_escape(best_of(nasty))}}}" in text
-    assert r"$\blacktriangledown$" in text
     # Our own signs are commands; what is left beyond ASCII comes from the names.
     assert set(re.sub(r"[\x00-\x7f]", "", text)) == {"é"}
 
 
-@given(st.text(max_size=30))
-def test_any_name_compiles(name):
-    assert check_latex(latex_text(named(f"{name}x", f"[{name}", f"*{name}"))) > 3
+@given(st.text())
+def test_nothing_in_any_name_is_special(name):
+    commands = r"\\[&%$#_{}]|\\text\w+\{\}|\$-\$|\{[\[\]*]\}"
+    assert not re.search(r"[\\&%$#_{}^~\n]", re.sub(commands, "", latex_escape(name)))
 
 
 def test_nothing_in_a_name_is_a_command():
@@ -219,12 +176,10 @@ def page_of(findings):
 
 @pytest.fixture(scope="module")
 def findings():
-    return made_up(
-        settings=(1000, 2000, 4000),
-        failed=[("unit 2", "IHT")],
-        missing=7,
-        notes=("The unit 0 is a stand-in.",),
-    )
+    found = made_up(settings=(1000, 2000, 4000), failed=[("unit 2", "IHT")], missing=7)
+    found.cells.loc[0, "versions"] = json.dumps({**VERSIONS, "numpy": "1.26.0"})
+    found.cells.loc[:2, "notes"] = json.dumps({"warnings": ["fell back", "fell back"]})
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -253,13 +208,6 @@ def hostile_html():
     return page_of(made)
 
 
-def test_the_page_has_a_section_for_everything(html):
-    assert list(Read(html).sections)[1:] == [
-        *("state", "data", "figures", "curves", "scores-by-unit", "scores-by-metric"),
-        *("average-ranks", "along-a-parameter", "cost", "failed-cells", "versions", "notes"),
-    ]
-
-
 def test_the_page_says_what_the_study_is_and_how_far_it_is(findings, html):
     said = Read(html).sections
     assert findings.study.title in said[""]
@@ -268,29 +216,18 @@ def test_the_page_says_what_the_study_is_and_how_far_it_is(findings, html):
     state = " ".join(said["state"].split())
     for told in ("44of 55 cells finished", "4failed", "7not computed yet"):
         assert told in state
-    assert "The unit 0 is a stand-in." in said["notes"]
 
 
 def test_the_page_has_data_scores_failures_and_costs(findings, html):
     page = Read(html)
-    row = [text.strip() for text in page.rows["data"][2]]
-    assert row == ["unit 1", "unit 1", "rare", "unit 1", "2,000", "6.25"]
+    rows = {name: [[*map(str.strip, row)] for row in found] for name, found in page.rows.items()}
+    assert rows["data"][2] == ["unit 1", "unit 1", "rare", "unit 1", "2,000", "6.25"]
     assert best_of(findings) in page.sections["scores-by-unit"]
     assert best_of(findings) in page.sections["scores-by-metric"]
     assert "ValueError: no rows <b>" in page.sections["failed-cells"]
-    assert "fewer than 10" in page.sections["average-ranks"]
-    assert "median seconds" in page.sections["cost"]
-
-
-def test_versions_and_warnings_are_counted():
-    made = made_up(n_units=1, metrics=("f1",))
-    made.cells.loc[0, "versions"] = json.dumps({**VERSIONS, "numpy": "1.26.0"})
-    made.cells.loc[:2, "notes"] = json.dumps({"warnings": ["fell back", "fell back"]})
-    page = Read(page_of(made))
-    assert "1.26.0 (1 cell), 2.1.0 (15 cells)" in page.sections["versions"]
-    assert "What 3 cells warned of" in page.sections["warnings"]
-    row = [text.strip() for text in page.rows["warnings"][1]]
-    assert row == ["unit 0", "SetConv", "3", "fell back"]
+    assert {"figures", "curves", "average-ranks", "along-a-parameter", "cost"} <= set(rows)
+    assert "1.26.0 (1 cell), 2.1.0 (47 cells)" in page.sections["versions"]
+    assert rows["warnings"][1] == ["unit 0", "SetConv", "3", "fell back"]
 
 
 def test_every_figure_has_words_for_those_who_cannot_see_it(html):
@@ -300,13 +237,9 @@ def test_every_figure_has_words_for_those_who_cannot_see_it(html):
     assert all(one["src"].startswith("data:image/svg+xml;base64,") for one in figures)
     assert len(page.tagged("figcaption")) == len(page.tagged("figure")) == len(figures) == 3
     assert all(one.get("scope") in ("col", "row") for one in page.tagged("th"))
-
-
-def test_no_name_stands_twice_in_the_page(html):
-    names = [attributes["id"] for _, attributes in Read(html).tags if "id" in attributes]
+    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(names) == len(set(names))
-    targets = re.findall(r'(?:href="#|url\(#)([^")]+)', html)
-    assert set(targets) <= set(names)
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', html)) <= set(names)
 
 
 def test_the_page_runs_nothing_and_fetches_nothing(html):
@@ -345,54 +278,34 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="module")
 def visits(html, hostile_html, tmp_path_factory):
-    """The pages in both colour schemes, each with all that went on in it."""
+    """The pages, each with all that went on in it."""
     api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
     folder = tmp_path_factory.mktemp("pages")
-    found = {}
+    found = []
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for scheme in ("light", "dark"):
-            context = browser.new_context(
-                viewport={"width": 1200, "height": 900}, color_scheme=scheme
-            )
-            for name, content in (("study", html), ("hostile", hostile_html)):
-                path = folder / f"{name}.html"
-                path.write_text(content, encoding="utf-8")
-                tab, events = context.new_page(), []
-                tab.on("console", lambda message, events=events: events.append(message.text))
-                tab.on("pageerror", lambda error, events=events: events.append(str(error)))
-                tab.on("request", lambda request, events=events: events.append(request.url))
-                tab.goto(path.as_uri())
-                found[name, scheme] = tab, events
+        for name, content in (("study", html), ("hostile", hostile_html)):
+            path = folder / f"{name}.html"
+            path.write_text(content, encoding="utf-8")
+            tab, events = browser.new_page(), []
+            tab.on("console", lambda message, events=events: events.append(message.text))
+            tab.on("pageerror", lambda error, events=events: events.append(str(error)))
+            tab.on("request", lambda request, events=events: events.append(request.url))
+            tab.goto(path.as_uri())
+            found.append((tab, events))
         yield found
         browser.close()
 
 
 @pytest.mark.long
-def test_a_page_opens_without_errors_and_without_requests(visits):
-    for tab, events in visits.values():
+def test_a_page_is_silent_and_no_wider_than_the_screen(visits):
+    for tab, events in visits:
         assert events == [tab.url]
         assert tab.evaluate("typeof window.flag") == "undefined"
-
-
-@pytest.mark.long
-def test_every_figure_is_there_and_visible(visits):
-    tab, _ = visits["study", "light"]
-    boxes = tab.evaluate(
-        """() => [...document.querySelectorAll('figure img')].map(one => {
-            const box = one.getBoundingClientRect();
-            return [one.checkVisibility(), one.naturalWidth > 250, box.width > 250];
-        })"""
-    )
-    assert boxes == [[True, True, True]] * 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("width", [360, 1200])
-def test_no_page_is_wider_than_the_screen(visits, width):
-    for tab, _ in visits.values():
-        tab.set_viewport_size({"width": width, "height": 800})
-        root = "document.documentElement"
-        assert tab.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
+        assert tab.evaluate("[...document.images].every(one => one.naturalWidth > 250)")
+        for width in (360, 1200):
+            tab.set_viewport_size({"width": width, "height": 800})
+            root = "document.documentElement"
+            assert tab.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0

@@ -10,7 +10,7 @@ import pytest
 
 from setconv.experiment.cells import StudyWork, plan_cells
 from setconv.experiment.data import prepare
-from setconv.experiment.study import MethodSpec, SplitRule, built_in_studies, read_study
+from setconv.experiment.study import MethodSpec, built_in_studies, read_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "text"))
 
@@ -100,8 +100,3 @@ def test_a_sample_of_reviews_is_drawn_while_the_file_is_read(data, bert, tmp_pat
     (known,) = prepare(study, tmp_path, data).values()
     assert sum(known.counts.values()) == 60
     assert "60" in known.provenance
-
-
-def test_the_splits_of_the_paper_are_those_that_its_tables_imply():
-    assert read_study("paper-binary-incidents").split == SplitRule((70, 30), 10)
-    assert read_study("paper-multiclass").split == SplitRule((60, 40), 10)

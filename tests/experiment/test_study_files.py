@@ -1,5 +1,7 @@
 """Study files: what they mean, and what is said of those that mean nothing."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -7,10 +9,8 @@ from setconv.errors import ParameterError
 from setconv.experiment.cells import build_method
 from setconv.experiment.study import (
     PUBLISHED,
-    DataSpec,
     MethodSpec,
     SplitRule,
-    Study,
     built_in_studies,
     read_studies,
     read_study,
@@ -79,11 +79,6 @@ def test_a_study_file_says_everything_that_a_study_is(read):
     assert study.rule(tweets) == study.split
     assert study.ours == ["SetConv"]
     assert [build_method(method, 0) is not None for method in study.methods] == [True] * 3
-
-
-def test_methods_can_be_a_list_of_names(read):
-    study = read(minimal(methods="[SetConv, SMOTE]"))
-    assert [one.name for one in study.methods] == [*study.ours, "SMOTE"] == ["SetConv", "SMOTE"]
 
 
 @pytest.mark.parametrize("name", built_in_studies())
@@ -163,12 +158,6 @@ def test_a_method_that_does_not_exist_is_refused(spec, near):
     assert near in str(caught.value)
 
 
-def test_names_cannot_occur_twice():
-    data = DataSpec("a", "npz")
-    with pytest.raises(ParameterError):
-        Study("s", (data, data), (MethodSpec("SetConv"),))
-
-
 def test_a_name_that_is_no_study_and_no_file_is_refused(tmp_path):
     with pytest.raises(ParameterError) as caught:
         read_study("stand-inns")
@@ -192,6 +181,8 @@ def test_a_study_can_be_cut_down_to_some_data_sets_and_methods(read):
     assert [one.name for one in swept.data] == ["swept, ratio 1", "swept, ratio 10"]
     assert [one.name for one in swept.methods] == ["small"]
     assert study.choose() == study
+    with pytest.raises(ParameterError):
+        replace(study, data=study.data * 2)
     with pytest.raises(ParameterError) as caught:
         study.choose(("tweet",))
     assert "'tweets'" in str(caught.value)

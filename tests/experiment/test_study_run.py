@@ -96,16 +96,6 @@ def test_a_study_is_run_resumed_and_edited_computing_only_what_is_new(data, tmp_
     assert run_study(longer, folder, **arguments) == Tally(skipped=4, ok=2, failed=0)
 
 
-def test_a_method_that_fails_is_recorded_and_the_study_goes_on(data, tmp_path):
-    bad = MethodSpec("bad", "logistic regression", parameters={"logisticregression__C": -1})
-    study = small(bad, LOGISTIC, split=SplitRule(repeats=1))
-    tally = run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    assert tally == Tally(skipped=0, ok=1, failed=1)
-    found = findings(study, tmp_path / "r")
-    assert found.cells.set_index("method").status.to_dict() == {"bad": "error", "logistic": "ok"}
-    assert "'C' parameter" in found.cells.set_index("method").error["bad"]
-
-
 def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
     study = small(TREE, split=SplitRule(repeats=1))
     ((cell, (figures, notes)),) = compute_here(study, tmp_path / "rows", data).items()
@@ -137,13 +127,6 @@ def test_two_classes_are_ranked_by_the_decision_function(data, tmp_path):
     three = small(fine, coarse, split=SplitRule(repeats=1))
     (first, _), (second, _) = compute_here(three, tmp_path / "rows", data).values()
     assert first["auc:crash"] > second["auc:crash"]
-
-
-def test_methods_for_two_classes_are_put_one_vs_rest(data, tmp_path):
-    weob = MethodSpec("WEOB2", parameters={"n_estimators": 2})
-    study = small(weob, split=SplitRule(repeats=1))
-    ((figures, _),) = compute_here(study, tmp_path / "rows", data).values()
-    assert 0.5 < figures["auc:crash"] <= 1
 
 
 def test_parameters_are_chosen_inside_the_training_rows(data, tmp_path):
