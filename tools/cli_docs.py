@@ -33,8 +33,8 @@ _MEANINGS = {
     Exit.OK: "done",
     Exit.FAILED: "an error that no other code names",
     Exit.USAGE: "a command, option or parameter that cannot be",
-    Exit.DATA: "rows, columns, texts or labels that cannot be used",
-    Exit.FILE: "a model, checkpoint, input or output that cannot be read or written",
+    Exit.DATA: "rows, columns, texts, labels or a data file that cannot be used",
+    Exit.FILE: "a model or checkpoint that cannot be read or written, or a disk that fails",
     Exit.MISSING: "an optional package that is not installed",
     Exit.INTERRUPTED: "interrupted",
 }

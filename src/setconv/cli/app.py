@@ -23,8 +23,8 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1  # an error that none of the others name
     USAGE = 2  # a command, option or parameter that cannot be
-    DATA = 3  # rows, columns, texts or labels that cannot be used
-    FILE = 4  # a model folder, checkpoint, input or output that cannot be read or written
+    DATA = 3  # rows, columns, texts, labels or a data file that cannot be used
+    FILE = 4  # a model folder or checkpoint that cannot be read or written, or a disk that fails
     MISSING = 5  # an optional package is not installed
     INTERRUPTED = 130
 
@@ -64,7 +64,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 2 wrong usage, 3 data that cannot be used, 4 a file or folder that "
+    epilog="Exit codes: 0 done, 2 wrong usage, 3 data that cannot be used, 4 a model or disk that "
     "cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 any other "
     "error.",
 )
