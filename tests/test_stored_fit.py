@@ -154,8 +154,7 @@ def test_a_fit_from_disk_is_the_fit_from_memory(kind, tmp_path, in_memory, feeds
     assert len(feeds_from_disk) == 1, "rows were drawn from disk"
     assert_same_model(clf, in_memory)
     assert clf.n_features_in_ == N_COLUMNS
-    assert getattr(clf, "feature_names_in_", np.array(NAMES)).tolist() == NAMES
-    assert hasattr(clf, "feature_names_in_") is not mapped
+    assert mapped or clf.feature_names_in_.tolist() == NAMES
 
 
 OPTIONS = {
@@ -180,17 +179,11 @@ def test_every_way_to_fit_gives_the_same_from_disk(folders, problem, name, feeds
 
 def test_weights_of_which_some_are_zero_and_groups(folders, feeds_from_disk):
     rng = np.random.default_rng(0)
-    weights, groups = rng.integers(0, 3, N_ROWS).astype(float), np.arange(N_ROWS) // 5
-    given = {"sample_weight": weights, "groups": groups}
+    given = {"sample_weight": rng.integers(0, 3, N_ROWS), "groups": np.arange(N_ROWS) // 5}
     clf = small(early_stopping=True)
     from_disk = clone(clf).fit(folders["binary"], "label", **given)
     assert len(feeds_from_disk) == 1
     assert_same_model(from_disk, clone(clf).fit(ROWS, LABELS, **given))
-
-
-def test_labels_come_from_a_column_or_from_an_array(folders, in_memory):
-    # An array of labels leaves the column of texts out of the features by itself.
-    assert_same_model(small().fit(folders["binary"], LABELS), in_memory)
 
 
 @pytest.mark.parametrize("form", ["path", "array", "table"])
@@ -215,22 +208,6 @@ def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk)
     clf = small(scaling="auto", n_members=3).fit(folders["binary"], "label")
     assert not feeds_from_disk
     assert_same_model(clf, small(scaling="auto", n_members=3).fit(ROWS, LABELS))
-
-
-def test_a_small_memmap_and_one_that_is_not_plain_are_arrays(
-    tmp_path, monkeypatch, feeds_from_disk, in_memory
-):
-    monkeypatch.setattr(setconv.validation, "_SMALL", 10**6)
-    mapped = map_rows(tmp_path / "rows.bin", ROWS)
-    assert_same_model(small().fit(mapped, LABELS), in_memory)
-    monkeypatch.setattr(setconv.validation, "_SMALL", 0)
-    for other in (
-        np.memmap(tmp_path / "rows.bin", np.float32, "c", shape=ROWS.shape),
-        mapped[:, :],
-    ):
-        held = other if other.mode == "c" else np.asfortranarray(other)
-        assert_same_model(small().fit(held, LABELS), in_memory)
-    assert not feeds_from_disk
 
 
 class Interrupt(Callback):
@@ -266,14 +243,11 @@ def test_new_rows_join_the_representatives_from_disk(kind, tmp_path):
     clf.feature_names_in_ = np.array(NAMES, dtype=object)
     X = SOURCES[kind](tmp_path, make_table(*NEW))
     y = NEW[1] if "memmap" in kind else "label"
-    clf.partial_fit(X, y)
-    other.partial_fit(*NEW)
-    assert_same_model(clf, other)
-    assert np.array_equal(clf.representatives_, other.representatives_)
-    clf.post_train(X, y)
-    other.post_train(*NEW)
-    assert_same_model(clf, other)
-    assert np.array_equal(clf.representatives_, other.representatives_)
+    for method in ("partial_fit", "post_train"):
+        getattr(clf, method)(X, y)
+        getattr(other, method)(*NEW)
+        assert_same_model(clf, other)
+        assert np.array_equal(clf.representatives_, other.representatives_)
 
 
 def test_a_new_estimator_does_not_keep_rows_that_are_too_large_for_memory(folders):
@@ -298,28 +272,17 @@ def model(folders):
 
 
 def test_columns_are_found_by_their_names(model, folders, tmp_path):
-    expected = model.predict_proba(folders["new"])
-    rows, labels = NEW
-    table = make_table(rows, labels)
-    mixed = table.select([*NAMES[::-1], "label"]).append_column("more", pa.array(rows[:, 0] * 9))
-    assert np.array_equal(model.predict_proba(mixed), expected)
-    pq.write_table(mixed, tmp_path / "mixed.parquet")
-    assert np.array_equal(model.predict_proba(tmp_path / "mixed.parquet"), expected)
-    mixed_fit = model.partial_fit(mixed, "label").class_counts_
-    assert mixed_fit.sum() == N_ROWS + len(labels)
-
-
-def test_a_saved_model_knows_the_names_of_the_columns(model, folders, tmp_path):
     model.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    assert loaded.feature_names_in_.tolist() == NAMES
     expected = model.predict_proba(folders["new"])
-    assert np.array_equal(loaded.predict_proba(folders["new"]), expected)
+    mixed = make_table(*NEW).select([*NAMES[::-1], "label"])
+    mixed = mixed.append_column("more", pa.array(NEW[0][:, 0] * 9))
+    for one in (model, load(tmp_path / "model")):
+        assert np.array_equal(one.predict_proba(mixed), expected)
+    assert model.partial_fit(mixed, "label").class_counts_.sum() == N_ROWS + len(mixed)
 
 
 def test_columns_that_are_not_there_are_named(model, tmp_path):
-    table = make_table(*NEW)
-    table = table.drop(["c7"])
+    table = make_table(*NEW).drop(["c7"])
     for call in (
         lambda: model.predict(table),
         lambda: model.partial_fit(table, "label"),
@@ -331,15 +294,13 @@ def test_columns_that_are_not_there_are_named(model, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("method", ["predict", "partial_fit", "post_train", "fit"])
-def test_another_number_of_columns_than_in_the_fit_is_refused(method, tmp_path):
+def test_another_number_of_columns_than_in_the_fit_is_refused(tmp_path):
     clf = small().fit(map_rows(tmp_path / "rows.bin", ROWS), LABELS)
     other = map_rows(tmp_path / "other.bin", ROWS[:, :5])
-    if method == "fit":
-        assert clf.fit(other, LABELS).n_features_in_ == 5
-        return
-    with pytest.raises(DataError, match="expecting 12"):
-        getattr(clf, method)(*((other,) if method == "predict" else (other, LABELS)))
+    for method, given in ((clf.predict, ()), (clf.partial_fit, [LABELS])):
+        with pytest.raises(DataError):
+            method(other, *given)
+    assert clf.fit(other, LABELS).n_features_in_ == 5
 
 
 def test_a_row_whose_score_is_too_large_is_named_by_its_place_in_the_file():
@@ -362,9 +323,8 @@ def test_predictions_go_to_a_file(kind, tmp_path, in_memory):
     found = pq.read_table(out)
     assert found.column_names == ["predicted_label", "probability_fire", "probability_none"]
     said = in_memory.predictions(NEW[0])
-    labels, shares = said.labels, said.probabilities
-    assert found["predicted_label"].to_pylist() == labels.tolist()
-    assert np.array_equal(np.stack(found.columns[1:], axis=1), shares)
+    assert found["predicted_label"].to_pylist() == said.labels.tolist()
+    assert np.array_equal(np.stack(found.columns[1:], axis=1), said.probabilities)
     assert [path.name for path in out.parent.iterdir()] == ["predicted.parquet"]
 
 
@@ -374,44 +334,30 @@ def test_columns_are_kept_as_they_are(model, folders, tmp_path):
     found, table = pq.read_table(out), make_table(*NEW)
     assert found.column_names[:4] == ["id", "label", "c3", "predicted_label"]
     assert found.select(["id", "label", "c3"]).equals(table.select(["id", "label", "c3"]))
-    assert np.array_equal(np.stack(found.columns[4:], axis=1), model.predict_proba(folders["new"]))
+    with pytest.raises(DataError):
+        model.predict_to(folders["new"], out, keep=["nothing"])
 
 
-@pytest.mark.parametrize("before", [None, b"what was there"], ids=["new", "replaced"])
-def test_after_an_error_the_file_is_as_it_was(model, tmp_path, before):
+def test_after_an_error_the_file_is_as_it_was(model, tmp_path):
     rows = NEW[0].copy()
     rows[150, 4] = np.nan  # in the last batch
     out = tmp_path / "out.parquet"
-    if before is not None:
-        out.write_bytes(before)
+    out.write_bytes(b"what was there")
     with pytest.raises(DataError) as caught:
         model.predict_to(make_table(rows, NEW[1]), out)
     assert (caught.value.row, caught.value.column) == (150, "c4")
-    assert [path.name for path in tmp_path.iterdir()] == ([] if before is None else [out.name])
-    assert before is None or out.read_bytes() == before
-
-
-def test_columns_to_keep_that_cannot_be_are_refused(model, folders, in_memory, tmp_path):
-    out = tmp_path / "out.parquet"
-    table = make_table(*NEW).append_column("predicted_label", pa.array(NEW[1]))
-    for clf, X, name in (
-        (model, folders["new"], "nothing"),
-        (model, table, "predicted_label"),
-        (in_memory, NEW[0], "id"),
-    ):
-        with pytest.raises((DataError, ParameterError), match=name):
-            clf.predict_to(X, out, keep=[name])
-    assert not out.exists()
+    assert list(tmp_path.iterdir()) == [out]
+    assert out.read_bytes() == b"what was there"
 
 
 # ----------------------------------------------------------------------------- what is refused
 
 
 def test_labels_that_cannot_be_are_refused(folders, tmp_path):
-    with pytest.raises(DataError, match="'label'") as caught:
+    with pytest.raises(DataError) as caught:
         small().fit(folders["binary"], "labels")
     assert (caught.value.parameter, caught.value.column) == ("y", "labels")
-    with pytest.raises(LabelError, match="200"):
+    with pytest.raises(LabelError):
         small().fit(folders["binary"], LABELS[:200])
     with pytest.raises(ParameterError) as caught:
         small().fit(map_rows(tmp_path / "rows.bin", ROWS), "label")
@@ -425,19 +371,6 @@ def test_a_scaling_that_sorts_columns_is_refused(folders, scaling, scratch):
     with pytest.raises(ParameterError):
         small(scaling=scaling).fit(folders["binary"], "label")
     assert_nothing_left(scratch)
-
-
-def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(tmp_path):
-    rows = ROWS.copy()
-    rows[199, 7] = np.inf
-    for X, y in (
-        (make_table(rows, LABELS), "label"),
-        (map_rows(tmp_path / "rows.bin", rows), LABELS),
-    ):
-        with pytest.raises(DataError) as caught:
-            small().fit(X, y)
-        assert caught.value.row == 199
-        assert caught.value.column in (7, "c7")
 
 
 # ------------------------------------------------------------------------- nothing is left
@@ -474,10 +407,7 @@ def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, scrat
 
 
 def test_new_rows_leave_nothing(model, folders, scratch):
-    model.partial_fit(folders["new"], "label")
-    assert_nothing_left(scratch)
-    model.post_train(folders["new"], "label")
-    assert_nothing_left(scratch)
+    model.partial_fit(folders["new"], "label").post_train(folders["new"], "label")
     with pytest.raises(LabelError):
         model.partial_fit(folders["three"], "label")
     assert_nothing_left(scratch)

@@ -53,16 +53,9 @@ def test_a_feature_contributes_the_score_minus_that_with_its_usual_value(which, 
         )
     np.testing.assert_allclose(found.scores, score(X[:3]))
     assert found.classes == (label,) * 3
-
-
-def test_by_default_the_predicted_class_is_explained(fitted, binary):
-    X, _ = binary
-    usual = np.median(X, axis=0)
-    found = feature_contributions(fitted, X[:20], background=usual)
-    assert found.classes == tuple(fitted.predict(X[:20]).tolist())
-    second = feature_contributions(fitted, X[:20], background=usual, class_=1)
-    sign = np.where(np.array(found.classes) == 1, 1, -1)
-    np.testing.assert_allclose(found.values, sign[:, None] * second.values)
+    by_default = feature_contributions(model, X[:20], background=usual)
+    assert by_default.classes == tuple(model.predict(X[:20]).tolist())
+    assert by_default.names == tuple(f"feature {number}" for number in range(X.shape[1]))
 
 
 def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
@@ -73,24 +66,13 @@ def test_batches_do_not_change_contributions(fitted, binary, monkeypatch):
     assert np.array_equal(whole.values, parts.values)
 
 
-@pytest.mark.filterwarnings("ignore:X has feature names")
-def test_names_come_from_the_argument_the_frame_the_model_or_numbers(binary, fitted):
-    X, _ = binary
-
-    def names(rows, **given):
-        return feature_contributions(fitted, rows, background=np.zeros(8), **given).names
-
-    assert names(X[:1]) == tuple(f"feature {number}" for number in range(8))
-    assert names(X[:1], feature_names=list("stuvwxyz")) == tuple("stuvwxyz")
-    assert names(pd.DataFrame(X[:1], columns=list("abcdefgh"))) == tuple("abcdefgh")
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_model_of_named_columns_is_asked_with_named_columns(binary):
     X, y = binary
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     model = SetConvClassifier(n_members=1, max_steps=0, random_state=0).fit(frame, y)
     usual = frame.median().to_numpy()
+    assert feature_contributions(model, frame[:1], background=usual).names == tuple("abcdefgh")
     from_pandas = feature_contributions(model, frame[:2], background=usual)
     from_polars = feature_contributions(model, pl.from_pandas(frame[:2]), background=usual)
     assert np.array_equal(from_pandas.values, from_polars.values)
@@ -140,14 +122,6 @@ def test_a_long_text_is_cut_into_pieces_of_equally_many_words():
     np.testing.assert_allclose(found.values[:-1], 3.0)
     np.testing.assert_allclose(found.values.sum(), 1000 * 0.5 - 3)
     assert model.largest_batch <= 200
-
-
-def test_two_megabytes_are_scored_in_bounded_batches(monkeypatch):
-    model = WordSum()
-    monkeypatch.setattr("setconv.explain._CHARACTERS", 100_000)
-    found = word_contributions(model, "good " * 10_000, class_="yes", max_pieces=20)
-    np.testing.assert_allclose(found.values, 2.0 * 500)
-    assert model.largest_batch < 5
 
 
 def test_a_text_of_one_word_is_compared_with_nothing_but_never_asks_about_an_empty_text(text_model):

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils import get_tags
 
 from setconv.errors import ModelFileError, ParameterError
 from setconv.text.cache import EmbeddingCache
@@ -83,15 +81,6 @@ def test_a_max_length_beyond_what_the_model_reads_is_cut_with_one_warning(
     np.testing.assert_allclose(full, make(max_length=POSITIONS, cache=False).transform(long))
 
 
-def test_threads_may_share_an_encoder(make):
-    texts = make_texts(200)
-    encoder = make(cache=False, batch_size=4)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(encoder.transform, [texts] * 4))
-    for one in found:
-        np.testing.assert_allclose(one, found[0], atol=1e-5)
-
-
 def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch, encode):
     texts = make_texts(60)
     whole = Network.hidden_states
@@ -145,16 +134,6 @@ def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(length
 
 
 # --------------------------------------------------------------------------- scikit-learn's rules
-
-
-def test_it_needs_no_fit_and_a_fit_learns_nothing(make):
-    encoder = make()
-    before = dict(vars(encoder))
-    unfitted = encoder.transform(TEXTS)
-    np.testing.assert_array_equal(encoder.fit(TEXTS, [0, 1, 0]).transform(TEXTS), unfitted)
-    assert vars(encoder) == before
-    assert get_tags(encoder).requires_fit is False
-    assert len(encoder.get_feature_names_out()) == WIDTH
 
 
 def test_clones_and_pickles_have_the_same_parameters_and_a_plain_state(make, tmp_path):

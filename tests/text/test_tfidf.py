@@ -39,12 +39,6 @@ def test_fit_then_transform_is_fit_transform_and_the_seed_decides():
     np.testing.assert_array_equal(clone(encoder).fit_transform(TEXTS), rows)
 
 
-def test_texts_without_a_word_or_with_unknown_ones_are_rows_too():
-    encoder = TfidfEncoder().fit(["🐕!", "???", "犬", "\x00", "\ud83d"])
-    assert np.isfinite(encoder.transform(["🐕", "unknown"])).all()
-    assert not encoder.transform(["unknown"]).any()
-
-
 @pytest.mark.parametrize("characters", [(2, 3), None])
 def test_a_fitted_encoder_goes_through_json_and_pickle_to_the_bit(characters):
     encoder = TfidfEncoder(8, words=(1, 1), characters=characters, max_terms=50).fit(TEXTS)
