@@ -254,11 +254,11 @@ def report(
     >>> r = report(truth, guess, probabilities=[[p, 1 - p] for p in fire])
     >>> print(r)
     positive class: 'fire' (*)
-      class rows  spec  sens  prec    f1 g_mean   auc    ap bal_acc   mcc brier
-    * fire     2 0.833 0.500 0.500 0.500  0.645 0.917 0.833   0.667 0.333 0.131
-      no       6 0.500 0.833 0.833 0.833  0.645 0.917 0.976   0.667 0.333 0.131
-    all classes: accuracy 0.750, balanced_accuracy 0.667, macro_f1 0.667, g_mean 0.645
-      macro_auc 0.917, mcc 0.333, brier 0.131
+      class rows  Spec  Sens Precision    F1 G-mean   AUC    AP Bal. acc.   MCC Brier
+    * fire     2 0.833 0.500     0.500 0.500  0.645 0.917 0.833     0.667 0.333 0.131
+      no       6 0.500 0.833     0.833 0.833  0.645 0.917 0.976     0.667 0.333 0.131
+    all classes: Accuracy 0.750, Bal. acc. 0.667, Macro F1 0.667, G-mean 0.645
+      Macro AUC 0.917, MCC 0.333, Brier 0.131
     >>> r["fire"].sensitivity
     0.5
     """
