@@ -101,8 +101,12 @@ class Calibrator:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibrator:
         """Return the calibrator that `to_dict` described."""
-        several = {name: tuple(data[name]) for name in ("slopes", "intercepts", "prior")}
-        return cls(**{**data, **several})
+        low, high = map(float, data["slopes"])
+        intercepts, prior = (tuple(map(float, data[name])) for name in ("intercepts", "prior"))
+        heads = 1 if len(prior) == 2 else len(prior)
+        if len(intercepts) != heads or min(low, high, *prior) <= 0:
+            raise ValueError("wrong: calibrator")
+        return cls((low, high), intercepts, float(data["centre"]), float(data["scale"]), prior)
 
     def _shift(self, prior: Floats | None) -> Floats:
         if prior is None:

@@ -210,19 +210,22 @@ class DecisionRule:
     ) -> DecisionRule:
         """Return the rule that `to_dict` and `arrays` described."""
         calibrator, prior = data["calibrator"], data["prior"]
+        known = [data["train_prior"], data["class_weights"], prior, (calibrator or {}).get("prior")]
+        if any(one is not None and np.shape(one) != classes.shape for one in known):
+            raise ValueError("wrong: classes of the rule")
         return cls(
             grounds=Grounds(
                 classes=classes,
-                positive=data["positive"],
-                train_prior=np.array(data["train_prior"]),
-                class_weights=np.array(data["class_weights"]),
+                positive=int(data["positive"]),
+                train_prior=np.asarray(data["train_prior"], dtype=np.float64),
+                class_weights=np.asarray(data["class_weights"], dtype=np.float64),
                 evidence=OutOfFoldScores(**arrays, n_classes=len(classes)),
-                seed=data["seed"],
+                seed=int(data["seed"]),
             ),
             objective=Objective.from_dict(data["objective"]),
-            thresholds=np.array(data["thresholds"]),
+            thresholds=np.asarray(data["thresholds"], dtype=np.float64),
             calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
-            prior=None if prior is None else np.array(prior),
+            prior=None if prior is None else np.asarray(prior, dtype=np.float64),
             met=data["met"],
         )
 
