@@ -109,28 +109,7 @@ def test_bars_of_a_diagram_join_what_does_not_differ(drawn):
     assert [[bar[0], bar[-1]] for bar in bars] == ends
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"n_units": 1},
-        {"methods": ["a", "b"]},
-        {"units": [unit(f"unit {number}", source="one") for number in range(3)]},
-    ],
-    ids=["one unit", "two methods", "one source"],
-)
-def test_without_units_sources_or_methods_enough_there_is_no_diagram(changes):
-    assert list(by_name(made_up(**changes))) == ["scores"]
-
-
 # ------------------------------------------------------------------------------------ odd input
-
-
-def test_what_has_no_score_has_no_bar_and_no_panel(drawn):
-    findings = made_up(failed=[("unit 1", "IHT")], metrics=("f1", "auc"))
-    findings.scores.loc[findings.scores["metric"] == "auc", "value"] = np.nan
-    list(figures._scores(findings))
-    assert list(drawn) == ["F1"]
-    assert sum(bool(bar.get_width()) for bar in drawn["F1"].patches) == 3 * 4 - 1
 
 
 def test_names_are_text_whatever_they_hold():
@@ -141,7 +120,3 @@ def test_names_are_text_whatever_they_hold():
     for figure in made.values():
         tags = {one.tag for one in ElementTree.fromstring(figure.svg).iter()}
         assert not tags & {f"{SVG}img", f"{SVG}script", f"{SVG}b"}
-
-
-def test_the_same_findings_give_the_same_bytes(findings):
-    assert by_name(findings) == by_name(findings)

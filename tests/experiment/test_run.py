@@ -65,6 +65,12 @@ def notes(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "study.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
 def interruptible():
     """Python's own answer to SIGINT: programs that a shell starts in the background ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -72,23 +78,12 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory):
-    """A study in which everything happens: its store, the tally and the notes."""
-    folder = tmp_path_factory.mktemp("mixed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STUDY_NOTES", str(folder / "notes"))
-        with Store(folder / "study.sqlite") as store:
-            tally = run(MIXED, work, store, jobs=1, timeout=1.5, threads=1, progress=False)
-            yield store, tally, folder / "notes"
-
-
 # ----------------------------------------------------------------------------- all that happens
 
 
 @posix
-def test_a_study_goes_on_whatever_a_cell_does(mixed):
-    store, tally, notes = mixed
+def test_a_study_goes_on_whatever_a_cell_does(store, notes):
+    tally = run(MIXED, work, store, jobs=1, timeout=1.5, threads=1, progress=False)
     good = {cell for cell in MIXED if cell.method in ("good", "threads")}
     assert tally == Tally(skipped=0, ok=4, failed=4)
     assert store.finished() == good
@@ -104,43 +99,29 @@ def test_a_study_goes_on_whatever_a_cell_does(mixed):
     assert results["good", 1, "f1"] == 1 / 3
     assert np.isnan(results["good", 1, "undefined"])
     assert results["threads", 0, "omp"] == results["threads", 0, "most"] == 1
+    # A worker is used again after success and replaced after failure.
+    pids = results["good"].xs("pid", level="metric")
+    assert pids[0] == pids[1] != pids[2]
+    assert all(gone(int(pid)) for pid in pids)
+    versions = json.loads(cells.loc["threads", "versions"])
+    assert versions["setconv"] == setconv.__version__
+    assert cells.loc["threads", "peak_mb"] > 5
     # What the store has is not computed again, failed or not.
     assert run(MIXED, work, store, jobs=1) == Tally(skipped=len(MIXED), ok=0, failed=0)
     assert noted(notes) == [str(cell) for cell in MIXED]
 
 
-@posix
-def test_a_worker_is_used_again_after_success_and_replaced_after_failure(mixed):
-    results = mixed[0].results()
-    pids = results[results["metric"] == "pid"].set_index(["dataset", "split"])["value"]
-    assert pids["a", 0] == pids["a", 1] != pids["b", 2]
-    assert os.getpid() not in set(pids)
-    assert all(gone(int(pid)) for pid in pids)
-
-
-@posix
-def test_a_finished_cell_has_versions_memory_and_a_start(mixed):
-    row = mixed[0].cells().query("status == 'ok'").iloc[0]
-    versions = json.loads(row["versions"])
-    assert versions["setconv"] == setconv.__version__
-    assert versions["numpy"] == np.__version__
-    assert row["peak_mb"] > 5
-    assert row["started"].endswith("+00:00")
-
-
 @pytest.mark.usefixtures("notes")
-def test_failed_cells_are_repeated_when_asked(tmp_path, monkeypatch, capsys):
+def test_failed_cells_are_repeated_when_asked(store, monkeypatch):
     # Computed in this process: what is asked of workers shows without them.
     monkeypatch.setattr(
         runner, "_outcomes", lambda cells, work, *_: (compute(work, c) for c in cells)
     )
     cells = [Cell("a", "raise", 0), Cell("a", "good", 0), Cell("a", "good", 0)]
-    with Store(tmp_path / "study.sqlite") as store:
-        assert run(cells, work, store, progress=True) == Tally(0, 1, 1)
-        assert "failed=1" in capsys.readouterr().err
-        assert run(cells, repaired, store) == Tally(2, 0, 0)
-        assert run(cells, repaired, store, retry_failed=True) == Tally(1, 1, 0)
-        assert store.finished() == set(cells)
+    assert run(cells, work, store) == Tally(0, 1, 1)
+    assert run(cells, repaired, store) == Tally(2, 0, 0)
+    assert run(cells, repaired, store, retry_failed=True) == Tally(1, 1, 0)
+    assert store.finished() == set(cells)
 
 
 # ------------------------------------------------------------------------------------ interrupts
@@ -148,14 +129,13 @@ def test_failed_cells_are_repeated_when_asked(tmp_path, monkeypatch, capsys):
 
 @posix
 @pytest.mark.usefixtures("notes", "interruptible")
-def test_ctrl_c_keeps_what_is_finished_and_ends_the_workers(tmp_path):
+def test_ctrl_c_keeps_what_is_finished_and_ends_the_workers(store):
     cells = [Cell("a", "good", 0), Cell("a", "interrupt", 0), Cell("a", "good", 1)]
-    with Store(tmp_path / "study.sqlite") as store:
-        with pytest.raises(KeyboardInterrupt):
-            run(cells, work, store, jobs=1, progress=False)
-        assert store.finished() == {cells[0]}
-        assert store.failed() == set()
-        results = store.results()
+    with pytest.raises(KeyboardInterrupt):
+        run(cells, work, store, jobs=1, progress=False)
+    assert store.finished() == {cells[0]}
+    assert store.failed() == set()
+    results = store.results()
     assert gone(int(results.loc[results["metric"] == "pid", "value"].iloc[0]))
 
 
@@ -185,11 +165,10 @@ def test_a_study_that_was_killed_goes_on_where_it_stopped(tmp_path, notes):
 # ----------------------------------------------------------------------------------- wrong calls
 
 
-def test_work_that_workers_cannot_load_stops_the_study_with_nothing_recorded(tmp_path):
-    with Store(tmp_path / "study.sqlite") as store:
-        with pytest.raises(StudyError):
-            run([Cell("a", "m", 0)], Unloadable(), store, jobs=1)
-        assert store.cells().empty
+def test_work_that_workers_cannot_load_stops_the_study_with_nothing_recorded(store):
+    with pytest.raises(StudyError):
+        run([Cell("a", "m", 0)], Unloadable(), store, jobs=1)
+    assert store.cells().empty
 
 
 @pytest.mark.parametrize(
@@ -202,8 +181,8 @@ def test_work_that_workers_cannot_load_stops_the_study_with_nothing_recorded(tmp
         ("progress", "yes"),
     ],
 )
-def test_parameters_that_cannot_work_are_refused(tmp_path, parameter, value):
-    with Store(tmp_path / "study.sqlite") as store, pytest.raises(ParameterError) as caught:
+def test_parameters_that_cannot_work_are_refused(store, parameter, value):
+    with pytest.raises(ParameterError) as caught:
         run([Cell("a", "m", 0)], **{"work": repaired, "store": store, parameter: value})
     assert caught.value.parameter == parameter
 
@@ -233,12 +212,7 @@ def test_workers_share_the_cores(monkeypatch, cores, jobs, wish, threads):
     if wish is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", wish)
     assert threads_for(jobs) == threads
-
-
-def test_the_environment_is_as_it_was_after_a_start(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     before = dict(os.environ)
-    with environment(2):
-        assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "2"
+    with environment(threads):
+        assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == str(threads)
     assert dict(os.environ) == before

@@ -47,17 +47,6 @@ def test_results_are_tidy_and_sorted_whatever_the_order_of_the_cells(store):
     pd.testing.assert_frame_equal(store.results(), expected)
 
 
-def test_the_cells_tell_how_they_went(store):
-    store.record(outcome(peak_mb=12.5, versions={"python": "3"}))
-    store.record(outcome("b", status="timeout", error="too long"))
-    cells = store.cells().set_index("dataset")
-    told = cells.loc["a", ["status", "peak_mb", "versions"]].tolist()
-    assert told == ["ok", 12.5, '{"python": "3"}']
-    told = cells.loc["b", ["status", "error", "seconds", "started"]].tolist()
-    assert told == ["timeout", "too long", 1.5, START]
-    assert np.isnan(cells.loc["b", "peak_mb"])
-
-
 def test_a_cell_that_is_recorded_again_replaces_all_it_had(store):
     store.record(outcome())
     store.record(outcome(results={"mcc": 1.0}))

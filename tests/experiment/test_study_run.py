@@ -94,6 +94,13 @@ def test_a_study_is_run_resumed_and_edited_computing_only_what_is_new(data, tmp_
     # More repeats leave the first ones as they are.
     longer = replace(edited, split=SplitRule(repeats=3))
     assert run_study(longer, folder, **arguments) == Tally(skipped=4, ok=2, failed=0)
+    # Rows that changed on disk are other rows.
+    stored = dict(np.load(data / "rows.npz"))
+    np.savez(data / "rows.npz", **{**stored, "X": stored["X"] * 2})
+    assert run_study(longer, folder, **arguments) == Tally(skipped=0, ok=6, failed=0)
+    for other in (tmp_path / "nothing", folder):
+        with pytest.raises(StudyError):
+            findings(small(data=(spec(), spec("not run", size=50))), other)
 
 
 def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
@@ -210,20 +217,3 @@ def test_data_that_cannot_be_used_stops_the_study_before_it_computes(
         run_study(study, tmp_path / "r", data=data, jobs=1, progress=False)
     assert near in str(caught.value)
     assert not (tmp_path / "r" / "results.sqlite").exists()
-
-
-def test_a_study_that_was_not_run_has_no_findings(data, tmp_path):
-    with pytest.raises(StudyError):
-        findings(small(), tmp_path / "nothing")
-    run_study(small(), tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    with pytest.raises(StudyError):
-        findings(small(data=(spec(), spec("other", size=50))), tmp_path / "r")
-
-
-def test_rows_that_changed_on_disk_are_loaded_and_computed_again(data, tmp_path):
-    study = small(split=SplitRule(repeats=1))
-    arguments = {"data": data, "jobs": 1, "threads": 1, "progress": False}
-    assert run_study(study, tmp_path / "r", **arguments).ok == 1
-    stored = dict(np.load(data / "rows.npz"))
-    np.savez(data / "rows.npz", **{**stored, "X": stored["X"] * 2})
-    assert run_study(study, tmp_path / "r", **arguments) == Tally(skipped=0, ok=1, failed=0)
