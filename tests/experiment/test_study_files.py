@@ -48,11 +48,6 @@ def read(tmp_path):
     return read_text
 
 
-def published(name):
-    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, comment="#")
-
-
 def minimal(**changes):
     entries = {"data": "{a: {load: npz, path: a.npz}}", "methods": "[SetConv]", **changes}
     return "\n".join(f"{name}: {value}" for name, value in entries.items() if value is not None)
@@ -60,12 +55,7 @@ def minimal(**changes):
 
 def test_a_study_file_says_everything_that_a_study_is(read):
     study = read(WHOLE)
-    assert (study.name, study.about, study.seed, study.timeout) == (
-        "mine",
-        "On two lines.\n",
-        7,
-        60,
-    )
+    assert (study.name, study.seed, study.timeout) == ("mine", 7, 60)
     assert study.split == SplitRule((60, 40), 4)
     assert study.metrics == ("auc", "f1")
     assert (study.search.folds, study.search.metric) == (5, "auc")
@@ -90,17 +80,8 @@ def test_a_built_in_study_can_be_read_and_its_methods_built(name):
         assert study.about
 
 
-def test_the_published_figures_fit_the_study_that_shows_them():
-    study, table = read_study("paper-multiclass"), published("table4")
-    assert study.published == "table4"
-    assert set(table.unit) == {f"NYC: {label}" for label in study.data[0].report}
-    assert len(table) == 3 * 5 * 5
-    ours = table[(table.method == "SetConv") & (table.metric == "f1")]
-    assert ours["mean"].tolist() == [0.972, 0.912, 0.931]  # fire, shooting, crash
-
-
 def test_the_class_counts_of_the_paper_are_those_of_its_text():
-    counts = published("class_counts").set_index("dataset")["rows"]
+    counts = pd.read_csv(PUBLISHED / "class_counts.csv", comment="#", index_col="dataset")["rows"]
     cities = [one.name for one in read_study("paper-binary-incidents").data]
     assert counts[cities].sum() == 22_170
     assert counts[[f"{city} (four classes)" for city in cities]].sum() == 20_638
@@ -118,10 +99,8 @@ def test_the_class_counts_of_the_paper_are_those_of_its_text():
         (minimal(data=None), "data"),
         (minimal(metrcs="[auc]"), "'metrics'"),
         (minimal(metrics="[aux]"), "'auc'"),
-        (minimal(metrics="auc"), "a list"),
         (minimal(seed="yes"), "a whole number"),
         (minimal(split="70/40"), "70/30"),
-        (minimal(split="seventy"), ""),
         (minimal(split="{repeats: 0}"), "repeats"),
         (minimal(split="60/10/30"), ""),
         (minimal(methods="SetConv"), "a list"),
@@ -130,7 +109,6 @@ def test_the_class_counts_of_the_paper_are_those_of_its_text():
         (minimal(search="{metric: precision}"), ""),
         (minimal(data="{a: {path: x}}"), "'load'"),
         (minimal(data="{a: {load: npz, sweep: {ratio: [1]}}}"), "'ratios'"),
-        (minimal(data="{a: {load: npz, sweep: {}}}"), "'ratios'"),
         (minimal(published="table5"), "'table4'"),
         (minimal(studies="[stand-ins]"), "'data'"),
     ],
@@ -148,7 +126,6 @@ def test_a_file_that_means_nothing_is_refused_with_what_may_be_meant(read, text,
         (MethodSpec("SetConv", parameters={"n_member": 2}), "'n_members'"),
         (MethodSpec("SMOTE", search={"sampler__k_neighbors": 3}), "sampler__k_neighbors"),
         (MethodSpec("x", estimator="sklearn.nothing.Here"), "sklearn.nothing"),
-        (MethodSpec("x", estimator="Here"), "module.Class"),
         (MethodSpec("x", estimator="pathlib.Path"), "scikit-learn"),
     ],
 )
@@ -158,21 +135,18 @@ def test_a_method_that_does_not_exist_is_refused(spec, near):
     assert near in str(caught.value)
 
 
-def test_a_name_that_is_no_study_and_no_file_is_refused(tmp_path):
-    with pytest.raises(ParameterError) as caught:
-        read_study("stand-inns")
-    assert "'stand-ins'" in str(caught.value)
-    with pytest.raises(FileNotFoundError):
-        read_study(tmp_path / "nothing.yaml")
-    with pytest.raises(ParameterError):
-        read_study("stand-ins")  # has several
-
-
-def test_studies_that_belong_together_are_read_from_files_beside_the_list(tmp_path):
+def test_a_study_is_found_by_its_name_or_its_file_and_may_be_several(tmp_path):
     (tmp_path / "mine.yaml").write_text(minimal(), encoding="utf-8")
     (tmp_path / "both.yml").write_text("studies: [mine.yaml, paper-multiclass]", encoding="utf-8")
     names = [one.name for one in read_studies(tmp_path / "both.yml")]
     assert names == ["mine", "paper-multiclass"]
+    for name, error in (
+        ("stand-inns", ParameterError),
+        ("stand-ins", ParameterError),  # has several
+        (tmp_path / "nothing.yaml", FileNotFoundError),
+    ):
+        with pytest.raises(error):
+            read_study(name)
 
 
 def test_a_study_can_be_cut_down_to_some_data_sets_and_methods(read):

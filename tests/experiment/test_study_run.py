@@ -27,7 +27,7 @@ from setconv.metrics.report import report
 
 LOGISTIC = MethodSpec("logistic", "logistic regression")
 TREE = MethodSpec("tree", estimator="sklearn.tree.DecisionTreeClassifier")
-QUICK = {"max_steps": 5, "n_members": 1, "objective": None}
+QUICK = {"max_steps": 5, "n_members": 1, "objective": None, "post_size": 50}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -113,9 +113,8 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
     train, test = make_split(study.split, y, None, 0, notes["seed"])
     model = DecisionTreeClassifier(random_state=notes["seed"]).fit(X[train], y[train])
     expected = report(y[test], model.predict(X[test]), model.predict_proba(X[test]))
-    for label in ("crash", "fire"):
-        assert figures[f"f1:{label}"] == expected[label].f1
-        assert figures[f"auc:{label}"] == expected[label].auc
+    for metric in ("f1", "auc"):
+        assert figures[f"{metric}:fire"] == getattr(expected["fire"], metric)
     assert "f1:no" not in figures
     assert figures["macro_f1"] == expected.macro_f1
     assert notes["rows"] == [len(train), len(test)]
@@ -128,7 +127,6 @@ def test_two_classes_are_ranked_by_the_decision_function(data, tmp_path):
     two = small(fine, coarse, data=(spec(binary="crash"),), split=SplitRule(repeats=1))
     (first, _), (second, _) = compute_here(two, tmp_path / "rows", data).values()
     assert first["auc:crash"] == second["auc:crash"]
-    assert first["average_precision:crash"] == second["average_precision:crash"]
     assert first["brier:crash"] != second["brier:crash"]
     # Decision functions of more classes need not rank one of them against the rest.
     three = small(fine, coarse, split=SplitRule(repeats=1))
@@ -160,13 +158,9 @@ def test_the_training_rows_of_a_sweep_are_thinned_and_its_test_rows_are_not(data
 
 
 def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
-    setconv = MethodSpec("SetConv", parameters={**QUICK, "post_size": 50})
-    study = small(
-        setconv,
-        data=(spec(binary="crash"),),
-        split=SplitRule(repeats=1),
-        probe=Probe((20, 60, 10_000), draws=3),
-    )
+    setconv = MethodSpec("SetConv", parameters=QUICK)
+    probe = Probe((20, 60, 10_000), draws=3)
+    study = small(setconv, data=(spec(binary="crash"),), split=SplitRule(repeats=1), probe=probe)
     folder = tmp_path / "r"
     assert run_study(study, folder, data=data, jobs=1, threads=1, progress=False).ok == 1
     scores = findings(study, folder).scores
