@@ -29,9 +29,8 @@ def read_rows(path):
 
 def page_figures(html):
     """Return the figures of the first table of a page, in the order of `HEAD`."""
-    names = ["Spec", "Sens", "Precision", "F1", "G-mean", "AUC", "AP"]
     cell = '<th scope="row">{}</th><td class="n value">([0-9.]+)</td>'
-    return [float(re.search(cell.format(name), html)[1]) for name in names]
+    return [float(re.search(cell.format(name), html)[1]) for name in HEAD]
 
 
 def page_mistakes(html):

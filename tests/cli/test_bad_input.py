@@ -6,10 +6,8 @@ import pytest
 
 
 def fit(setconv, path, *options, check=3):
-    return setconv(
-        *("fit", path, "--encoder", "tfidf", "-o", path.with_suffix(".model"), *options),
-        check=check,
-    )
+    command = ("fit", path, "--encoder", "tfidf", "-o", path.with_suffix(".model"), *options)
+    return setconv(*command, check=check)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +31,6 @@ def test_a_file_that_cannot_be_learned_from(setconv, tmp_path, content, options,
     assert not (tmp_path / "bad.model").exists()
 
 
-def test_a_file_in_latin_1_and_one_in_utf_16_are_read(setconv, folder, tmp_path):
-    content = (folder / "train.csv").read_text().replace("lovely", "schöne")
-    for encoding in ("latin-1", "utf-16"):
-        path = tmp_path / f"{encoding}.csv"
-        path.write_bytes(content.encode(encoding))
-        done = fit(setconv, path, "--json", check=0)
-        assert json.loads(done.out)["classes"] == {"chatter": 68, "incident": 18}
-
-
 def test_hostile_texts_are_just_texts(setconv, fitted):
     texts = ["🔥" * 50, "نار في السوق", "nul\x00byte", "fire " * 400_000, "</script>"]
     data = "".join(json.dumps({"text": text}) + "\n" for text in texts)
@@ -54,10 +43,6 @@ def test_hostile_texts_are_just_texts(setconv, fitted):
 def test_a_missing_file_and_a_folder_that_is_no_model(setconv, folder, tmp_path):
     assert "train.csv" in fit(setconv, folder / "trian.csv", check=None).err
     assert "not a setconv model" in setconv("predict", tmp_path, folder / "train.csv", check=4).err
-
-
-def test_an_objective_that_is_none_is_a_wrong_use(setconv, folder):
-    assert "objective" in fit(setconv, folder / "train.csv", "--objective", "best", check=2).err
 
 
 def test_the_output_folder_is_never_replaced_if_it_is_not_a_model(setconv, folder, tmp_path):

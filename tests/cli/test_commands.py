@@ -38,16 +38,13 @@ def test_the_same_seed_gives_the_same_model(setconv, folder, fitted):
     setconv(*fit)
     tensors = [one / "model.safetensors" for one in (again, fitted[1])]
     assert tensors[0].read_bytes() == tensors[1].read_bytes()
-    setconv(*fit, "--objective", "recall>=0.95")
-    assert library.load(again).objective_ == "recall>=0.95"
+    setconv(*fit, "--objective", "recall>=0.9")
+    assert library.load(again).objective_ == "recall>=0.9"
 
 
 def test_fit_on_features_says_what_it_did_to_them(fraud_model):
-    done, model = fraud_model
-    assert "age" in done.err
-    assert "missing" in done.err
-    assert "customer_id: left out" in done.err
-    assert library.load(model).classes_.tolist() == ["fine", "fraud"]
+    assert "age: 13 missing values" in fraud_model[0].err
+    assert "customer_id: left out" in fraud_model[0].err
 
 
 # --------------------------------------------------------------------------------------- predict
@@ -57,21 +54,15 @@ def test_predict_writes_labels_and_probabilities_beside_the_input(setconv, folde
     out = folder / "out.csv"
     setconv("predict", fitted[1], folder / "test.csv", "-o", out)
     rows = read_csv(out.read_text())
-    assert len(rows) == len(read_csv((folder / "test.csv").read_text()))
-    first = ["text", "label", "predicted_label", "probability_chatter", "probability_incident"]
-    assert list(rows[0]) == first
-    assert all(
-        float(row["probability_chatter"]) + float(row["probability_incident"])
-        == pytest.approx(1, abs=1e-6)
-        for row in rows
-    )
-    right = sum(row["predicted_label"] == row["label"] for row in rows)
-    assert right / len(rows) > 0.8
-
-
-def test_predict_reads_standard_input_and_writes_standard_output(setconv, fitted):
-    done = setconv("predict", fitted[1], "-", stdin=b"text\nfire in the park\nlovely park\n")
-    assert [row["predicted_label"] for row in read_csv(done.out)] == ["incident", "chatter"]
+    given = read_csv((folder / "test.csv").read_text())
+    said = library.load(fitted[1]).predictions([row["text"] for row in given])
+    shares = zip(said.probabilities.tolist(), said.labels, given, strict=True)
+    names = ("predicted_label", "probability_chatter", "probability_incident")
+    assert list(rows[0]) == ["text", "label", *names]
+    for row, (share, label, before) in zip(rows, shares, strict=True):
+        assert row["predicted_label"] == label
+        assert [float(row[name]) for name in names[1:]] == pytest.approx(share, abs=1e-5)
+        assert row.items() > before.items()
 
 
 def test_predict_reads_gzip_and_writes_parquet(setconv, folder, fitted):
@@ -84,13 +75,10 @@ def test_predict_reads_gzip_and_writes_parquet(setconv, folder, fitted):
 
 def test_rows_without_a_text_get_no_prediction_if_asked_to_skip(setconv, fitted):
     data = b'text,n\n"fire in the park",1\n"  ",2\n'
-    refused = setconv("predict", fitted[1], "-", stdin=data, check=3)
-    assert "row 2" in refused.err
-    assert "--empty skip" in refused.err
-    done = setconv("predict", fitted[1], "-", "--empty", "skip", stdin=data)
-    rows = read_csv(done.out)
-    assert [row["predicted_label"] for row in rows] == ["incident", ""]
-    assert [row["n"] for row in rows] == ["1", "2"]
+    assert "row 2" in setconv("predict", fitted[1], "-", stdin=data, check=3).err
+    rows = read_csv(setconv("predict", fitted[1], "-", "--empty", "skip", stdin=data).out)
+    found = [(row["n"], row["predicted_label"]) for row in rows]
+    assert found == [("1", "incident"), ("2", "")]
 
 
 def test_a_feature_model_copies_all_columns_but_the_features(setconv, folder, fraud_model):
@@ -112,24 +100,6 @@ def test_a_failed_prediction_leaves_an_earlier_output_as_it_was(setconv, folder,
 # ----------------------------------------------------------------------------- evaluate, explain
 
 
-def test_evaluate_prints_figures_and_writes_a_page(setconv, folder, fitted):
-    page = folder / "report.html"
-    done = setconv(
-        *("evaluate", fitted[1], folder / "test.csv", "--report", page, "--json"),
-        *("--train", folder / "train.csv"),
-    )
-    facts = json.loads(done.out)
-    assert facts["rows"] == 28
-    assert {row["class"] for row in facts["report"]["per_class"]} == {"chatter", "incident"}
-    assert "<html" in page.read_text(encoding="utf-8")
-
-
-def test_evaluate_warns_of_rows_that_the_training_file_has_too(setconv, folder, fitted):
-    train = folder / "train.csv"
-    done = setconv("evaluate", fitted[1], train, "--train", train)
-    assert "86 of 86 rows are in the training file too" in done.err
-
-
 def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
     done = setconv(
         *("explain", fitted[1], "--input", "fire near my house", "--json"),
@@ -143,12 +113,6 @@ def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
     assert one["nearest"][0]["label"] == "incident"
 
 
-def test_explain_a_row_of_features(setconv, folder, fraud_model):
-    done = setconv("explain", fraud_model[1], folder / "fraud.csv", "--rows", "2", "--json")
-    (one,) = json.loads(done.out)
-    assert {item["name"] for item in one["contributions"]} >= {"amount", "age"}
-
-
 # ---------------------------------------------------------------------------------- cache, version
 
 
@@ -157,16 +121,9 @@ def test_the_cache_can_be_looked_at_and_cleared(setconv):
     assert "0 embeddings removed" in setconv("cache", "clear", "--yes").err
 
 
-def test_every_command_has_help_with_an_example(setconv):
-    for command in ("fit", "predict", "evaluate", "explain", "embed", "demo"):
-        assert f"setconv {command}" in " ".join(setconv(command, "--help").out.split())
-
-
-@pytest.mark.parametrize("options", [("--version", "-v"), ("-v", "--version")])
-def test_the_version_with_more_names_the_other_packages(setconv, options):
-    first, *others = setconv(*options).out.splitlines()
+def test_the_version_with_more_names_the_other_packages(setconv):
+    first, *others = setconv("--version", "-v").out.splitlines()
     assert first == setconv("--version").out.strip() == f"setconv {library.__version__}"
     found = dict(line.split(" ", 1) for line in others)
     assert found["torch"] == torch.__version__
-    assert found["device"].startswith(("cpu", "cuda"))
     assert {"python", "scikit-learn", "transformers", "pyarrow"} <= set(found)

@@ -3,10 +3,7 @@
 import sys
 from types import SimpleNamespace
 
-import pytest
-
 from setconv.cli.demo import load_reports
-from setconv.errors import MissingDependencyError
 
 
 def report(description, severity, **fields):
@@ -26,9 +23,3 @@ def test_the_reports_of_the_database_that_stand_each_once(monkeypatch):
     texts, labels = load_reports()
     assert texts == ["Runs any command.", "Closes the viewer."]
     assert labels.tolist() == ["critical", "below critical"]
-
-
-def test_without_the_package_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "genai_incidents", None)
-    with pytest.raises(MissingDependencyError, match=r"setconv\[demo\]"):
-        load_reports()

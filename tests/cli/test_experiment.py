@@ -47,12 +47,6 @@ def test_a_study_is_run_reported_and_not_computed_twice(place):
     assert "stump" not in (place / "elsewhere" / "tables.md").read_text(encoding="utf-8")
 
 
-def test_the_built_in_studies_and_the_methods_are_listed():
-    listed = call("list").output
-    for name in ("paper-multiclass", "stand-ins", "SetConv", "KMeans-SMOTE", "LightGBM"):
-        assert name in listed
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "near"),
     [

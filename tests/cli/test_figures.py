@@ -15,8 +15,6 @@ import setconv as library
 from setconv.io.records import open_records
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
 
-SHARES = {"a": 0.7, "b": 0.2, "c": 0.1}
-
 
 def figures(truth, predicted, score, weight=None):
     """Return the same figures of one class against the rest, by scikit-learn."""
@@ -85,14 +83,6 @@ def three(setconv, tmp_path_factory):
     return place / "model", done, write_kinds(place / "test.csv", {"a": 150, "b": 60, "c": 30}, 3)
 
 
-@pytest.fixture(scope="module")
-def three_with_prior(three):
-    """The model of three kinds, saved with a prevalence."""
-    folder = three[0].with_name("with-prior")
-    library.load(three[0]).set_prior(SHARES).save(folder)
-    return folder
-
-
 # ------------------------------------------------------------------------------------------- fit
 
 
@@ -111,13 +101,14 @@ def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, name):
     assert done.out.splitlines()[-2:] == [basis, WHY_NOT_THE_LARGEST]
 
 
-def test_what_cannot_be_judged_is_said_below_the_figures(setconv, tmp_path):
+def test_what_cannot_be_judged_is_said_below_the_figures(start_anew, tmp_path):
     rows = [
         [f"{x:.3f}", "b" if n < 12 else "a", "one" if n < 12 else n % 9]
         for n, x in enumerate(np.random.default_rng(0).normal(size=60))
     ]
     path = write_csv(tmp_path / "groups.csv", rows, ("x", "kind", "group"))
-    done = setconv(*("fit", path, "--label", "kind", "--group", "group", "-o", tmp_path / "model"))
+    options = ("--label", "kind", "--group", "group", "-o", tmp_path / "model")
+    done = start_anew("fit", path, *options)
     found = library.load(tmp_path / "model").predict_out_of_fold()
     assert set(found.truth) == {"a"}
     sens = np.mean(found.labels == "a")
@@ -160,13 +151,11 @@ def test_with_a_prior_the_figures_are_of_rows_weighted_to_it(setconv, two, objec
     assert facts["report"]["per_class"][1]["precision"] == pytest.approx(precision)
 
 
-def test_a_prior_that_was_saved_with_the_model_counts(setconv, three, three_with_prior):
-    done = setconv("evaluate", three_with_prior, three[2])
-    same(read_table(done.out), expected_of(setconv, three_with_prior, three[2], SHARES))
-    plain = setconv("evaluate", three[0], three[2])
-    assert read_table(plain.out) != read_table(done.out)
-    card = (three_with_prior / "README.md").read_text(encoding="utf-8")
-    assert "weighted to the prevalence" in card
+def test_a_prior_that_was_saved_with_the_model_counts(setconv, three, tmp_path):
+    shares, model = {"a": 0.7, "b": 0.2, "c": 0.1}, tmp_path / "model"
+    library.load(three[0]).set_prior(shares).save(model)
+    done = setconv("evaluate", model, three[2])
+    same(read_table(done.out), expected_of(setconv, model, three[2], shares))
 
 
 def test_a_file_without_the_rare_class_has_no_figures_of_it(setconv, two, tmp_path):
