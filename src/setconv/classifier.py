@@ -30,6 +30,7 @@ from setconv.errors import DataError, LabelError, ParameterError
 from setconv.fitting import Parameters, fit_model
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
+from setconv.metrics.arithmetic import encode
 from setconv.metrics.report import Report
 from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
@@ -48,7 +49,6 @@ from setconv.validation import (
     check_parameter,
     check_weights,
     columns_kept_on_error,
-    encode_known_labels,
     encode_labels,
     iter_batches,
     one_of,
@@ -599,7 +599,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             weights = check_weights(sample_weight, rows.shape[0])
             if classes is not None:
                 self._announce(classes, first=first)
-            codes = encode_known_labels(labels, self.classes_, "y")
+            codes = encode(labels.tolist(), self.classes_.tolist(), "y")
             if self.__sklearn_is_fitted__():
                 return self._add_rows(rows, codes, weights)
             return self._fit_once_all_are_seen(rows, labels, weights)
@@ -666,7 +666,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._fitted()
         with open_rows(self, X, y, reset=False) as (rows, labels):
             weights = check_weights(sample_weight, rows.shape[0])
-            codes = encode_known_labels(labels, self.classes_, "y")
+            codes = encode(labels.tolist(), self.classes_.tolist(), "y")
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
@@ -920,7 +920,7 @@ def _validation_rows(
     rows: Matrix, labels: Array, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
 ) -> Rows:
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
-    codes = encode_known_labels(labels, classes, "y_val")
+    codes = encode(labels.tolist(), classes.tolist(), "y_val")
     weights = np.ones(len(codes))
     if ties.natural:
         return Rows(rows, codes, weights)

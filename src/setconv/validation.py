@@ -380,21 +380,6 @@ def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
     return classes, codes
 
 
-def encode_known_labels(labels: Array, classes: Array, where: str) -> NDArray[np.int64]:
-    """Return the class number of each row; a label outside ``classes`` is an error."""
-    known = np.isin(labels, classes)
-    if not known.all():
-        strange = np.unique(labels[~known])[:5].tolist()
-        first = int(np.flatnonzero(~known)[0])
-        raise LabelError(
-            f"{where} has labels that are not among the classes {classes.tolist()[:10]}: {strange} "
-            f"(first in row {first}). Fit anew with all classes, or remove these rows.",
-            parameter=where,
-            row=first,
-        )
-    return np.searchsorted(classes, labels).astype(np.int64)
-
-
 def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
     """Say what resampling in front of the fit does, where the data looks like it."""
     counts = np.bincount(codes)

@@ -8,6 +8,7 @@ an array over the classes, and `overall_figures` makes one figure of all classes
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -159,8 +160,8 @@ def check_rows(
     )
 
 
-def encode(labels: list[Label], classes: tuple[Label, ...], name: str) -> IntArray:
-    """Return labels as positions in ``classes``."""
+def encode(labels: list[Label], classes: Sequence[Label], name: str) -> IntArray:
+    """Return labels as positions in ``classes``: the one way from labels to class numbers."""
     number = {label: i for i, label in enumerate(classes)}
     unknown = [row for row, label in enumerate(labels) if label not in number]
     if unknown:
