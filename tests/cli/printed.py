@@ -36,11 +36,8 @@ def page_figures(html):
 def page_mistakes(html):
     """Return truth, decision and name of each row that a page shows as a mistake."""
     part = html[html.index('<section id="mistakes">') :]
-    called = re.compile(
-        r"is “<bdi>([^<]*)</bdi>”.*?taken for “<bdi>([^<]*)</bdi>”.*?<bdi>([^<]*)</bdi></small>",
-        re.DOTALL,
-    )
-    return called.findall(part)
+    name = "<bdi>([^<]*)</bdi>"
+    return re.findall(f"is “{name}”.*?taken for “{name}”.*?{name}</small>", part, re.DOTALL)
 
 
 def page_command(html):

@@ -24,7 +24,6 @@ def test_fit_shows_the_classes_saves_a_model_and_prints_out_of_fold_figures(fitt
     facts = json.loads(done.out)
     assert facts["classes"] == {"chatter": 68, "incident": 18}
     assert facts["report_source"] == "out_of_fold"
-    assert "86 rows" in done.err
     assert "incident 18 20.9%" in done.err
     loaded = library.load(model)
     assert loaded.predict(["fire in the harbour"]).tolist() == ["incident"]
@@ -106,11 +105,9 @@ def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
         *("--train", folder / "train.csv", "--class", "incident"),
     )
     (one,) = json.loads(done.out)
-    assert one["predicted"] == "incident"
-    assert one["method"] == "occlusion"
+    assert one["predicted"] == one["nearest"][0]["label"] == "incident"
     assert one["contributions"][0]["name"] == "fire"
     assert one["contributions"][0]["contribution"] > 0
-    assert one["nearest"][0]["label"] == "incident"
 
 
 # ---------------------------------------------------------------------------------- cache, version

@@ -53,7 +53,6 @@ def test_a_study_is_run_reported_and_not_computed_twice(place):
         (["run", "stand-in"], 2, "'stand-ins'"),
         (["run", "no.yaml"], 4, "no.yaml"),
         (["run", "mine.yaml", "--method", "stmp"], 2, "'stump'"),
-        (["run", "mine.yaml", "--dataset", "row"], 2, "'rows'"),
         (["run", "mine.yaml", "--data", "elsewhere"], 4, "--data"),
         (["report", "mine.yaml"], 1, "experiment run"),
     ],

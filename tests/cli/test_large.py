@@ -96,10 +96,9 @@ def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, lim
     assert streamed.report_.to_dict() == clf.report_.to_dict()
 
 
-@pytest.mark.parametrize("change", [None, "a gap", "a category", "csv", "report", "small"])
+@pytest.mark.parametrize("change", [None, "a gap", "a category", "csv", "small"])
 def test_other_files_go_through_the_table(write, table, limit, tmp_path, change):
     limit(command=1 << 28 if change == "small" else 0, classifier=0)
-    options = ["--report", tmp_path / "page.html"] if change == "report" else []
     if change == "a gap":
         gap = pa.array([None, *table["x1"].to_pylist()[1:]], pa.float32())
         table = table.set_column(2, "x1", gap)
@@ -109,6 +108,6 @@ def test_other_files_go_through_the_table(write, table, limit, tmp_path, change)
     if change == "csv":
         path = tmp_path / "rows.csv"
         pa.csv.write_csv(table, path)
-    columns = fit(path, "model", *options)[1].encoder_.describe()[0]["columns"]
+    columns = fit(path, "model")[1].encoder_.describe()[0]["columns"]
     # An encoder of rows that stayed on disk knows no medians.
     assert (columns[0]["median"] is None) == (change is None)

@@ -83,13 +83,3 @@ def test_the_page_of_an_evaluation(setconv, noise, fitted_noise, prior, tmp_path
     names = ",".join(name.removeprefix("row ") for _, _, name in mistakes)
     expected = ["setconv", "explain", str(fitted_noise[1]), str(noise), "--rows", names]
     assert shlex.split(page_command(page)) == expected
-
-
-def test_rows_of_standard_input_cannot_be_explained_later(setconv, noise, fitted_noise, tmp_path):
-    setconv(
-        *("evaluate", fitted_noise[1], "-", "--empty", "skip", "--report", tmp_path / "page.html"),
-        stdin=noise.read_bytes(),
-    )
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page_mistakes(page)
-    assert page_command(page) is None

@@ -50,20 +50,15 @@ def gap_model(setconv, gaps):
     return model
 
 
-def spoilt(gaps, tmp_path, number, column, value):
-    """Return the file with one value that cannot be used."""
-    rows = read_rows(gaps)
-    rows[number - 1][column] = value
-    return write_rows(tmp_path / "spoilt.csv", rows)
-
-
 # -------------------------------------------------------------------------------------- messages
 
 
 def test_a_value_that_cannot_be_used_is_named_by_its_row_of_the_file(
     setconv, gaps, gap_model, tmp_path
 ):
-    path = spoilt(gaps, tmp_path, 9, "amount", "1e400")
+    rows = read_rows(gaps)
+    rows[8]["amount"] = "1e400"
+    path = write_rows(tmp_path / "spoilt.csv", rows)
     fit = ("fit", path, "--label", "status", "-o", tmp_path / "m", "--empty", "skip")
     for command in (
         fit,
@@ -74,8 +69,7 @@ def test_a_value_that_cannot_be_used_is_named_by_its_row_of_the_file(
         ("explain", gap_model, gaps, "--rows", "1", "--train", path),
     ):
         done = setconv(*command, check=3, cwd=tmp_path)
-        assert "'amount' has no number in row 9, or one that is infinite" in done.err, command
-    assert setconv("predict", gap_model, gaps).out
+        assert "'amount' has no number in row 9," in done.err, command
 
 
 def test_rows_of_a_later_batch_count_on(setconv, gaps, gap_model, tmp_path):
@@ -83,12 +77,6 @@ def test_rows_of_a_later_batch_count_on(setconv, gaps, gap_model, tmp_path):
     many[8249]["amount"] = "much"
     done = setconv("predict", gap_model, write_rows(tmp_path / "many.csv", many), check=3)
     assert "'much' in row 8250," in done.err
-
-
-def test_a_text_or_label_that_is_missing_is_named_by_its_row(setconv, texts, text_model):
-    assert "row 3," in setconv("predict", text_model, texts, check=3).err
-    assert "row 3," in setconv("evaluate", text_model, texts, check=3).err
-    assert "row 3," in setconv("explain", text_model, texts, "--rows", "1,3", check=3).err
 
 
 def test_a_model_of_plain_numbers_names_the_row_too(setconv, tmp_path):
@@ -100,14 +88,13 @@ def test_a_model_of_plain_numbers_names_the_row_too(setconv, tmp_path):
     rows = [{"p": f"{p:.5f}", "q": f"{q:.5f}", "label": k} for (p, q), k in zip(X, y, strict=True)]
     rows[0]["label"] = ""
     path = write_rows(tmp_path / "rows.csv", rows)
-    facts = json.loads(
-        setconv("evaluate", tmp_path / "model", path, "--empty", "skip", "--json").out
-    )
+    command = ("evaluate", tmp_path / "model", path, "--empty", "skip")
     right = model.predict(np.round(X, 5))[1:] == y[1:]
-    assert facts["report"]["accuracy"] == pytest.approx(right.mean())
+    accuracy = json.loads(setconv(*command, "--json").out)["report"]["accuracy"]
+    assert accuracy == pytest.approx(right.mean())
     rows[11]["q"] = ""
-    path = write_rows(tmp_path / "rows.csv", rows)
-    done = setconv("evaluate", tmp_path / "model", path, "--empty", "skip", check=3)
+    write_rows(path, rows)
+    done = setconv(*command, check=3)
     assert "'q' has no number in row 12," in done.err
 
 

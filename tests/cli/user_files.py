@@ -5,25 +5,19 @@ import csv
 import numpy as np
 
 INCIDENTS = ["fire in the {}", "crash on the {}", "the {} is burning", "accident near the {}"]
-CHATTER = [
-    "lovely {} today",
-    "my cat sleeps on the {}",
-    "reading about the {} again",
-    "who wants to see the {}",
-    "coffee first, then the {}",
-]
+CHATTER = ["lovely {} today", "my cat sleeps on the {}", "reading about the {} again"]
+CHATTER += ["who wants to see the {}", "coffee first, then the {}"]
 PLACES = ["bridge", "market", "station", "school", "harbour", "museum", "tower", "park"]
 
 
 def make_rows(n_chatter=90, n_incidents=24):
     """Texts with labels; the minority class has words of its own."""
     rows = []
-    for number in range(n_chatter):
-        text = CHATTER[number % len(CHATTER)].format(PLACES[number * 5 % len(PLACES)])
-        rows.append((f"{text} no {number}", "chatter"))
-    for number in range(n_incidents):
-        text = INCIDENTS[number % len(INCIDENTS)].format(PLACES[number * 3 % len(PLACES)])
-        rows.append((f"{text} no {number}", "incident"))
+    kinds = (("chatter", n_chatter, CHATTER, 5), ("incident", n_incidents, INCIDENTS, 3))
+    for label, count, texts, step in kinds:
+        for number in range(count):
+            text = texts[number % len(texts)].format(PLACES[number * step % len(PLACES)])
+            rows.append((f"{text} no {number}", label))
     np.random.default_rng(0).shuffle(rows)
     return rows
 
