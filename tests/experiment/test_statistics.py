@@ -39,16 +39,6 @@ def random_table(seed, sources=12, methods=4, step=0.5):
 # ------------------------------------------------------------------------------------- the ranks
 
 
-def test_a_source_counts_once_however_many_data_sets_it_has():
-    table = pd.DataFrame(
-        {"x": [1.0, 1.0, 1.0, 0.0], "y": [0.0, 0.0, 2.0, 1.0]}, index=["a1", "a2", "a3", "b"]
-    )
-    ranks = average_ranks(table, {"a1": "a", "a2": "a", "a3": "a", "b": "b"})
-    assert ranks.by_source.loc["a"].tolist() == pytest.approx([4 / 3, 5 / 3])
-    assert ranks.by_source.index.tolist() == ["a", "b"]
-    assert ranks.average.tolist() == pytest.approx([5 / 3, 4 / 3])
-
-
 # -------------------------------------------------------------------------------------- Friedman
 
 

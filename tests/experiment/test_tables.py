@@ -26,13 +26,6 @@ from setconv.experiment.tables import (
 NAN = math.nan
 
 
-def entries_of(found, metric="f1"):
-    """The rows of the summary of all methods on unit A."""
-    summary = found.summary
-    rows = summary[(summary.unit == "A") & (summary.metric == metric)]
-    return list(rows.itertuples())
-
-
 def texts(sheet):
     return [[str(cell) for cell in row] for row in sheet.rows]
 
@@ -51,9 +44,6 @@ def test_a_number_has_three_digits_and_no_zero_before_the_point(value, text):
     assert number(value) == text
 
 
-# ---------------------------------------------------------------------------- means and the best
-
-
 # ------------------------------------------------------------------------------------------ marks
 
 
@@ -66,10 +56,9 @@ def test_marks_follow_the_corrected_test_and_holm_computed_elsewhere():
         t = d.mean() / (d.std(ddof=1) * math.sqrt(1 / 10 + 3 / 7))
         raw.append(2 * stats.t.sf(abs(t), 9))
     expected = multipletests(raw, method="holm")[1]
-    entries = entries_of(made(given, methods=list(levels)))
-    assert [one.p_value for one in entries[1:]] == pytest.approx(expected.tolist())
-    assert math.isnan(entries[0].p_value)
-    assert [one.mark for one in entries] == ["", WORSE, "", BETTER, ""]
+    summary = made(given, methods=list(levels)).summary
+    assert summary.p_value.tolist() == pytest.approx([NAN, *expected], nan_ok=True)
+    assert summary.mark.tolist() == ["", WORSE, "", BETTER, ""]
     # Without Holm, and all the more without the correction, d would be marked.
     assert stats.ttest_rel(given["A", "d", "f1"], given["A", "ours", "f1"]).pvalue < 0.05
 
@@ -114,9 +103,8 @@ def test_what_has_no_figure_says_why_and_how_often():
     (table,) = by_unit(made(given, methods=methods, done=done))
     shown = [row[1] for row in texts(table)]
     assert shown == [".550 ± .071", "n/a", "failed", "\N{EN DASH}", "\N{EN DASH}"]
-    assert [note.partition(":")[0] for note in table.notes] == [
-        *("failed (1)", "\N{EN DASH} (2)", "n/a (1)")
-    ]
+    counted = [note.partition(":")[0] for note in table.notes]
+    assert counted == ["failed (1)", "\N{EN DASH} (2)", "n/a (1)"]
 
 
 @given(st.data())
@@ -187,7 +175,10 @@ def ranked(levels, sources=None, methods=("ours", "x", "y"), metric="f1"):
     return made(given, units=units, methods=methods, metrics=[metric]).rankings[metric]
 
 
-def test_few_sources_claim_nothing_and_say_why():
+def test_few_sources_claim_nothing_and_one_is_not_tested():
+    alone = ranked([(0.9, 0.5, 0.1)] * 3, sources=["a"] * 3)
+    assert alone.all_pairs is alone.against_ours is alone.omnibus is None
+    assert rank_sheet(alone).head == ["method", "rank"]
     sheet = rank_sheet(ranked([(0.9, 0.5, 0.1)] * 4))
     assert "4 independent sources are fewer than 10" in sheet.caption
     assert texts(sheet) == [
@@ -210,33 +201,10 @@ def test_sources_enough_claim_what_the_tests_show():
     assert "critical difference at .05: 0.96" in sheet.caption
 
 
-def test_one_source_has_ranks_but_no_tests():
-    found = ranked([(0.9, 0.5, 0.1)] * 3, sources=["a"] * 3)
-    assert found.all_pairs is found.against_ours is found.omnibus is None
-    sheet = rank_sheet(found)
-    assert sheet.head == ["method", "rank"]
-    assert "one source" in sheet.caption
-
-
 def test_a_method_that_failed_on_most_units_does_not_cost_the_others_their_ranks():
     found = ranked([(0.9, 0.5, 0.1), (0.9, 0.5, None), (0.5, 0.9, None), (0.9, None, None)])
-    assert found.ranks.average.to_dict() == {
-        "ours": pytest.approx(4 / 3),
-        "x": pytest.approx(5 / 3),
-    }
+    assert found.ranks.average.to_dict() == pytest.approx({"ours": 4 / 3, "x": 5 / 3})
     assert [note.rpartition(": ")[2] for note in found.notes] == ["y.", "U3."]
-
-
-def test_ranks_are_over_the_splits_that_all_methods_have():
-    given = {
-        ("A", "ours", "f1"): [0.5, 0.5, 0.0],
-        ("A", "x", "f1"): [0.4, 0.4, math.nan],
-        ("B", "ours", "f1"): [0.5],
-        ("B", "x", "f1"): [0.4],
-    }
-    one = made(given, units=["A", "B"], methods=["ours", "x"]).rankings["f1"]
-    assert one.ranks.average.to_dict() == {"ours": 1.0, "x": 2.0}
-    assert one.notes == ("Ranked on the splits that all methods have: A.",)
 
 
 @pytest.mark.parametrize(
