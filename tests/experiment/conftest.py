@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+for folder in (".", "../report"):  # pages are read by the same parser
+    sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_findings import HOSTILE, NASTY, VERSIONS, made, made_up, unit
 from markdown_it import MarkdownIt
+from reading import Page
 
 from setconv.experiment.figures import study_figures
 from setconv.experiment.page import latex_escape, latex_text, markdown_text, page_text, write_report
@@ -105,18 +105,14 @@ def test_nothing_in_any_name_is_special(name):
 # -------------------------------------------------------------------------------------- the files
 
 
-def test_files_are_written_whole_and_the_same_each_time(nasty, tmp_path):
+def test_files_are_the_same_each_time_and_csv_has_every_figure_with_all_digits(nasty, tmp_path):
     paths = write_report(nasty, tmp_path / "new" / "folder")
-    names = [str(path.relative_to(tmp_path / "new" / "folder")) for path in paths]
-    assert names[:5] == ["index.html", "tables.md", "tables.tex", "tables.csv", "scores.csv"]
-    assert names[5] == "figures/scores.svg"
-    first = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in write_report(nasty, tmp_path / "new" / "folder")] == first
+    files = {path.name: path.read_bytes() for path in paths}
+    assert {"index.html", "tables.md", "tables.tex", "scores.svg"} <= set(files)
+    again = write_report(nasty, tmp_path / "new" / "folder")
+    assert {path.name: path.read_bytes() for path in again} == files
     assert sorted(one for one in tmp_path.rglob("*") if one.is_file()) == sorted(paths)
-
-
-def test_csv_has_every_figure_with_all_digits_and_names_as_they_are(nasty, tmp_path):
-    _, _, _, means, scores, *_ = write_report(nasty, tmp_path)
+    _, _, _, means, scores, *_ = paths
     table = pd.read_csv(means)
     summary = nasty.summary
     assert NASTY in set(table["method"])
@@ -130,28 +126,8 @@ def test_csv_has_every_figure_with_all_digits_and_names_as_they_are(nasty, tmp_p
 # -------------------------------------------------------------------------------------- the page
 
 
-class Read(HTMLParser):
-    """The texts of the sections, a bar between two cells, and all tags with their attributes."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags, self.sections, self._section = [], {"": ""}, ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag == "section":
-            self._section = dict(attributes)["id"]
-            self.sections[self._section] = ""
-        if tag in ("td", "th"):
-            self.sections[self._section] += "|"
-
-    def handle_data(self, data):
-        self.sections[self._section] += data
-
-    def tagged(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
+def tagged(page, tag):
+    return [one.given for one in page.elements if one.tag == tag]
 
 
 def page_of(findings):
@@ -193,59 +169,54 @@ def hostile_html():
 
 
 def test_the_page_says_all_that_was_found(findings, html):
-    said = {name: " ".join(text.split()) for name, text in Read(html).sections.items()}
-    assert {"figures", "curves", "average-ranks", "along-a-parameter", "cost"} <= set(said)
+    page = Page(html)
+    assert {"figures", "curves", "average-ranks", "along-a-parameter", "cost"} <= set(page.ids)
+    assert findings.study.title in page.text
+    assert findings.study.about in page.text
+    assert page.section_rows("data")[2][2:] == ["rare", "unit 1", "2,000", "6.25"]
+    assert page.section_rows("warnings")[1] == ["unit 0", "SetConv", "3", "fell back"]
     for section, told in (
-        ("", findings.study.title),
-        ("", findings.study.about),
         ("state", findings.command),
         ("state", "44of 55 cells finished"),
         ("state", "7not computed yet"),
-        ("data", "|unit 1|unit 1|rare|unit 1|2,000|6.25"),
         ("scores-by-unit", best_of(findings)),
         ("scores-by-metric", best_of(findings)),
         ("failed-cells", "ValueError: no rows <b>"),
         ("versions", "1.26.0 (1 cell), 2.1.0 (47 cells)"),
-        ("warnings", "|unit 0|SetConv|3|fell back"),
     ):
-        assert told in said[section]
+        assert told in page.section(section)
 
 
 def test_every_figure_has_words_for_those_who_cannot_see_it(html):
-    page = Read(html)
-    figures = page.tagged("img")
+    page = Page(html)
+    figures = tagged(page, "img")
+    assert len(tagged(page, "figcaption")) == len(figures) == 3
     assert all(len(one["alt"]) > 100 for one in figures)
-    assert all(one["src"].startswith("data:image/svg+xml;base64,") for one in figures)
-    assert len(page.tagged("figcaption")) == len(page.tagged("figure")) == len(figures) == 3
-    assert all(one.get("scope") in ("col", "row") for one in page.tagged("th"))
-    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    assert len(names) == len(set(names))
-    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', html)) <= set(names)
+    assert all(one.get("scope") in ("col", "row") for one in tagged(page, "th"))
+    assert len(page.ids) == sum("id" in one.given for one in page.elements)
+    assert set(re.findall(r'href="#([^"]+)', html)) <= set(page.ids)
 
 
 def test_the_page_runs_nothing_and_fetches_nothing(html):
-    page = Read(html)
-    (policy,) = [one["content"] for one in page.tagged("meta") if "http-equiv" in one]
+    (policy,) = [one["content"] for one in tagged(Page(html), "meta") if "http-equiv" in one]
     assert policy.startswith("default-src 'none'; ")
     assert "script-src" not in policy
-    assert not page.tagged("script")
     assert not re.search(r'(?:src|href|xlink:href)="(?!#|data:)', html)
 
 
 def test_names_and_errors_are_escaped(hostile_html):
-    page = Read(hostile_html)
-    assert all(one["src"].startswith("data:image/svg+xml") for one in page.tagged("img"))
-    assert not page.tagged("b")
-    assert not page.tagged("script")
-    assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]
+    page = Page(hostile_html)
+    assert all(one["src"].startswith("data:image/svg+xml") for one in tagged(page, "img"))
+    assert not [one.tag for one in page.elements if one.tag in ("b", "script")]
+    assert not [name for one in page.elements for name in one.given if name.startswith("on")]
     for section in ("state", "scores-by-unit", "failed-cells", "versions", "warnings", "notes"):
-        assert HOSTILE in page.sections[section]
+        assert HOSTILE in page.ids[section]
 
 
 def test_a_study_with_nothing_computed_has_a_page():
-    page = Read(page_of(made_up(n_splits=0, missing=40)))
-    assert "0of 40 cells finished" in page.sections["state"]
-    assert not page.tagged("img")
+    page = Page(page_of(made_up(n_splits=0, missing=40)))
+    assert "0of 40 cells finished" in page.section("state")
+    assert not tagged(page, "img")
 
 
 # ---------------------------------------------------------------------------------- the browser

@@ -54,7 +54,7 @@ class Broken(DecisionTreeClassifier):
 # Studies and their workers are forked, so that what is imported once serves every run, which is
 # then short; the kill comes at a random moment of it. The tests of `run` start workers as users do.
 PROGRAM = """
-import json, multiprocessing, os, random, signal, sys, time
+import json, multiprocessing, os, random, sys, time
 import pandas, slow_tree
 from setconv.experiment import Store, read_study, run_study
 from setconv.experiment import cells, data as rows
@@ -63,20 +63,16 @@ forked = multiprocessing.get_context("fork")
 multiprocessing.get_context = lambda _: forked
 
 study, folder, data, kills = read_study(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])
+OPTIONS = {"data": data, "jobs": 1, "threads": 1, "progress": False}
+
+path = os.path.join(folder, "results.sqlite")
 
 def begin():
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            run_study(study, folder, data=data, jobs=1, threads=1, progress=False)
-            code = 0
-        finally:
-            os._exit(code)
+    child = forked.Process(target=run_study, args=(study, folder), kwargs=OPTIONS)
+    child.start()
     return child
 
 def finished():
-    path = os.path.join(folder, "results.sqlite")
     if not os.path.exists(path):
         return set()
     with Store(path) as store:
@@ -86,13 +82,13 @@ if __name__ == "__main__":
     moments, killed, known, lost, hits = random.Random(1), 0, set(), 0, 0
     while killed < kills:
         child = begin()
-        time.sleep(moments.uniform(0.05, 1.0) * float(sys.argv[5]))
-        if os.waitpid(child, os.WNOHANG) == (0, 0):
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+        child.join(moments.uniform(0.05, 1.0) * float(sys.argv[5]))
+        if child.is_alive():
+            child.kill()
+            child.join()
             killed += 1
         else:  # it came to its end: the rest of the kills hit a new one
-            os.unlink(os.path.join(folder, "results.sqlite"))
+            os.unlink(path)
             known = set()
         now = finished()
         lost += len(known - now)
@@ -100,10 +96,10 @@ if __name__ == "__main__":
         known = now
     began = time.monotonic()
     child = begin()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    child.join()
     lost += len(known - finished())
     seconds = time.monotonic() - began
-    print(json.dumps({"code": code, "lost": lost, "hits": hits, "seconds": seconds}))
+    print(json.dumps({"code": child.exitcode, "lost": lost, "hits": hits, "seconds": seconds}))
 """
 
 
@@ -119,24 +115,17 @@ def place(tmp_path):
 
 def start(place, folder, kills=0, longest=0.0):
     source = Path(__file__).resolve().parents[2] / "src"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(place), str(source)]),
-        "STUDY_NOTES": str(place / f"{folder}.notes"),
-    }
+    more = {"PYTHONPATH": f"{place}{os.pathsep}{source}", "STUDY_NOTES": f"{place / folder}.notes"}
     told = [place / "go.py", place / "mine.yaml", place / folder, place, kills, longest]
     command = [sys.executable, *map(str, told)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    own = {"start_new_session": True, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=os.environ | more, **own)
 
 
 def outcome(process):
     output, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(output)
-
-
-def table(place, folder):
-    return findings(read_study(place / "mine.yaml"), place / folder).scores
 
 
 @posix
@@ -147,7 +136,8 @@ def test_kills_lose_no_finished_cell_and_end_in_the_same_table(place, cases):
     killed = outcome(start(place, "killed", cases(200), alone["seconds"]))
     assert (alone["code"], killed["code"], killed["lost"]) == (0, 0, 0)
     assert killed["hits"] > 0  # some kills came after cells were finished
-    expected, found = table(place, "alone"), table(place, "killed")
+    study = read_study(place / "mine.yaml")
+    expected, found = (findings(study, place / name).scores for name in ("alone", "killed"))
     assert expected.equals(found)
     assert len(found) == 2 * 6 * 10
     with Store(place / "killed" / "results.sqlite") as store:
@@ -163,12 +153,12 @@ def test_what_was_finished_is_never_computed_again(place):
         while not notes.exists() or notes.read_text().count("ends") < 3:
             assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(0.1)  # the answer of the third goes to the store
-        process.send_signal(signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
     finally:
         process.communicate()
     with Store(place / "run" / "results.sqlite") as store:
         finished = {cell for cell in store.finished() if cell.method == "slow tree"}
+    assert 2 <= len(finished) < 6
     before = notes.read_text().splitlines()
     assert outcome(start(place, "run"))["code"] == 0
     again = notes.read_text().splitlines()[len(before) :]
