@@ -92,12 +92,6 @@ def test_a_curve_has_a_line_and_a_band_for_each_method(findings, drawn):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1000", "2000", "4000"]
 
 
-def test_each_metric_has_its_critical_difference_diagram(findings):
-    found = texts(by_name(findings)["ranks"].svg)
-    assert {"SetConv  1.00", "4.00  CS-DMLP", "1", "4"} <= set(found)
-    assert sum("3 sources, fewer than 10: nothing is claimed" in text for text in found) == 5
-
-
 def test_bars_of_a_diagram_join_what_does_not_differ(drawn):
     comparison = nemenyi(demsar.scores(), higher_is_better=True)
     rank_diagrams("", {"AUC": comparison}, dict.fromkeys(comparison.ranks.index, INK))
