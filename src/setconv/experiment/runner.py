@@ -166,13 +166,17 @@ def _outcomes(
     waiting = deque(cells)
     free: list[Worker | None] = [None] * jobs
     at_work: dict[Future[Outcome], Worker] = {}
+    started: list[Worker] = []  # an interrupt may come when a worker is neither free nor at work
     with ThreadPoolExecutor(jobs) as pool:
         try:
             while waiting or at_work:
                 while waiting and free:
-                    worker = free.pop() or Worker(work, threads)
+                    worker = free.pop()
+                    if worker is None:
+                        started.append(worker := Worker(work, threads))
                     at_work[pool.submit(worker.compute, waiting.popleft(), timeout)] = worker
-                for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+                # It wakes now and then: Ctrl-C may have been told to another thread.
+                for future in wait(at_work, 0.5, return_when=FIRST_COMPLETED).done:
                     # Whoever iterates keeps the outcome before the worker goes on, so that a
                     # study that dies in the next cell has this one.
                     yield (outcome := future.result())
@@ -183,7 +187,7 @@ def _outcomes(
                         worker.kill(_PATIENCE if well else 0.0)
                     free.append(worker if well and waiting else None)
         finally:
-            for worker in filter(None, [*at_work.values(), *free]):
+            for worker in started:
                 worker.kill()
 
 
