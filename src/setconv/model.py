@@ -339,20 +339,20 @@ class SetConvModel:
         return np.concatenate(parts)[: rows.shape[0]]
 
     def _score_parts(self, rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return the scores by the network, and by the discriminants if there are any."""
+        """Return the scores by the network, and by the linear part if there is one."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
-        network, linear = [], []
+        # Small arrays that are kept between large ones would fragment the heap.
+        network = np.empty((rows.shape[0], self.network.n_stacked))
+        linear = None if self.linear is None else np.empty_like(network)
         for block in self._embed(rows):
-            embedded = self.network.finish(block.embedded)
-            network.append((embedded * difference).sum(dim=-1).T.cpu().numpy())
-            if self.linear is not None:
-                linear.append(self.linear(block.rows, block.views, self.network.n_members))
-
-        def join(blocks: list[Array]) -> NDArray[np.float64]:
-            return np.concatenate(blocks)[: rows.shape[0]].astype(np.float64)
-
-        return join(network), join(linear) if linear else None
+            here, size = block.numbers, block.rows.shape[0]
+            scores = (self.network.finish(block.embedded) * difference).sum(dim=-1).T
+            network[here] = scores[:size].cpu().numpy()
+            if linear is not None and self.linear is not None:
+                found = self.linear(block.rows, block.views, self.network.n_members)
+                linear[here] = found[:size]
+        return network, linear
 
     def _embed(self, rows: Matrix) -> Iterator[_Block]:
         """Yield the rows block by block, with their embeddings.
@@ -371,7 +371,8 @@ class SetConvModel:
                 for inner in gen_batches(read.shape[0], BLOCK):
                     here = slice(part.start + inner.start, part.start + inner.stop)
                     padding = BLOCK - (inner.stop - inner.start)
-                    seen = functional.pad(views[:, inner].to(self.device), (0, 0, 0, padding))
+                    seen = views[:, inner].to(self.device)
+                    seen = functional.pad(seen, (0, 0, 0, padding)) if padding else seen
                     embedded = embed(encode(self._to_members(seen)))
                     yield _Block(here, read[inner], seen, embedded)
 
