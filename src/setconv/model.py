@@ -342,15 +342,18 @@ class SetConvModel:
         """Return the scores by the network, and by the linear part if there is one."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
-        # Small arrays that are kept between large ones would fragment the heap.
-        network = np.empty((rows.shape[0], self.network.n_stacked))
-        linear = None if self.linear is None else np.empty_like(network)
+        # Small arrays that are kept between large ones would fragment the heap. Columns lie as the
+        # parts give them: sums over rows depend on it in the last bits.
+        network = np.empty((rows.shape[0], self.network.n_stacked), order="F")
+        linear = None
         for block in self._embed(rows):
             here, size = block.numbers, block.rows.shape[0]
             scores = (self.network.finish(block.embedded) * difference).sum(dim=-1).T
             network[here] = scores[:size].cpu().numpy()
-            if linear is not None and self.linear is not None:
+            if self.linear is not None:
                 found = self.linear(block.rows, block.views, self.network.n_members)
+                if linear is None:
+                    linear = np.empty(network.shape, order="C" if found.flags.c_contiguous else "F")
                 linear[here] = found[:size]
         return network, linear
 
