@@ -2,7 +2,8 @@
 
 `SetConvClassifier` is the scikit-learn estimator for rows of numbers, `SetConvTextClassifier` the
 one for texts, `SetConvTableClassifier` the one for tables with categories and gaps. `load` opens a
-saved one, `presets` has the paper's and the authors' settings, `metrics` the figures to judge by.
+saved one, `presets` has the paper's and the authors' settings, `metrics` the figures to judge by,
+and `promises` says before a fit what so many rows can promise.
 torch is imported at the first use of a name that needs it.
 """
 
@@ -14,6 +15,7 @@ from setconv._version import __version__
 if TYPE_CHECKING:
     from setconv import metrics, presets
     from setconv.classifier import SetConvClassifier
+    from setconv.decisions import promises
     from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "load",
     "metrics",
     "presets",
+    "promises",
 ]
 
 _MODULES = (
@@ -45,6 +48,7 @@ _HOMES = {
     "SetConvTableClassifier": "setconv.pipelines",
     "SetConvTextClassifier": "setconv.pipelines",
     "load": "setconv.pipelines",
+    "promises": "setconv.decisions",
 }
 
 

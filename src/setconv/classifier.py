@@ -124,7 +124,10 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         classes' recalls), "f1" (of the rarer class; the mean over classes if there are more than
         two), "mcc", "accuracy"; a minimum as in "recall>=0.95" or "precision>=90%" of the rarer
         class, or of another one, ``{"recall": 0.95, "class": label}``; or a cost matrix
-        ``cost[true, predicted]``. None is the paper's rule. See also `set_objective`.
+        ``cost[true, predicted]``. None is the paper's rule. A minimum is met on average; with a
+        confidence, "recall>=0.95 @ 90%" or ``{"recall": 0.95, "confidence": 0.9}``, it is kept in
+        so many of 100 fits. What recall needs is checked before training; a precision that is not
+        reached is warned of. See also `set_objective`.
     class_weight : dict, "balanced" or None, default=None
         How much a class matters, on top of the equal weight that all have; "balanced" is therefore
         the same as None. A weight scales the loss, moves the log-odds by its logarithm, is the
@@ -249,8 +252,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         The prevalence of `set_prior`; None: that of the training data.
     oof_report_ : `setconv.metrics.Report`
         Metrics on the training rows, each scored by the members that left it out and decided on by
-        a threshold and calibrator that other folds gave. A class of which no row was left out has
-        no figures and stands in its ``unjudged`` with the reason. Only with members.
+        a threshold and calibrator that other folds gave, with 95 % intervals. A class of which no
+        row was left out has no figures and stands in its ``unjudged`` with the reason. Only with
+        members.
     network_ : `setconv.nn.SetConvNetwork`
         The torch module.
     n_features_in_ : int
@@ -782,7 +786,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def set_objective(self, objective: Any) -> Self:
         """Move the decision to another objective, without training.
 
-        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow.
+        Chosen on the out-of-fold scores of the fit; `report_` and `oof_report_` follow. A minimum
+        with a confidence that these do not show is an error, and nothing changes.
 
         Parameters
         ----------

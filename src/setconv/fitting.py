@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from setconv.data import Rows, count_heads
+from setconv.decisions.minimums import SHARED, too_few_rows
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
 from setconv.episodes import (
@@ -34,6 +35,7 @@ from setconv.episodes import (
 from setconv.errors import ParameterError
 from setconv.linear import LinearPart, fit_discriminants, fit_lines
 from setconv.metrics.arithmetic import rarest
+from setconv.metrics.intervals import effective_size
 from setconv.metrics.report import report_of_nothing
 from setconv.model import Anchor, SetConvModel, compute_anchors
 from setconv.nn.network import SetConvNetwork, resolve_device
@@ -150,6 +152,7 @@ def fit_model(
         network, scaler, anchors, n_classes, offset, front=prepared.front, linear=linear
     )
     run = TrainingRun(model, train, left_out, validation, parameters, post_seed)
+    run.check_confidence(objective)
     uniform = bool((train.weights == train.weights[0]).all())
     trainer = Trainer(
         network,
@@ -324,6 +327,7 @@ class UnseenRows(NamedTuple):
     unjudged: dict[Any, str]
     left_out: NDArray[np.bool_] | None = None
     rows: NDArray[np.int64] | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,6 +393,28 @@ class TrainingRun:
         scores = self.represented(step).scores(self.validation.features)
         return monitored_figure(self.parameters.monitor, scores, self.validation.codes)
 
+    def check_confidence(self, objective: Objective) -> None:
+        """Say before training what a confidence needs that the rows cannot give."""
+        if objective.confidence is None:
+            return
+        rows, why = self.train, None
+        if len(self.left_out) > 1:
+            rows = rows.take(np.flatnonzero(self._wholly_left_out().any(axis=0)))
+            why = f"{objective}: {SHARED}" if rows.crossing is not None else None
+        elif self.validation is not None:
+            rows = self.validation.take(np.flatnonzero(self.validation.weights))
+            if self.parameters.early_stopping:
+                why = f"{objective}: the validation rows choose the weights. Give members instead."
+        if why is None and objective.kind == "recall":
+            rare = rarest(np.bincount(self.train.codes))
+            own = rows.codes == (rare if objective.target is None else objective.target)
+            size = effective_size(rows.weights[own])
+            if rows.units is not None:
+                size = len(np.unique(rows.units[own]))
+            why = too_few_rows(objective, size)
+        if why is not None:
+            raise ParameterError(why, parameter="objective")
+
     def score_unseen(
         self, model: SetConvModel, labels: Sequence[Any], seed: int
     ) -> tuple[SetConvModel, UnseenRows]:
@@ -416,6 +442,7 @@ class TrainingRun:
             codes=judged.codes,
             weights=judged.weights,
             n_classes=len(labels),
+            units=judged.units,
         )
         return model, UnseenRows(
             evidence=evidence.evened(),
@@ -423,6 +450,7 @@ class TrainingRun:
             unjudged=_never_left_out(self.train, counts, labels),
             left_out=left_out,
             rows=judged.numbers,
+            shared=self.train.crossing is not None,
         )
 
     def _wholly_left_out(self) -> NDArray[np.bool_]:
@@ -456,6 +484,7 @@ class TrainingRun:
             codes=fresh.codes,
             weights=fresh.weights,
             n_classes=len(labels),
+            units=fresh.units,
         )
         return UnseenRows(
             evidence=evidence.evened(),
@@ -496,6 +525,7 @@ def decide(
         class_weights=class_weights,
         evidence=unseen.evidence,
         seed=seed,
+        shared=unseen.shared,
     )
     found = FittedDecision(
         rule=DecisionRule.choose(grounds, objective),

@@ -30,7 +30,13 @@ from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision
 from setconv.errors import ModelFileError
 from setconv.io.files import replace_folder
-from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, Report
+from setconv.metrics.report import (
+    HEADINGS,
+    WHY_NOT_THE_LARGEST,
+    ClassMetrics,
+    Report,
+    show_bounds,
+)
 from setconv.model import SetConvModel, under
 from setconv.nn.network import resolve_device
 
@@ -332,11 +338,8 @@ def write_card(config: Mapping[str, Any]) -> str:
     made_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
     data = f"{sum(counts)} {takes or 'rows'}, {width} features"
     shares = [[n, f"{n / sum(counts):.1%}"] for n in counts]
-    figures = [
-        ["n/a" if row[name] is None else f"{row[name]:.3f}" for name in _COLUMNS]
-        for row in config["report"]["per_class"]
-    ]
-    remarks = Report.from_dict(config["report"]).remarks()
+    report = Report.from_dict(config["report"])
+    figures = [[_figure(of, name) for name in _COLUMNS] for of in report.per_class.values()]
     card = files("setconv").joinpath("card.md").read_text(encoding="utf-8")
     return card.format(
         takes=takes or f"rows with {width} numeric features",
@@ -345,13 +348,21 @@ def write_card(config: Mapping[str, Any]) -> str:
         classes=_table(["class", "rows", "share"], classes, shares),
         source=_SOURCES[config["report_source"]],
         metrics=_table(["class", *(HEADINGS[name] for name in _COLUMNS)], classes, figures),
-        remarks="".join(f"{remark}\n\n" for remark in remarks),
+        remarks="".join(f"{remark}\n\n" for remark in report.remarks()),
         objective=config["parameters"]["objective"],
         basis=config["threshold_basis"],
         why=WHY_NOT_THE_LARGEST,
         n_steps=config["n_steps"],
         versions=", ".join(f"{name} {version}" for name, version in config["versions"].items()),
     )
+
+
+def _figure(of: ClassMetrics, name: str) -> str:
+    """Return a figure with its 95 % interval."""
+    value, bounds = getattr(of, name), show_bounds(of.intervals.get(name))
+    if value != value:
+        return "n/a"
+    return f"{value:.3f} ({bounds})" if bounds else f"{value:.3f}"
 
 
 def _table(head: list[str], labels: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:

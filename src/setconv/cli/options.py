@@ -48,7 +48,7 @@ Objective = Annotated[
     typer.Option(
         "--objective",
         help="What the decision is to be best for: balanced, f1, mcc, accuracy, recall>=0.95, "
-        "precision>=0.8.",
+        "precision>=0.8; with a confidence: 'recall>=0.9 @ 90%'.",
     ),
 ]
 Prior = Annotated[

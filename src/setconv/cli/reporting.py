@@ -13,7 +13,14 @@ import numpy as np
 from setconv.cli.data import Loaded, Reading, feature_names, inside
 from setconv.cli.options import err, figure, out, say, table
 from setconv.decisions.objective import weights_to_prior
-from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, Report, report
+from setconv.metrics.report import (
+    HEADINGS,
+    WHY_NOT_THE_LARGEST,
+    ClassMetrics,
+    Report,
+    report,
+    show_bounds,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +52,11 @@ def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
     """
     classes = model.classes_.tolist()
     given = (y, found.labels, found.scores)
-    known: dict[str, Any] = {"probabilities": found.probabilities, "classes": classes}
+    known: dict[str, Any] = {
+        "probabilities": found.probabilities,
+        "classes": classes,
+        "confidence_intervals": True,
+    }
     measured = report(*given, **known)  # refuses labels that the model does not know
     if model.prior_ is None:
         return measured
@@ -75,15 +86,20 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
         What the thresholds rest on.
     """
     rows = [
-        [label, *(figure(getattr(of, name)) for name in _COLUMNS)]
+        [label, *(_with_interval(of, name) for name in _COLUMNS)]
         for label, of in measured.per_class.items()
     ]
     out.print(table(title, ["class", *(HEADINGS[name] for name in _COLUMNS)], rows))
-    sentences = measured.remarks()
+    sentences = ["Below each figure is its 95 % interval.", *measured.remarks()]
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
     for sentence in (*sentences, WHY_NOT_THE_LARGEST):
         out.print(sentence, markup=False)
+
+
+def _with_interval(of: ClassMetrics, name: str) -> str:
+    """Return a figure, and below it its 95 % interval."""
+    return f"{figure(getattr(of, name))}\n{show_bounds(of.intervals.get(name))}".rstrip()
 
 
 def report_facts(model: Any) -> dict[str, Any]:

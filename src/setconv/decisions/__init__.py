@@ -6,7 +6,16 @@ best for it, and which probability a score stands for. Nothing here knows the ne
 
 from __future__ import annotations
 
+from setconv.decisions.minimums import Promises, promises
 from setconv.decisions.objective import Objective, parse_objective, parse_prior
 from setconv.decisions.rule import DecisionRule, Predictions
 
-__all__ = ["DecisionRule", "Objective", "Predictions", "parse_objective", "parse_prior"]
+__all__ = [
+    "DecisionRule",
+    "Objective",
+    "Predictions",
+    "Promises",
+    "parse_objective",
+    "parse_prior",
+    "promises",
+]

@@ -23,11 +23,13 @@ Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precisio
 
 _NAMED = ("balanced", "f1", "mcc", "accuracy")
 _MINIMUMS = ("recall", "precision")
-_MINIMUM_TEXT = re.compile(r"(recall|precision)\s*(?:>=|≥)\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)")
+_SHARE_TEXT = r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)"
+_MINIMUM_TEXT = re.compile(rf"(recall|precision)\s*(?:>=|≥){_SHARE_TEXT}(?:\s*@{_SHARE_TEXT})?")
 _ALLOWED = (
     'Give None (largest score), "balanced", "f1", "mcc", "accuracy", a minimum such as '
-    '"recall>=0.95" or "precision>=90%", a dictionary {"recall": 0.95, "class": label}, or a '
-    "cost matrix cost[true, predicted] of shape (n_classes, n_classes)."
+    '"recall>=0.95" or "precision>=90%", with a confidence "recall>=0.95 @ 90%", a dictionary '
+    '{"recall": 0.95, "confidence": 0.9, "class": label} of which the last two may be left out, or '
+    "a cost matrix cost[true, predicted] of shape (n_classes, n_classes)."
 )
 
 
@@ -41,6 +43,8 @@ class Objective:
         "paper" takes the largest score, without calibration.
     level : float, optional
         The least recall or precision.
+    confidence : float, optional
+        The share of fits in which it is to be kept; None: it is kept on average.
     target : int, optional
         The class number that recall or precision speaks of; None: the positive class.
     cost : tuple of tuples of float, optional
@@ -49,8 +53,16 @@ class Objective:
 
     kind: Kind
     level: float | None = None
+    confidence: float | None = None
     target: int | None = None
     cost: tuple[tuple[float, ...], ...] | None = None
+
+    def __str__(self) -> str:
+        # A minimum as it is written in one line; shares with all digits that they have.
+        if self.level is None:
+            return self.kind
+        sure = "" if self.confidence is None else f" @ {100 * self.confidence:.10g}%"
+        return f"{self.kind}>={self.level:.10g}{sure}"
 
     def costs(self, class_weights: Floats) -> Floats:
         """Return cost[true, predicted], each row multiplied by the weight of its class."""
@@ -79,7 +91,9 @@ def parse_objective(objective: Any, classes: Any) -> Objective:
         of all classes. "f1": of the positive class, with more than two classes the mean over
         classes. "mcc". "accuracy": the most probable class. "recall>=0.95", "precision>=90%" or
         ``{"recall": 0.95, "class": label}``: a minimum, of the positive class unless ``class``
-        names another. A matrix of shape (n_classes, n_classes): cost[true, predicted].
+        names another. "recall>=0.95 @ 90%" or ``{"recall": 0.95, "confidence": 0.9}``: a minimum
+        that is kept in 90 of 100 fits. A matrix of shape (n_classes, n_classes): cost[true,
+        predicted].
     classes : array-like
         The labels, in the order of the class numbers.
 
@@ -90,7 +104,7 @@ def parse_objective(objective: Any, classes: Any) -> Objective:
     Examples
     --------
     >>> parse_objective("recall >= 95%", ["no", "fire"])
-    Objective(kind='recall', level=0.95, target=None, cost=None)
+    Objective(kind='recall', level=0.95, confidence=None, target=None, cost=None)
     """
     if objective is None:
         return Objective("paper")
@@ -113,22 +127,37 @@ def _from_text(text: str) -> Objective:
     match = _MINIMUM_TEXT.fullmatch(name)
     if match is None:
         raise _refused(text, "this is not known.")
-    kind, number, per_cent = match.groups()
-    level = float(number) / 100 if per_cent else float(number)
-    return Objective(cast("Kind", kind), _checked_level(level, text))
+    kind, *shares = match.groups()
+    level, confidence = (
+        None if number is None else float(number) / (100 if per_cent else 1)
+        for number, per_cent in (shares[:2], shares[2:])
+    )
+    return _minimum(kind, level, confidence, text)
 
 
-def _checked_level(level: Any, objective: Any) -> float:
-    number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
-    if not number or not 0 < level <= 1:
+def _minimum(
+    kind: str, level: Any, confidence: Any, objective: Any, target: int | None = None
+) -> Objective:
+    """Return a minimum whose shares were checked."""
+    if not _is_number(level) or not 0 < level <= 1:
         raise _refused(objective, "the minimum is a share over 0 and up to 1 (95% is 0.95).")
-    return float(level)
+    if confidence is None:
+        return Objective(cast("Kind", kind), float(level), target=target)
+    if not _is_number(confidence) or not 0.5 <= confidence < 1 or level == 1:
+        why = "a confidence is a share from 0.5 to under 1 (90% is 0.9), of a minimum under 1."
+        raise _refused(objective, why)
+    return Objective(cast("Kind", kind), float(level), float(confidence), target)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
     kinds = [name for name in _MINIMUMS if name in objective]
-    if len(kinds) != 1 or set(objective) - {*kinds, "class"}:
-        raise _refused(objective, "it has 'recall' or 'precision', and may have 'class'.")
+    if len(kinds) != 1 or set(objective) - {*kinds, "class", "confidence"}:
+        why = "it has 'recall' or 'precision', and may have 'class' and 'confidence'."
+        raise _refused(objective, why)
     target = objective.get("class")
     if target is not None:
         if target not in labels:
@@ -137,8 +166,8 @@ def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
             )
             raise _refused(objective, why)
         target = labels.index(target)
-    level = _checked_level(objective[kinds[0]], objective)
-    return Objective(cast("Kind", kinds[0]), level, target)
+    level, confidence = objective[kinds[0]], objective.get("confidence")
+    return _minimum(kinds[0], level, confidence, objective, target)
 
 
 def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], ...]:
@@ -228,16 +257,20 @@ class OutOfFoldScores:
         Positive weight of each row within its class: as `evened` makes them, 1 on average in each
         class. They say how much a row matters, never how frequent its class is.
     n_classes : int
+    units : int array of shape (n_rows,), optional
+        Rows of equal numbers belong together, as groups and copies do; None: each stands alone.
     """
 
     scores: Floats
     codes: Codes
     weights: Floats
     n_classes: int
+    units: Codes | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.codes), 1 if self.n_classes == 2 else self.n_classes)
-        if self.scores.shape != shape or self.codes.shape != self.weights.shape:
+        alike = {a.shape for a in (self.codes, self.weights, self.units) if a is not None}
+        if self.scores.shape != shape or len(alike) > 1:
             found = (self.scores.shape, self.codes.shape, self.weights.shape)
             raise DataError(f"Out-of-fold scores are {shape}, with codes and weights; not {found}.")
         finite = np.isfinite(self.scores).all(axis=1)
@@ -275,8 +308,21 @@ class OutOfFoldScores:
     def part(self, rows: NDArray[Any]) -> OutOfFoldScores:
         """Return some of the rows."""
         return replace(
-            self, scores=self.scores[rows], codes=self.codes[rows], weights=self.weights[rows]
+            self,
+            scores=self.scores[rows],
+            codes=self.codes[rows],
+            weights=self.weights[rows],
+            units=None if self.units is None else self.units[rows],
         )
+
+    def one_a_unit(self, seed: int) -> OutOfFoldScores:
+        """Return one row of each class of every unit, drawn at random: rows that stand alone."""
+        if self.units is None:
+            return self
+        drawn = np.random.default_rng(seed).permutation(len(self))
+        own = self.units[drawn] * self.n_classes + self.codes[drawn]
+        rows = drawn[np.unique(own, return_index=True)[1]]
+        return replace(self.part(np.sort(rows)), units=None).evened()
 
     def weighed(self, factors: Floats) -> OutOfFoldScores:
         """Return the rows with the weights of each class multiplied by its factor."""
@@ -327,6 +373,8 @@ class Grounds:
     evidence : OutOfFoldScores
         Without any rows nothing can be chosen.
     seed : int
+    shared : bool
+        Whether units of the evidence have copies of rows in common.
     """
 
     classes: NDArray[Any]
@@ -335,3 +383,4 @@ class Grounds:
     class_weights: Floats
     evidence: OutOfFoldScores
     seed: int = 0
+    shared: bool = False

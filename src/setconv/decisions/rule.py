@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
+from setconv.decisions.minimums import Minimum, choose_minimum
 from setconv.decisions.objective import (
     Codes,
     Floats,
@@ -27,7 +28,7 @@ from setconv.decisions.objective import (
     parse_objective,
     parse_prior,
 )
-from setconv.decisions.thresholds import choose_operating_point
+from setconv.decisions.thresholds import Criterion, choose_threshold, class_offsets, steadied
 from setconv.errors import ParameterError
 from setconv.metrics.report import Report, report, without_figures
 
@@ -55,6 +56,8 @@ class Predictions:
     weights : float64 array of shape (n_rows,), optional
         What a row counts in a report on these predictions: its sample weight within its class, and
         the prevalence that was set. None: all the same.
+    units : int64 array of shape (n_rows,), optional
+        Rows of equal numbers belong together: groups and copies. None: each stands alone.
     left_out : bool array of shape (n_members, n_rows), optional
         Of training rows: the members that a row was kept from, which say all of this.
     """
@@ -66,6 +69,7 @@ class Predictions:
     rows: NDArray[np.int64]
     truth: NDArray[Any] | None = None
     weights: Floats | None = None
+    units: Codes | None = None
     left_out: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -90,6 +94,8 @@ class DecisionRule:
         The prevalence asked for; None: that of the training data.
     met : bool or None
         Whether the evidence says that the minimum of the objective is met; None without a minimum.
+    may_miss : float or None
+        The share of such fits that miss the minimum, where that is known.
     """
 
     grounds: Grounds
@@ -98,24 +104,40 @@ class DecisionRule:
     calibrator: Calibrator | None = None
     prior: Floats | None = None
     met: bool | None = None
+    may_miss: float | None = None
 
     @classmethod
     def choose(
-        cls, grounds: Grounds, objective: Objective, prior: Floats | None = None
+        cls,
+        grounds: Grounds,
+        objective: Objective,
+        prior: Floats | None = None,
+        *,
+        refuse: bool = False,
     ) -> DecisionRule:
-        """Return the rule with the calibrator and the thresholds that an objective asks for."""
+        """Return the rule with the calibrator and the thresholds that an objective asks for.
+
+        A minimum that is not met is warned of; with ``refuse`` one that has a confidence is an
+        error.
+        """
         if objective.kind == "paper":
             heads = grounds.evidence.scores.shape[1]
             return cls(grounds=grounds, objective=objective, thresholds=np.zeros(heads))
         calibrator = fit_calibrator(grounds.evidence, grounds.train_prior, seed=grounds.seed)
-        point = choose_operating_point(grounds, objective, calibrator, prior)
+        thresholds, minimum = choose_thresholds(grounds, objective, calibrator, prior)
+        if minimum is not None and minimum.problem is not None:
+            if refuse and objective.confidence is not None:
+                raise ParameterError(minimum.problem, parameter="objective")
+            nearest = "The threshold that comes nearest is taken."
+            warnings.warn(f"{minimum.problem} {nearest}", UserWarning, stacklevel=2)
         return cls(
             grounds=grounds,
             objective=objective,
-            thresholds=point.thresholds,
+            thresholds=thresholds,
             calibrator=calibrator,
             prior=prior,
-            met=point.met,
+            met=None if minimum is None else minimum.met,
+            may_miss=None if minimum is None else minimum.may_miss,
         )
 
     @property
@@ -158,10 +180,13 @@ class DecisionRule:
         )
 
     def with_objective(self, objective: Any) -> DecisionRule:
-        """Return the rule for another objective, chosen on the same out-of-fold scores."""
+        """Return the rule for another objective, chosen on the same out-of-fold scores.
+
+        A minimum with a confidence that they do not show is an error.
+        """
         parsed = parse_objective(objective, self.grounds.classes)
         # The paper's rule knows no prevalence.
-        return self._moved(parsed, None if parsed.kind == "paper" else self.prior)
+        return self._moved(parsed, None if parsed.kind == "paper" else self.prior, refuse=True)
 
     def with_prior(self, prior: Any) -> DecisionRule:
         """Return the rule for another prevalence, None for that of the training data.
@@ -178,13 +203,15 @@ class DecisionRule:
             )
         return self._moved(self.objective, parsed)
 
-    def _moved(self, objective: Objective, prior: Floats | None) -> DecisionRule:
+    def _moved(
+        self, objective: Objective, prior: Floats | None, *, refuse: bool = False
+    ) -> DecisionRule:
         if not len(self.evidence) and objective.kind != "paper":
             raise ParameterError(
                 "the decision rule cannot be moved: this model has no out-of-fold scores. Fit it "
                 "with members, or with an objective."
             )
-        return DecisionRule.choose(self.grounds, objective, prior)
+        return DecisionRule.choose(self.grounds, objective, prior, refuse=refuse)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the classes and the out-of-fold rows as plain data for JSON."""
@@ -197,12 +224,15 @@ class DecisionRule:
             "class_weights": self.grounds.class_weights.tolist(),
             "train_prior": self.grounds.train_prior.tolist(),
             "met": self.met,
+            "may_miss": self.may_miss,
             "seed": self.grounds.seed,
+            "shared": self.grounds.shared,
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the out-of-fold rows: "scores", "codes" and "weights"."""
-        return {name: getattr(self.evidence, name) for name in ("scores", "codes", "weights")}
+        """Return the out-of-fold rows: "scores", "codes", "weights" and, if they have, "units"."""
+        known = {n: getattr(self.evidence, n) for n in ("scores", "codes", "weights", "units")}
+        return {name: array for name, array in known.items() if array is not None}
 
     @classmethod
     def from_dict(
@@ -221,13 +251,53 @@ class DecisionRule:
                 class_weights=np.asarray(data["class_weights"], dtype=np.float64),
                 evidence=OutOfFoldScores(**arrays, n_classes=len(classes)),
                 seed=int(data["seed"]),
+                shared=bool(data["shared"]),
             ),
             objective=Objective.from_dict(data["objective"]),
             thresholds=np.asarray(data["thresholds"], dtype=np.float64),
             calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
             prior=None if prior is None else np.asarray(prior, dtype=np.float64),
             met=data["met"],
+            may_miss=data["may_miss"],
         )
+
+
+def choose_thresholds(
+    grounds: Grounds, objective: Objective, calibrator: Calibrator, prior: Floats | None
+) -> tuple[Floats, Minimum | None]:
+    """Return the thresholds for an objective, (heads,), and what is known of its minimum, if any.
+
+    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
+    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
+    of the rows by its ratio to the training data's, except where prevalence plays no part:
+    "balanced" and a minimum recall.
+
+    Of two classes of which one has no rows nothing can be chosen: scores are cut at 0, where
+    balanced episodes put the middle, and no minimum is met.
+    """
+    kind, rows, class_weights = objective.kind, grounds.evidence, grounds.class_weights
+    heads = rows.scores.shape[1]
+    if kind == "accuracy":
+        return calibrator.thresholds(prior), None
+    if kind == "cost" and heads == 1:
+        cost = objective.costs(class_weights)
+        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
+        odds = float(np.log(false_alarm) - np.log(miss))
+        return np.array([calibrator.score_at(odds, prior)]), None
+    # With more classes the expected cost decides, without thresholds.
+    if kind == "paper" or kind == "cost" or (heads == 1 and not rows.seen.all()):
+        return np.zeros(heads), None if objective.level is None else Minimum(0.0, met=False)
+    if kind == "recall" or kind == "precision":
+        return choose_minimum(grounds, objective, prior)
+    if kind != "balanced" and prior is not None:
+        rows = rows.weighed(prior / np.asarray(calibrator.prior))
+    criterion = Criterion(kind, class_weights / class_weights.sum(), grounds.positive)
+    if heads > 1:
+        return class_offsets(rows, criterion, seed=grounds.seed), None
+    cut = choose_threshold(rows, criterion, seed=grounds.seed)
+    if kind == "balanced":
+        cut = steadied(cut, rows, calibrator, criterion.powers)
+    return np.array([cut]), None
 
 
 def _flat(columns: Floats) -> Floats:
@@ -342,12 +412,37 @@ class FittedDecision:
                 said += ", which chose the weights too"
             if rule.unjudged:
                 said += f", none of them of {names}, whose threshold is unchecked"
-        if rule.met is False:
-            said += "; the minimum that was asked for is not known to be met"
-        return said
+        return said if rule.met is None else f"{said}; {self._kept()}"
+
+    def _kept(self) -> str:
+        """Say how sure the minimum is that was asked for."""
+        rule, objective = self.rule, self.rule.objective
+        if not rule.met or self.source == "none" or self.updates:
+            return f"{objective} is not known to be met"
+        if objective.confidence is not None:
+            return (
+                f"{objective} is kept in at least {100 * objective.confidence:.4g} of 100 such fits"
+            )
+        assert rule.may_miss is not None
+        return (
+            f"{objective} is met on average: about {100 * rule.may_miss:.0f} of 100 such fits may "
+            "miss it on new rows"
+        )
 
     def moved(self, rule: DecisionRule) -> FittedDecision:
-        """Return the decision after the rule was moved; the report follows it."""
+        """Return the decision after the rule was moved; the report follows it.
+
+        A confidence is refused where the rows chose the weights, or were scored by another model.
+        """
+        if rule.objective.confidence is not None and (self.source == "none" or self.updates):
+            why = (
+                "rows that chose the weights" if not self.updates else "the model as it was before"
+            )
+            raise ParameterError(
+                f"{rule.objective} cannot be known: the scores are of {why}. Fit with members, and "
+                "all rows at once.",
+                parameter="objective",
+            )
         return replace(self, rule=rule).reported()
 
     def updated(self, updates: Mapping[str, int]) -> FittedDecision:
@@ -367,7 +462,13 @@ class FittedDecision:
         # The fold of a row: the first member that it was kept from.
         found = cross_fit(self.rule, np.argmax(self.left_out, axis=0))
         rows = found.rows if self.rows is None else self.rows
-        return replace(found, rows=rows, weights=self._row_weights(), left_out=self.left_out)
+        return replace(
+            found,
+            rows=rows,
+            weights=self._row_weights(),
+            units=self.rule.evidence.units,
+            left_out=self.left_out,
+        )
 
     def reported(self) -> FittedDecision:
         """Return the decision with its report, which is cross-fitted: no rule judges itself."""
@@ -384,6 +485,8 @@ class FittedDecision:
             classes=classes,
             positive=classes[grounds.positive],
             sample_weight=found.weights,
+            confidence_intervals=True,
+            groups=found.units,
         )
         measured = replace(
             measured,

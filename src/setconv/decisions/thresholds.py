@@ -1,16 +1,12 @@
-"""From an objective to the thresholds that serve it best on the out-of-fold scores.
+"""The thresholds that serve a criterion best on the out-of-fold scores.
 
-`choose_operating_point` says which choice is made on which rows with which weights: of two classes
-the threshold of the best criterion (`choose_threshold`), of more one threshold a class
-(`class_offsets`), and for a minimum the threshold that keeps it (`threshold_for_recall`,
-`threshold_for_precision`). Where rows are few, what is best on them is noise in part: it is
-smoothed, or averaged over bootstrap resamples.
+Of two classes it is the threshold of the best criterion (`choose_threshold`), of more one threshold
+a class (`class_offsets`). Where rows are few, what is best on them is noise in part: it is
+smoothed, or averaged over bootstrap resamples. `RankedScores` has all cuts between scores.
 """
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -19,57 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from setconv.decisions.calibration import Calibrator
-from setconv.decisions.objective import Codes, Floats, Grounds, Objective, OutOfFoldScores
+from setconv.decisions.objective import Codes, Floats, OutOfFoldScores
 from setconv.metrics.arithmetic import Counts
 from setconv.sampling import bootstrap_weights
 
 # With more rows of the rarest class the cut that is best on them is hardly noisy.
 ENOUGH_ROWS = 2000
-
-
-class OperatingPoint(NamedTuple):
-    """Thresholds (heads,), and whether a minimum is met; None where none was asked for."""
-
-    thresholds: Floats
-    met: bool | None = None
-
-
-def choose_operating_point(
-    grounds: Grounds, objective: Objective, calibrator: Calibrator, prior: Floats | None
-) -> OperatingPoint:
-    """Return the thresholds for an objective.
-
-    Class weights say how much a class matters: they are the powers of the recalls in "balanced" and
-    factors of the rows of a cost matrix, and change no other figure. A prior multiplies the weights
-    of the rows by its ratio to the training data's, except where prevalence plays no part:
-    "balanced" and a minimum recall.
-
-    Of two classes of which one has no rows nothing can be chosen: scores are cut at 0, where
-    balanced episodes put the middle, and no minimum is met.
-    """
-    kind, rows, class_weights = objective.kind, grounds.evidence, grounds.class_weights
-    heads = rows.scores.shape[1]
-    if kind == "accuracy":
-        return OperatingPoint(calibrator.thresholds(prior))
-    if kind == "cost" and heads == 1:
-        cost = objective.costs(class_weights)
-        false_alarm, miss = cost[0, 1] - cost[0, 0], cost[1, 0] - cost[1, 1]
-        odds = float(np.log(false_alarm) - np.log(miss))
-        return OperatingPoint(np.array([calibrator.score_at(odds, prior)]))
-    # With more classes the expected cost decides, without thresholds.
-    if kind == "paper" or kind == "cost" or (heads == 1 and not rows.seen.all()):
-        return OperatingPoint(np.zeros(heads), None if objective.level is None else False)
-    if kind not in ("balanced", "recall") and prior is not None:
-        rows = rows.weighed(prior / np.asarray(calibrator.prior))
-    if kind == "recall" or kind == "precision":
-        return _minimum(rows, objective, grounds.positive)
-    criterion = Criterion(kind, class_weights / class_weights.sum(), grounds.positive)
-    if heads > 1:
-        return OperatingPoint(class_offsets(rows, criterion, seed=grounds.seed))
-    cut = choose_threshold(rows, criterion, seed=grounds.seed)
-    if kind == "balanced":
-        cut = _steadied(cut, rows, calibrator, criterion.powers)
-    return OperatingPoint(np.array([cut]))
 
 
 class Criterion(NamedTuple):
@@ -180,28 +131,7 @@ def sums_below(weights: Floats) -> Floats:
     return np.append(0.0, np.cumsum(weights))
 
 
-def _minimum(rows: OutOfFoldScores, objective: Objective, positive: int) -> OperatingPoint:
-    """Return the thresholds that keep the minimum of one class: those of the others stay 0."""
-    target = positive if objective.target is None else objective.target
-    scores, thresholds = rows.scores, np.zeros(rows.scores.shape[1])
-    if not rows.seen[target] or objective.level is None:
-        return OperatingPoint(thresholds, met=False)
-    choose = threshold_for_recall if objective.kind == "recall" else threshold_for_precision
-    known = (rows.codes == target, rows.weights, objective.level)
-    if len(thresholds) > 1:
-        margins = scores[:, target] - np.delete(scores, target, axis=1).max(axis=1)
-        thresholds[target], met = choose(margins, *known)
-    elif target == 1:
-        thresholds[0], met = choose(scores[:, 0], *known)
-    else:
-        # Class 0 is decided on at the threshold itself too, hence the next float below.
-        threshold, met = choose(-scores[:, 0], *known)
-        thresholds[0] = np.nextafter(-threshold, -np.inf)
-    # Alarms for rows of a class that has none here are not counted.
-    return OperatingPoint(thresholds, met and (objective.kind == "recall" or bool(rows.seen.all())))
-
-
-def _steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers: Floats) -> float:
+def steadied(cut: float, rows: OutOfFoldScores, calibrator: Calibrator, powers: Floats) -> float:
     """Draw the best cut of few rows towards the one that the calibrated probabilities give.
 
     That is where both classes, weighed by their powers, are equally likely if they are equally
@@ -304,103 +234,6 @@ def _above_and_below(
         return sums[-1] - below, below
     steps = (scores - candidates[:, None]) / width
     return ndtr(steps) @ weights, ndtr(-steps) @ weights
-
-
-def threshold_for_recall(
-    margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> tuple[float, bool]:
-    """Return the highest threshold whose recall is at least ``level`` in expectation.
-
-    For a new row that is exchangeable with the n rows of the class, the chance to score below the
-    k-th smallest of them is at most k / (n + 1). So the threshold lies just under number
-    k = floor((n + 1)(1 - level)), in the middle of the gap to the next lower score. Unequal
-    weights count as so many rows as have the same effective size, (sum w)^2 / sum w^2.
-
-    Parameters
-    ----------
-    margins : float array of shape (n_rows,)
-        A row is decided for the class if its margin exceeds the threshold.
-    member : bool array of shape (n_rows,)
-        Whether a row is of the class.
-    weights : float array of shape (n_rows,)
-    level : float
-
-    Returns
-    -------
-    threshold : float
-    met : bool
-        Whether the rows say that the minimum is met.
-
-    Warns
-    -----
-    UserWarning
-        When there are too few rows for the guarantee; then all of them are found.
-    """
-    rows = RankedScores(margins, member)
-    own = np.sort(margins[member])
-    weight = weights[rows.order][rows.sides]
-    effective = weight.sum() ** 2 / (weight**2).sum()
-    # Sums of equal weights are to be the whole numbers that they stand for.
-    reached = np.cumsum(weight) * (effective / weight.sum()) - 1e-9
-    place = int(np.searchsorted(reached, (effective + 1) * (1 - level), side="right")) - 1
-    met = place >= 0
-    if not met:
-        needed = math.ceil(level / (1 - level) - 1e-9) if level < 1 else "infinitely many"
-        warnings.warn(
-            f"recall>={level:g} cannot be guaranteed by {len(own)} rows of the class (effective "
-            f"{effective:.1f} of {needed} that are needed): the threshold finds all of them, which "
-            f"stands for {effective / (effective + 1):.3f} on new rows. Ask for less, or add rows.",
-            UserWarning,
-            stacklevel=2,
-        )
-        place = 0
-    return rows.threshold(int(np.searchsorted(rows.values, own[place]))), met
-
-
-def threshold_for_precision(
-    margins: Floats, member: NDArray[np.bool_], weights: Floats, level: float
-) -> tuple[float, bool]:
-    """Return the lowest threshold, so the highest recall, with at least this precision.
-
-    Cuts that decide for fewer than five rows count only if no other reaches the precision. If
-    none does, it is the cut of highest precision, of equals the one with more rows.
-
-    Parameters
-    ----------
-    margins, member, weights, level
-        As in `threshold_for_recall`.
-
-    Returns
-    -------
-    threshold, met
-        As in `threshold_for_recall`.
-
-    Warns
-    -----
-    UserWarning
-        When the precision is not reached, or on fewer than five rows only.
-    """
-    rows = RankedScores(margins, member)
-    # The last cut decides for no row: it has no precision.
-    decided = len(margins) - rows.places[:-1]
-    precision = rows.counts(weights[rows.order]).precision[:-1]
-    good = precision >= level - 1e-12
-    # A precision seen on fewer than five rows says next to nothing.
-    solid = decided >= min(5, int(decided[0]))
-    met = bool((good & solid).any())
-    if good.any():
-        cut = int(np.argmax(good & solid if met else good))
-    else:
-        cut = int(np.argmax(np.where(solid, precision, -1.0)))
-    if not met:
-        warnings.warn(
-            f"precision>={level:g}: the out-of-fold rows reach {precision[cut]:.3f}, on "
-            f"{decided[cut]} rows decided for the class. That threshold is taken; ask for less, "
-            "or expect few finds.",
-            UserWarning,
-            stacklevel=2,
-        )
-    return rows.threshold(cut), met
 
 
 def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int = 0) -> Floats:

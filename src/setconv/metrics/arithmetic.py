@@ -84,6 +84,18 @@ class Counts(NamedTuple):
         defined = (tp + fn > 0) & (tn + fp > 0)
         return np.where(defined, ratio(tp * tn - fp * fn, sides, 0.0), np.nan)
 
+    def figures(self) -> dict[str, FloatArray]:
+        """Return every figure of decisions by name."""
+        return {
+            "specificity": self.specificity,
+            "sensitivity": self.sensitivity,
+            "precision": self.precision,
+            "f1": self.f1,
+            "g_mean": self.g_mean,
+            "balanced_accuracy": self.balanced_accuracy,
+            "mcc": self.mcc,
+        }
+
 
 def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> FloatArray:
     """Divide; where ``below`` is 0 the result is ``otherwise``."""
@@ -248,9 +260,8 @@ def figures_by_class(
     AUC and average precision come from the scores, or else the probabilities; the Brier score from
     the probabilities. What nothing was passed for is nan.
     """
-    counts = _counts(matrix)
-    decided = ("specificity", "sensitivity", "precision", "f1", "g_mean")
-    found = {name: getattr(counts, name) for name in (*decided, "balanced_accuracy", "mcc")}
+    counts = count_sides(matrix)
+    found = counts.figures()
     areas = {"auc": roc_auc_score, "average_precision": average_precision_score}
     found |= {name: np.full(len(matrix), np.nan) for name in (*areas, "brier")}
     ranking = None
@@ -269,45 +280,51 @@ def figures_by_class(
     return found
 
 
-def _counts(matrix: FloatArray) -> Counts:
-    """Return the counts of each class against the rest."""
+def count_sides(matrix: FloatArray) -> Counts:
+    """Return the counts of each class against the rest, of confusion matrices (..., C, C)."""
     # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
-    rest = 1.0 - np.eye(len(matrix))
+    rest = 1.0 - np.eye(matrix.shape[-1])
     off = matrix * rest
-    tn = ((rest @ matrix) * rest).sum(axis=1)
-    return Counts(np.diag(matrix), off.sum(axis=1), off.sum(axis=0), tn)
+    tn = ((rest @ matrix) * rest).sum(axis=-1)
+    tp = np.diagonal(matrix, axis1=-2, axis2=-1)
+    return Counts(tp, off.sum(axis=-1), off.sum(axis=-2), tn)
 
 
 def overall_figures(
     by_class: dict[str, FloatArray], matrix: FloatArray, judged: Any = slice(None)
 ) -> dict[str, Any]:
-    """Return one figure of all classes each; means are over the classes ``judged``."""
-    recalls, brier = by_class["sensitivity"][judged], by_class["brier"]
+    """Return one figure of all classes each; means are over the classes ``judged``.
+
+    Of many confusion matrices (..., C, C) at once each figure is an array.
+    """
+    of = {name: values[..., judged] for name, values in by_class.items()}
+    recalls, brier = of["sensitivity"], by_class["brier"]
+    n_judged, n_classes = recalls.shape[-1], brier.shape[-1]
     # Roots first, so that nothing underflows.
-    g_mean = float(np.prod(recalls ** (1 / len(recalls)))) if len(recalls) > 1 else math.nan
+    g_mean = np.prod(recalls ** (1 / max(n_judged, 1)), axis=-1)
+    tp, _, _, _ = count_sides(matrix)
     return {
-        "accuracy": float(np.trace(matrix) / matrix.sum()),
+        "accuracy": tp.sum(axis=-1) / matrix.sum(axis=(-2, -1)),
         "balanced_accuracy": mean(recalls),
-        "macro_f1": mean(by_class["f1"][judged]),
-        "g_mean": g_mean,
-        "macro_auc": mean(by_class["auc"][judged]),
+        "macro_f1": mean(of["f1"]),
+        "g_mean": g_mean if n_judged > 1 else np.full_like(g_mean, math.nan),
+        "macro_auc": mean(of["auc"]),
         "mcc": _overall_mcc(matrix),
         # The errors of two classes are equal: one is taken.
-        "brier": float(brier.sum() / (2 if len(brier) == 2 else 1)),
+        "brier": brier.sum(axis=-1) / (2 if n_classes == 2 else 1),
     }
 
 
-def mean(values: FloatArray) -> float:
+def mean(values: FloatArray) -> Any:
     """Average over classes: nan when one of them is, or when there are no two to compare."""
-    return float(np.mean(values)) if len(values) > 1 else math.nan
+    found = values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], math.nan)
+    return found if values.shape[-1] > 1 else np.full_like(found, math.nan)
 
 
-def _overall_mcc(matrix: FloatArray) -> float:
+def _overall_mcc(matrix: FloatArray) -> Any:
     """Correlate truth and prediction over all classes (R_K); for two classes it is the MCC."""
-    tp, fn, fp, tn = _counts(matrix / matrix.sum())
-    of_truth, of_guess = (tp + fn) @ (tn + fp), (tp + fp) @ (tn + fn)
-    if of_truth == 0:
-        return math.nan
-    if of_guess == 0:
-        return 0.0
-    return float((tp * tn - fp * fn).sum() / (np.sqrt(of_truth) * np.sqrt(of_guess)))
+    tp, fn, fp, tn = count_sides(matrix / matrix.sum(axis=(-2, -1), keepdims=True))
+    of_truth, of_guess = ((a * b).sum(axis=-1) for a, b in ((tp + fn, tn + fp), (tp + fp, tn + fn)))
+    hits = (tp * tn - fp * fn).sum(axis=-1)
+    found = ratio(hits, np.sqrt(of_truth) * np.sqrt(of_guess), 0.0)
+    return np.where(of_truth > 0, found, np.nan)

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from setconv.errors import DataError
 from setconv.messages import needed
 from setconv.metrics.arithmetic import (
+    IntArray,
     Label,
+    Rows,
+    check_columns,
     check_rows,
     figures_by_class,
     find_class,
     overall_figures,
 )
+from setconv.metrics.intervals import Answers, Bounds, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +41,11 @@ def _figure(heading: str) -> Any:
 
 @dataclass(frozen=True)
 class ClassMetrics:
-    """The figures of one class against the rest; ``n_rows`` counts its rows in ``y_true``."""
+    """The figures of one class against the rest; ``n_rows`` counts its rows in ``y_true``.
+
+    ``intervals`` has the 95 % interval of each figure by its name, (low, high), where the report
+    was asked for them: ``report["fire"].intervals["auc"]``.
+    """
 
     n_rows: int = field(metadata={"heading": "rows"})
     specificity: float = _figure("Spec")
@@ -49,6 +58,7 @@ class ClassMetrics:
     balanced_accuracy: float = _figure("Bal. acc.")
     mcc: float = _figure("MCC")
     brier: float = _figure("Brier")
+    intervals: Mapping[str, Bounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +78,9 @@ class Report:
     accuracy, balanced_accuracy, macro_f1, g_mean, macro_auc, mcc, brier : float
         Over all classes: share of right rows, mean recall, mean F1, geometric mean of the
         recalls, mean AUC, Matthews correlation, Brier score (see :func:`setconv.metrics.brier`).
+    intervals : mapping of str to (float, float)
+        The 95 % intervals of the figures over all classes, where they were asked for; those of a
+        class are in its ``intervals``. See `setconv.metrics.intervals`.
     weighted : bool
         Whether rows count by weights.
     prior : mapping of class to float, or None
@@ -89,6 +102,7 @@ class Report:
     macro_auc: float = _figure("Macro AUC")
     mcc: float = _figure("MCC")
     brier: float = _figure("Brier")
+    intervals: Mapping[str, Bounds] = field(default_factory=dict)
     weighted: bool = False
     prior: Mapping[Label, float] | None = None
     unjudged: Mapping[Label, str] = field(default_factory=dict)
@@ -126,16 +140,28 @@ class Report:
         return dict(zip(("spec", "sens", "f1", "g_mean", "auc"), figures, strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a class, one column a figure (needs pandas)."""
+        """One row a class, one column a figure (needs pandas).
+
+        With intervals there are two more columns a figure, as in ``auc_low`` and ``auc_high``.
+        """
         with needed("Report.to_frame", "pandas", "frames"):
             import pandas as pd
-        rows = [asdict(self.per_class[label]) for label in self.classes]
+        rows = []
+        for label in self.classes:
+            figures = asdict(self.per_class[label])
+            for name, bounds in figures.pop("intervals").items():
+                figures |= dict(zip((f"{name}_low", f"{name}_high"), bounds, strict=True))
+            rows.append(figures)
         return pd.DataFrame(rows, index=pd.Index(list(self.classes), name="class"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dictionaries and numbers, ready for JSON; nan becomes None."""
-        per_class = [{"class": c} | _none_for_nan(vars(of)) for c, of in self.per_class.items()]
+        per_class = [
+            {"class": c} | _none_for_nan(vars(of)) | {"intervals": _plain_bounds(of.intervals)}
+            for c, of in self.per_class.items()
+        ]
         changed = {
+            "intervals": _plain_bounds(self.intervals),
             "classes": list(self.classes),
             "per_class": per_class,
             "confusion": self.confusion.tolist(),
@@ -151,31 +177,36 @@ class Report:
         classes, prior = data["classes"], data["prior"]
         changed = {
             "classes": tuple(classes),
-            "per_class": {
-                of["class"]: ClassMetrics(**_without_none(of)) for of in data["per_class"]
-            },
+            "per_class": {of["class"]: ClassMetrics(**_read(of)) for of in data["per_class"]},
             "confusion": np.asarray(data["confusion"]),
             "prior": None if prior is None else dict(zip(classes, prior, strict=True)),
             "unjudged": {one["class"]: one["reason"] for one in data["unjudged"]},
             "notes": tuple(data["notes"]),
         }
-        return cls(**_without_none(data) | changed)
+        return cls(**_read(data) | changed)
 
     def __str__(self) -> str:
-        table = [["", "class", *(HEADINGS[one.name] for one in fields(ClassMetrics))]]
+        table = [["", "class", *(HEADINGS[name] for name in _BY_CLASS)]]
         for label, of in self.per_class.items():
             mark = "*" if label == self.positive else ""
-            table.append([mark, str(label), *map(_show_number, vars(of).values())])
+            table.append([mark, str(label), *(_show_number(getattr(of, n)) for n in _BY_CLASS)])
+            if of.intervals:
+                table.append(["", "  95 %", *(show_bounds(of.intervals.get(n)) for n in _BY_CLASS)])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [f"positive class: {self.positive!r} (*)"]
         for mark, name, *cells in table:
             start = f"{mark.ljust(widths[0])} {name.ljust(widths[1])}"
             lines.append(" ".join([start, *map(str.rjust, cells, widths[2:])]))
-        overall = [f"{HEADINGS[name]} {_show_number(getattr(self, name))}" for name in _OVERALL]
+        overall = []
+        for name in _OVERALL:
+            said = f"{HEADINGS[name]} {_show_number(getattr(self, name))}"
+            bounds = show_bounds(self.intervals.get(name))
+            overall.append(f"{said} ({bounds})" if bounds else said)
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
 
 
+_BY_CLASS = [one.name for one in fields(ClassMetrics) if one.metadata]
 _OVERALL = [one.name for one in fields(Report) if one.metadata]
 # The heading of each figure wherever one is shown.
 HEADINGS: dict[str, str] = {
@@ -190,14 +221,31 @@ def _none_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in figures.items()}
 
 
-def _without_none(plain: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: value for k, value in plain.items() if value is not None and k != "class"}
+def _plain_bounds(bounds: Mapping[str, Bounds]) -> dict[str, list[float] | None]:
+    return {name: None if low != low else [low, high] for name, (low, high) in bounds.items()}
+
+
+def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return figures as `to_dict` wrote them; None is nan again."""
+    known = {k: value for k, value in plain.items() if value is not None and k != "class"}
+    bounds = plain["intervals"].items()
+    return known | {
+        "intervals": {n: (math.nan, math.nan) if b is None else tuple(b) for n, b in bounds}
+    }
 
 
 def _show_number(number: float) -> str:
     if isinstance(number, int):
         return str(number)
     return "-" if math.isnan(number) else f"{number:.3f}"
+
+
+def show_bounds(bounds: Bounds | None) -> str:
+    """Return an interval for a table, ".712-.834"; nothing where there is none."""
+    if bounds is None or math.isnan(bounds[0]):
+        return ""
+    low, high = (f"{one:.3f}".replace("0.", ".", 1) for one in bounds)
+    return f"{low}-{high}" if bounds[0] >= 0 else f"{low} to {high}"
 
 
 def report(
@@ -209,6 +257,8 @@ def report(
     classes: npt.ArrayLike | None = None,
     positive: Any = None,
     sample_weight: npt.ArrayLike | None = None,
+    confidence_intervals: bool = False,
+    groups: npt.ArrayLike | None = None,
 ) -> Report:
     """Measure a prediction: every figure of every class, and over all classes.
 
@@ -229,6 +279,10 @@ def report(
         equals the last in class order.
     sample_weight : array-like of shape (n,), optional
         A row of weight 2 counts as two rows, except in ``n_rows`` and the choice of ``positive``.
+    confidence_intervals : bool, default=False
+        Whether to add the 95 % interval of every figure (`setconv.metrics.intervals`).
+    groups : array-like of shape (n,), optional
+        For the intervals: rows of one group count as one observation, such as copies of a row.
 
     Returns
     -------
@@ -266,21 +320,51 @@ def report(
     chosen = rows.position(positive)
     matrix = rows.confusion()
     by_class = figures_by_class(rows, matrix, scores, probabilities)
+    overall: dict[str, Any] = {
+        name: float(one) for name, one in overall_figures(by_class, matrix).items()
+    }
     per_class = {
-        label: ClassMetrics(
-            n_rows=int(rows.counts[c]),
-            **{name: float(values[c]) for name, values in by_class.items()},
-        )
+        label: ClassMetrics(int(rows.counts[c]), **_of_class(by_class, c))
         for c, label in enumerate(rows.classes)
     }
+    sure: Mapping[str, Bounds] = {}
+    if confidence_intervals:
+        columns = [
+            None if given is None else check_columns(given, rows, name)
+            for given, name in ((scores, "scores"), (probabilities, "probabilities"))
+        ]
+        answers = Answers(
+            rows.predicted, columns[1] if columns[0] is None else columns[0], columns[1]
+        )
+        of_classes, sure = intervals(rows, answers, by_class, overall, check_units(groups, rows))
+        per_class = {
+            label: replace(of, intervals=bounds)
+            for (label, of), bounds in zip(per_class.items(), of_classes, strict=True)
+        }
     return Report(
         classes=rows.classes,
         positive=rows.classes[chosen],
         per_class=per_class,
         confusion=matrix.astype(np.int64) if rows.weight is None else matrix,
-        **overall_figures(by_class, matrix),
+        **overall,
+        intervals=sure,
         weighted=rows.weight is not None,
     )
+
+
+def _of_class(by_class: Mapping[str, npt.NDArray[np.float64]], c: int) -> dict[str, Any]:
+    return {name: float(values[c]) for name, values in by_class.items()}
+
+
+def check_units(groups: npt.ArrayLike | None, rows: Rows) -> IntArray | None:
+    """Return groups as numbers from 0; None where each row stands alone."""
+    if groups is None:
+        return None
+    names = np.asarray(groups)
+    if names.shape != rows.truth.shape:
+        why = f"groups has shape {names.shape}: give one for each of the {len(rows.truth)} rows."
+        raise DataError(why, parameter="groups")
+    return np.unique(names, return_inverse=True)[1]
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
@@ -297,9 +381,10 @@ def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
         if label in unjudged:
             per_class[label] = ClassMetrics(of.n_rows)
         elif alone:
-            per_class[label] = ClassMetrics(of.n_rows, sensitivity=of.sensitivity)
+            known = {n: b for n, b in of.intervals.items() if n == "sensitivity"}
+            per_class[label] = ClassMetrics(of.n_rows, sensitivity=of.sensitivity, intervals=known)
     nothing: dict[str, Any] = dict.fromkeys(_OVERALL, math.nan)
-    return replace(found, per_class=per_class, unjudged=unjudged, **nothing)
+    return replace(found, per_class=per_class, unjudged=unjudged, intervals={}, **nothing)
 
 
 def report_of_nothing(

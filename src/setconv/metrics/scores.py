@@ -191,10 +191,10 @@ def scorers(estimator: Any, X: Any, y: ArrayLike, *, positive: Any = None) -> di
     averaged = positive is None and (len(seen) > 2 or seen.sum() < 2)
     chosen = rows.position(positive)
     return {
-        **{name: overall[name] for name in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")},
-        "neg_brier": -overall["brier"],
+        **{n: float(overall[n]) for n in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")},
+        "neg_brier": -float(overall["brier"]),
         **{
-            name: mean(by_class[name][seen]) if averaged else float(by_class[name][chosen])
+            name: float(mean(by_class[name][seen]) if averaged else by_class[name][chosen])
             for name in ("f1", "sensitivity", "specificity", "auc", "average_precision")
         },
     }

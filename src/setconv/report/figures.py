@@ -20,7 +20,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from setconv.report import measure
-from setconv.report.measure import Answers, Bin, Curve, Evaluation, Measured
+from setconv.report.measure import Bin, Curve, Evaluation, Measured, Method
 from setconv.report.space import LearnedMap
 
 SERIES = tuple(f"s{number}" for number in range(6))
@@ -137,7 +137,7 @@ class Line(NamedTuple):
 
 
 def curve_lines(
-    evaluation: Evaluation, methods: Sequence[Answers], measured: Sequence[Measured]
+    evaluation: Evaluation, methods: Sequence[Method], measured: Sequence[Measured]
 ) -> list[Line]:
     """Return the curves: of two classes those of all methods, else of the model's rare classes.
 

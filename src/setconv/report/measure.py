@@ -17,22 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
-from sklearn.utils import gen_batches
 
 from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError
 from setconv.explain import by_class, count_rows
+from setconv.metrics import intervals
 from setconv.metrics.arithmetic import (
-    Counts,
+    Rows,
     check_columns,
     check_rows,
     encode,
+    figures_by_class,
     plain_labels,
-    ratio,
 )
 from setconv.report.words import readable
-from setconv.sampling import bootstrap_weights
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -63,6 +62,8 @@ class Evaluation:
     own_prevalence : bool
         Whether a prevalence was set but rows of a class are missing, so that they cannot be
         weighted to it.
+    units : int64 array of shape (n_rows,) or None
+        Rows of equal numbers belong together, and count as one observation.
     left_out : bool array of shape (n_members, n_rows) or None
         Of training rows: the members that a row was kept from, which judge it.
     """
@@ -78,6 +79,7 @@ class Evaluation:
     train_counts: Codes | None = None
     prior: Floats | None = None
     own_prevalence: bool = False
+    units: Codes | None = None
     left_out: Flags | None = None
 
     @property
@@ -163,6 +165,11 @@ class Evaluation:
         """Return the members that speak of some judged rows; None: all of them."""
         return None if self.left_out is None or places is None else self.left_out[:, places]
 
+    def judged_rows(self, predicted: Codes) -> Rows:
+        """Return the judged rows with the decisions of a method, as metrics take them."""
+        weights = self.weights if self.weighted else None
+        return Rows(tuple(range(len(self.labels))), self.truth, predicted, weights)
+
     def confusion(self, weights: Floats | None = None) -> Any:
         """Return the rows, or their weight, of each true class by what they are taken for."""
         classes = range(len(self.labels))
@@ -199,6 +206,7 @@ def evaluate(
         train_counts=getattr(model, "class_counts_", None),
         prior=prior,
         own_prevalence=own_prevalence,
+        units=found.units,
         left_out=found.left_out,
     )
 
@@ -235,7 +243,7 @@ def encode_labels(y: Any, n_rows: int, classes: tuple[Any, ...], name: str) -> C
 
 
 @dataclass(frozen=True)
-class Answers:
+class Method:
     """What one method says about the judged rows; a method without scores has None."""
 
     name: str
@@ -243,7 +251,7 @@ class Answers:
     scores: Floats | None
 
 
-def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> list[Answers]:
+def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> list[Method]:
     """Check the baselines: predictions and scores on the same rows."""
     found = []
     y = [evaluation.labels[code] for code in evaluation.codes]
@@ -260,15 +268,13 @@ def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> li
             ) from error
         judged = evaluation.rows
         ranked = None if columns is None else columns[judged]
-        found.append(Answers(readable(name, 40), rows.predicted[judged], ranked))
+        found.append(Method(readable(name, 40), rows.predicted[judged], ranked))
     return found
 
 
 FIGURES = (
     "specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision",
 )  # fmt: skip
-_SHARES = slice(0, 3)
-_RANKED = slice(5, 7)
 
 
 class Figure(NamedTuple):
@@ -279,7 +285,7 @@ class Figure(NamedTuple):
     value : float
         nan where the rows leave it undefined.
     low, high : float
-        95 % interval: Wilson's for the shares, else percentiles of the draws.
+        95 % interval, see `setconv.metrics.intervals`.
     gap, gap_low, gap_high : float
         The figure of the first method minus this one, and its interval from the same draws.
     """
@@ -304,158 +310,44 @@ class Figure(NamedTuple):
 
 Measured = list[dict[str, Figure]]  # of each class, by name
 
-_WORK = 100_000_000  # rows that are ranked in all; beyond it there are fewer repeats
-_FEWEST_REPEATS = 100
-_CELLS = 4_000_000  # numbers that are held at a time
 
-
-def count_repeats(n_rankings: int, wanted: int) -> int:
-    """Return how often rows are drawn again: fewer times where very many are to be ranked.
-
-    ``n_rankings`` is the number of rows, times that of methods and classes.
-    """
-    return min(wanted, max(_FEWEST_REPEATS, _WORK // n_rankings))
-
-
-def measure_methods(
-    evaluation: Evaluation, methods: Sequence[Answers], *, repeats: int, seed: int
-) -> list[Measured]:
+def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[Measured]:
     """Measure all methods, one class against the rest, with 95 % intervals.
 
-    Draws are stratified: each has as many rows of every class as there are. A figure that the
-    rows leave undefined is nan, and so are AUC and average precision of classes that are not
-    ranked. Classes that are not judged have no figures, and where a single other one is left, all
-    that is known of it is its sensitivity.
+    All have the same draws of the rows. A figure that the rows leave undefined is nan. Classes
+    that are not judged have no figures, and where a single other one is left, all that is known of
+    it is its sensitivity.
     """
-    weights, unjudged = evaluation.weights, list(evaluation.unjudged)
-    rankings = [_Rankings(evaluation, method) for method in methods]
-    values = np.stack([ranking.figures(weights[None])[0] for ranking in rankings])
-    values[:, unjudged] = np.nan
-    if len(unjudged) == len(evaluation.labels) - 1:
-        values[..., [name != "sensitivity" for name in FIGURES]] = np.nan
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for part in gen_batches(repeats, max(1, _CELLS // len(weights))):
-        draws = np.stack(
-            [bootstrap_weights(evaluation.truth, rng) for _ in range(part.start, part.stop)]
+    unjudged = list(evaluation.unjudged)
+    found = []
+    for method in methods:
+        rows = evaluation.judged_rows(method.predicted)
+        values = figures_by_class(rows, rows.confusion(), method.scores)
+        for name, of in values.items():
+            of[unjudged] = np.nan
+            if len(unjudged) == len(evaluation.labels) - 1 and name != "sensitivity":
+                of[:] = np.nan
+        answers = intervals.Answers(rows.predicted, method.scores)
+        drawn = intervals.rows_to_draw(rows)
+        draws, _ = intervals.figures_of_draws(rows, answers, drawn, evaluation.units)
+        found.append((values, draws, intervals.Sizes.of(rows, evaluation.units)))
+    ours, our_draws, _ = found[0]
+    measured = []
+    for values, draws, sizes in found:
+        smaller = np.minimum(sizes.specificity, sizes.sensitivity)
+        parts = {}
+        for name in FIGURES:
+            gap = ours[name] - values[name]
+            low, high = intervals.bounds_of(name, values[name], draws[name], sizes)
+            gap_bounds = intervals.student_gap(gap, our_draws[name] - draws[name], smaller)
+            parts[name] = np.stack([values[name], low, high, gap, *gap_bounds], axis=-1)
+        measured.append(
+            [
+                {name: Figure._make(parts[name][c].tolist()) for name in FIGURES}
+                for c in range(len(evaluation.labels))
+            ]
         )
-        drawn.append([ranking.figures(draws * weights) for ranking in rankings])
-    replicates = np.concatenate(drawn, axis=1)
-    gaps = values[0] - values
-    sizes = np.stack([ranking.sizes(weights) for ranking in rankings])
-    parts = [
-        values,
-        *_bounds(values, _percentiles(replicates), sizes),
-        gaps,
-        *np.where(np.isnan(gaps), np.nan, _percentiles(replicates[0] - replicates)),
-    ]
-    return [
-        [dict(zip(FIGURES, map(Figure._make, of_class), strict=True)) for of_class in of_method]
-        for of_method in np.stack(parts, axis=-1).tolist()
-    ]
-
-
-class _Rankings:
-    """One method's decisions and orders of the rows, made once for all draws."""
-
-    def __init__(self, evaluation: Evaluation, method: Answers) -> None:
-        classes = np.arange(len(evaluation.labels))
-        self.is_class = evaluation.truth[:, None] == classes
-        self.flagged = method.predicted[:, None] == classes
-        self.orders = {}
-        if method.scores is not None:
-            for c in evaluation.ranked:
-                self.orders[c] = _Order(self.is_class[:, c], method.scores[:, c])
-
-    def figures(self, weights: Floats) -> Floats:
-        """Return the figures for draws (n_draws, n_rows): (n_draws, n_classes, n_figures)."""
-        # Cells are added, never subtracted from a total: an empty one is exactly 0.
-        is_class, flagged = self.is_class, self.flagged
-        counts = Counts(
-            tp=weights @ (is_class & flagged),
-            fn=weights @ (is_class & ~flagged),
-            fp=weights @ (~is_class & flagged),
-            tn=weights @ ~(is_class | flagged),
-        )
-        found = np.full((len(weights), is_class.shape[1], len(FIGURES)), np.nan)
-        for place, name in enumerate(FIGURES[: _RANKED.start]):
-            found[..., place] = getattr(counts, name)
-        for c, order in self.orders.items():
-            found[:, c, _RANKED] = order.areas(weights)
-        return found.round(12)  # sums of weights differ in the last digit, and 1 is to be 1
-
-    def sizes(self, weights: Floats) -> Floats:
-        """Return how many rows of equal weight each share rests on, (n_classes, 3)."""
-        bases = (~self.is_class, self.is_class, self.flagged)
-        return np.stack([_effective_size(weights, base) for base in bases], axis=1)
-
-
-class _Order:
-    """Rows from the highest score of a class to the lowest, equal scores together."""
-
-    def __init__(self, is_class: Flags, scores: Floats) -> None:
-        self.order = np.argsort(-scores, kind="stable")
-        ordered = scores[self.order]
-        self.starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        self.is_class = is_class[self.order].astype(np.float64)
-
-    def areas(self, weights: Floats) -> Floats:
-        """Return AUC and average precision for draws, (n_draws, 2)."""
-        ordered = weights[:, self.order]
-        ours = np.add.reduceat(ordered * self.is_class, self.starts, axis=1)
-        rest = np.add.reduceat(ordered, self.starts, axis=1) - ours
-        tp, fp = np.cumsum(ours, axis=1), np.cumsum(rest, axis=1)
-        positive, negative = tp[:, -1], fp[:, -1]
-        above = (ours * (negative[:, None] - fp + rest / 2)).sum(axis=1)
-        auc = ratio(above, positive * negative)
-        ap = (ours * ratio(tp, tp + fp, 0.0)).sum(axis=1)
-        ap = np.where(negative > 0, ratio(ap, positive), np.nan)
-        return np.stack([auc, ap], axis=1)
-
-
-def _percentiles(replicates: Floats) -> Floats:
-    """Return the bounds that 95 % of the draws (n_methods, n_draws, ...) lie between."""
-    bounds: Floats = np.quantile(replicates, [0.025, 0.975], axis=1)
-    return bounds
-
-
-def _bounds(values: Floats, drawn: Floats, sizes: Floats) -> Floats:
-    """Return lower and upper bounds of which none has lost its width.
-
-    Shares have Wilson's. Where all draws of another figure are alike, it has what the bounds of
-    its shares give, or Wilson's for as many rows as the smaller side has.
-    """
-    bounds = drawn.copy()
-    bounds[..., _SHARES] = _wilson(values[..., _SHARES], sizes)
-    spec, sens, precision = np.moveaxis(bounds[..., _SHARES], -1, 0)
-    wide = bounds.copy()
-    wide[..., FIGURES.index("f1")] = ratio(2 * precision * sens, precision + sens, 0.0)
-    wide[..., FIGURES.index("g_mean")] = np.sqrt(spec * sens)
-    smaller = sizes[..., :2].min(axis=-1, keepdims=True)
-    wide[..., _RANKED] = _wilson(values[..., _RANKED], smaller)
-    alike = np.round(bounds[0], 3) == np.round(bounds[1], 3)
-    return np.where(np.isnan(values), np.nan, np.where(alike, wide, bounds))
-
-
-_Z = 1.959963984540054  # of a 95 % interval
-
-
-def _wilson(share: Any, n: Any) -> tuple[Floats, Floats]:
-    """Return Wilson's 95 % interval of a share among ``n`` rows; all from 0 to 1 if there is none.
-
-    ``n`` need not be whole: see `_effective_size`.
-    """
-    centre = (n * share + _Z**2 / 2) / (n + _Z**2)
-    half = _Z * np.sqrt(n * share * (1 - share) + _Z**2 / 4) / (n + _Z**2)
-    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
-
-
-def _effective_size(weights: Floats, flags: Flags) -> Floats:
-    """Return how many rows of equal weight tell as much as the flagged rows.
-
-    Without weights it is their number.
-    """
-    return ratio(np.square(weights @ flags), weights**2 @ flags, 0.0)
+    return measured
 
 
 class Curve(NamedTuple):
@@ -542,7 +434,8 @@ def reliability(evaluation: Evaluation) -> list[Bin]:
         said, seen = (
             float(np.average(part[inside], weights=weights)) for part in (chances, is_class)
         )
-        low, high = _wilson(seen, _effective_size(evaluation.weights, inside))
+        units = None if evaluation.units is None else evaluation.units[inside]
+        low, high = intervals.wilson(seen, intervals.effective_size(weights, units))
         n = int(inside.sum())
         found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, float(low), float(high)))
     return found

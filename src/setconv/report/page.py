@@ -17,8 +17,8 @@ from markupsafe import Markup
 from setconv._version import __version__
 from setconv.decisions.rule import Predictions
 from setconv.io.files import write_atomically
-from setconv.messages import check_integer
 from setconv.metrics import HEADINGS
+from setconv.metrics.intervals import DRAWS
 from setconv.metrics.report import WHY_NOT_THE_LARGEST
 from setconv.report import figures, measure, rows
 from setconv.report.space import draw_map
@@ -62,7 +62,6 @@ def make_report(
     title: str | None = None,
     data_name: str | None = None,
     seed: int = 0,
-    n_bootstrap: int = 1000,
     predictions: Predictions | None = None,
     out_of_fold: bool = False,
     row_names: Sequence[Any] | None = None,
@@ -97,9 +96,7 @@ def make_report(
     data_name : str, optional
         What the rows are called on the page.
     seed : int, default=0
-        Of the bootstrap and of samples.
-    n_bootstrap : int, default=1000
-        Draws for the intervals; fewer, and the page says how many, where there are very many rows.
+        Of samples.
     predictions : Predictions, optional
         What the model says of ``X``, if it was asked already. With ``out_of_fold`` this is not
         used.
@@ -116,7 +113,6 @@ def make_report(
     -------
     ReportPage
     """
-    check_integer("n_bootstrap", n_bootstrap, least=1)
     if hasattr(model, "encoder_") and not rows.are_texts(X):
         # A table is judged as its classifier sees it: as columns of numbers.
         feature_names = model.encoder_.get_feature_names_out()
@@ -124,7 +120,7 @@ def make_report(
         X, model = model.encode(X), model.classifier_
     evaluation = measure.evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
     methods = [
-        measure.Answers("This model", evaluation.predicted, evaluation.scores),
+        measure.Method("This model", evaluation.predicted, evaluation.scores),
         *measure.baseline_answers(baselines or {}, evaluation),
     ]
     sources = rows.gather(
@@ -138,9 +134,7 @@ def make_report(
         train_row_names=train_row_names,
         seed=seed,
     )
-    n_rankings = evaluation.n_rows * len(methods) * len(evaluation.ranked)
-    repeats = measure.count_repeats(n_rankings, n_bootstrap)
-    measured = measure.measure_methods(evaluation, methods, repeats=repeats, seed=seed)
+    measured = measure.measure_methods(evaluation, methods)
     judged = rows.compare_judged(sources, seed)
     compared = rows.compare_training(sources) if sources.gave_training else judged
     mistakes = rows.find_mistakes(sources)
@@ -168,7 +162,7 @@ def make_report(
             evaluation=evaluation,
             measured=measured,
             methods=methods,
-            repeats=repeats,
+            draws=DRAWS,
             missing=[name for name, n in counts if not n],
             rare=[f"{quoted(name)} ({n})" for name, n in counts if 0 < n < _FEW],
             few=_FEW,

@@ -1,0 +1,272 @@
+"""How sure figures are: 95 % intervals from rows that might as well have been drawn.
+
+Shares (specificity, sensitivity, precision, accuracy) have Wilson's interval. For all other
+figures rows are drawn again, class by class, with whatever belongs together (groups, copies) drawn
+as one; the interval is Student's, on the scale of the log-odds, with the standard error of the
+draws. `draw_weights` gives the draws, `figures_of_draws` every figure of each of them, and
+`wilson` and `student` the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, stdtrit
+
+from setconv.metrics.arithmetic import (
+    FloatArray,
+    IntArray,
+    Rows,
+    count_sides,
+    overall_figures,
+    ratio,
+)
+from setconv.sampling import bootstrap_weights, draw_by_class, share_out
+
+DRAWS = 200
+# Rows times classes of which draws are made. Beyond it there are fewer rows, with more weight: the
+# standard error is that of a smaller sample, so the interval is a little wide.
+_MOST = 40_000
+_CELLS = 100_000  # numbers of draws at a time, which stay near the processor
+_Z = 1.959963984540054  # of a 95 % interval
+Bounds = tuple[float, float]
+
+
+def wilson(share: Any, n: Any) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's 95 % interval of a share among ``n`` rows; all from 0 to 1 if there is none.
+
+    ``n`` need not be whole: see `effective_size`.
+    """
+    centre = (n * share + _Z**2 / 2) / (n + _Z**2)
+    half = _Z * np.sqrt(n * share * (1 - share) + _Z**2 / 4) / (n + _Z**2)
+    return np.clip(centre - half, 0, share), np.clip(centre + half, share, 1)
+
+
+def effective_size(weights: FloatArray, units: IntArray | None = None) -> float:
+    """Return how many rows of equal weight that stand alone tell as much: (sum w)^2 / sum w^2.
+
+    Rows of one unit count together, as if they all said the same. Rows of weight 0 do not count.
+    """
+    together = weights if units is None else np.bincount(units, weights)
+    return float(ratio(np.square(together.sum()), np.square(together).sum(), 0.0))
+
+
+def student(value: Any, replicates: FloatArray, n: Any, least: float = 0.0) -> FloatArray:
+    """Return the 95 % interval of figures between ``least`` and 1, (2, ...).
+
+    Parameters
+    ----------
+    value : float array of shape (...)
+    replicates : float array of shape (n_draws, ...)
+    n : float array of shape (...)
+        Rows of the smallest class that a figure depends on: draws of so few vary less than new
+        rows would, by (n - 1) / n, and their spread is known with n - 1 degrees of freedom.
+    least : float
+        The least that the figure can be.
+    """
+    freedom = np.maximum(np.asarray(n) - 1, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (value - least) / (1 - least)
+        # A draw of groups may lack a class; what the rows themselves leave open stays so.
+        known = np.where(np.isnan(value), 0.0, replicates)
+        spread = np.nanstd(known, axis=0) / (1 - least) * np.sqrt(1 + 1 / freedom)
+        # By the slope of the log-odds, which have no bounds.
+        half = stdtrit(np.maximum(freedom, 1e-3), 0.975) * spread / (share * (1 - share))
+        middle = np.log(share) - np.log1p(-share)
+        low, high = expit(middle - half), expit(middle + half)
+    # No draw says anything else: as sure as the same share of so many rows.
+    flat = ~(spread > 1e-9) | ~np.isfinite(half)
+    bounds = np.where(
+        flat, wilson(np.clip(share, 0, 1), np.maximum(np.asarray(n), 0.0)), (low, high)
+    )
+    return np.where(np.isnan(value), np.nan, least + (1 - least) * bounds)
+
+
+def student_gap(gap: Any, replicates: FloatArray, n: Any) -> FloatArray:
+    """Return the 95 % interval of differences between figures of the same rows; as `student`."""
+    freedom = np.maximum(np.asarray(n) - 1, 1e-3)
+    known = np.where(np.isnan(gap), 0.0, replicates)
+    half = stdtrit(freedom, 0.975) * np.nanstd(known, axis=0) * np.sqrt(1 + 1 / freedom)
+    return np.stack([gap - half, gap + half])
+
+
+class Drawn(NamedTuple):
+    """Rows to draw from: which, and what each of them counts."""
+
+    rows: IntArray
+    weights: FloatArray
+
+
+def rows_to_draw(rows: Rows) -> Drawn:
+    """Return all rows, or of many a part of each class, with the weight of the whole."""
+    weights = np.ones(len(rows.truth)) if rows.weight is None else rows.weight
+    most = max(_MOST // len(rows.classes), 2000)
+    if len(weights) <= most:
+        return Drawn(np.arange(len(weights)), weights)
+    counts = rows.counts
+    # At least a tenth for each class that has so many: the rare ones are what is uncertain.
+    sizes = np.minimum(counts, np.maximum(share_out(counts, most, 0), most // 10))
+    kept = draw_by_class(rows.truth, sizes, np.random.default_rng(0))
+    factors = ratio(counts.astype(np.float64), sizes.astype(np.float64), 1.0)
+    return Drawn(kept, weights[kept] * factors[rows.truth[kept]])
+
+
+def draw_weights(rows: Rows, drawn: Drawn, units: IntArray | None) -> Iterator[FloatArray]:
+    """Yield the weights of the rows in draws with replacement, (n_draws, n_rows) at a time.
+
+    Each draw has as many rows of every class as there are, or as many units of each kind: a unit
+    is of the rarest class that it has rows of. The draws are always the same.
+    """
+    rng = np.random.default_rng(0)
+    strata, numbers = rows.truth[drawn.rows], np.arange(len(drawn.rows))
+    if units is not None:
+        numbers = np.unique(units[drawn.rows], return_inverse=True)[1]
+        rarity = np.argsort(np.argsort(rows.counts, kind="stable"))
+        kinds = np.full(numbers.max() + 1, len(rarity))
+        np.minimum.at(kinds, numbers, rarity[strata])
+        strata = kinds
+    size = max(1, _CELLS // len(drawn.rows))
+    for start in range(0, DRAWS, size):
+        stop = min(start + size, DRAWS)
+        draws = [bootstrap_weights(strata, rng)[numbers] for _ in range(start, stop)]
+        yield np.stack(draws) * drawn.weights
+
+
+class Answers(NamedTuple):
+    """What one method says of rows: decisions, and columns of scores and of probabilities."""
+
+    predicted: IntArray
+    ranking: FloatArray | None
+    probabilities: FloatArray | None = None
+
+
+def figures_of_draws(
+    rows: Rows, answers: Answers, drawn: Drawn, units: IntArray | None, ranked: Any = None
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """Return every figure of each draw: by class (n_draws, n_classes), and overall (n_draws,).
+
+    AUC and average precision only of the classes ``ranked``; None: of all.
+    """
+    n_classes, here = len(rows.classes), drawn.rows
+    truth = rows.truth[here]
+    cells = truth * n_classes + answers.predicted[here]
+    own = truth[:, None] == np.arange(n_classes)
+    orders = {}
+    if answers.ranking is not None:
+        columns = range(n_classes) if ranked is None else ranked
+        orders = {c: Order(own[:, c], answers.ranking[here, c]) for c in columns}
+    errors = None if answers.probabilities is None else (answers.probabilities[here] - own) ** 2
+    parts = []
+    for weights in draw_weights(rows, drawn, units):
+        flat = [np.bincount(cells, one, minlength=n_classes**2) for one in weights]
+        matrix = np.stack(flat).reshape(-1, n_classes, n_classes).astype(np.float64)
+        by_class = count_sides(matrix).figures()
+        by_class |= {n: np.full(matrix.shape[:2], np.nan) for n in ("auc", "average_precision")}
+        for c, order in orders.items():
+            by_class["auc"][:, c], by_class["average_precision"][:, c] = order.areas(weights)
+        by_class["brier"] = np.full(matrix.shape[:2], np.nan)
+        if errors is not None:
+            by_class["brier"] = weights @ errors / weights.sum(axis=1, keepdims=True)
+        parts.append((by_class, overall_figures(by_class, matrix)))
+    by_class, overall = zip(*parts, strict=True)
+    return tuple(  # type: ignore[return-value]
+        {name: np.concatenate([one[name] for one in part]) for name in part[0]}
+        for part in (by_class, overall)
+    )
+
+
+class Order:
+    """Rows from the highest score of a class to the lowest, equal scores together."""
+
+    def __init__(self, is_class: Any, scores: FloatArray) -> None:
+        self.order = np.argsort(-scores, kind="stable")
+        ordered = scores[self.order]
+        self.starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        self.is_class = is_class[self.order].astype(np.float64)
+
+    def areas(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return AUC and average precision for draws (n_draws, n_rows)."""
+        ordered = weights[:, self.order]
+        ours = np.add.reduceat(ordered * self.is_class, self.starts, axis=1)
+        rest = np.add.reduceat(ordered, self.starts, axis=1) - ours
+        tp, fp = np.cumsum(ours, axis=1), np.cumsum(rest, axis=1)
+        positive, negative = tp[:, -1], fp[:, -1]
+        above = (ours * (negative[:, None] - fp + rest / 2)).sum(axis=1)
+        ap = (ours * ratio(tp, tp + fp, 0.0)).sum(axis=1)
+        ap = np.where(negative > 0, ratio(ap, positive), np.nan)
+        return ratio(above, positive * negative), ap
+
+
+class Intervals(NamedTuple):
+    """The 95 % intervals of all figures: of each class, and over all classes."""
+
+    by_class: list[dict[str, Bounds]]
+    overall: dict[str, Bounds]
+
+
+def intervals(
+    rows: Rows,
+    answers: Answers,
+    by_class: dict[str, FloatArray],
+    overall: dict[str, float],
+    units: IntArray | None = None,
+) -> Intervals:
+    """Return the intervals of figures, `figures_by_class` and `overall_figures`, on these rows."""
+    replicates, over_all = figures_of_draws(rows, answers, rows_to_draw(rows), units)
+    sizes = Sizes.of(rows, units)
+    found = {
+        name: bounds_of(name, values, replicates[name], sizes) for name, values in by_class.items()
+    }
+    fewest = min(sizes.sensitivity.tolist())
+    whole = {
+        name: wilson(value, sizes.every)
+        if name == "accuracy"
+        else student(value, over_all[name], fewest, _least(name))
+        for name, value in overall.items()
+    }
+    return Intervals(
+        [
+            {n: (float(low[c]), float(high[c])) for n, (low, high) in found.items()}
+            for c in range(len(rows.classes))
+        ],
+        {name: (float(low), float(high)) for name, (low, high) in whole.items()},
+    )
+
+
+class Sizes(NamedTuple):
+    """How many rows that stand alone the shares of each class rest on: (n_classes,) each."""
+
+    specificity: FloatArray
+    sensitivity: FloatArray
+    precision: FloatArray
+    every: float
+
+    @classmethod
+    def of(cls, rows: Rows, units: IntArray | None) -> Sizes:
+        """Count the rows that are not of a class, that are, and that are decided for it."""
+        weights = np.ones(len(rows.truth)) if rows.weight is None else rows.weight
+
+        def size(flags: Any) -> float:
+            return effective_size(weights[flags], None if units is None else units[flags])
+
+        classes = range(len(rows.classes))
+        return cls(
+            specificity=np.array([size(rows.truth != c) for c in classes]),
+            sensitivity=np.array([size(rows.truth == c) for c in classes]),
+            precision=np.array([size(rows.predicted == c) for c in classes]),
+            every=size(slice(None)),
+        )
+
+
+def bounds_of(name: str, values: FloatArray, replicates: FloatArray, sizes: Sizes) -> Any:
+    """Return the interval of a figure of each class, (2, n_classes)."""
+    if name in ("specificity", "sensitivity", "precision"):
+        return wilson(values, getattr(sizes, name))
+    smaller = np.minimum(sizes.specificity, sizes.sensitivity)
+    return student(values, replicates, smaller, _least(name))
+
+
+def _least(name: str) -> float:
+    return -1.0 if name == "mcc" else 0.0
