@@ -21,7 +21,7 @@ from setconv.preprocessing import FEW_COLUMNS
 SOURCE = Path(setconv.__file__).parent
 
 NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
-NAMES += ["__version__", "load", "metrics", "presets"]
+NAMES += ["__version__", "load", "metrics", "presets", "promises"]
 OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "text")
 
 METHODS = {
@@ -59,7 +59,7 @@ ALONE = {
     "decisions": {"data", "errors", "messages", "metrics", "sampling"},
     "explain": {"errors", "messages"},
     "io": {"errors", "messages"},
-    "metrics": {"errors", "messages"},
+    "metrics": {"data", "errors", "messages", "sampling"},
     "nn": {"errors", "messages"},
     "experiment.statistics": {"errors", "messages"},
     "experiment.store": {"errors", "messages"},

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import hashlib
 import json
-import math
 import os
 import pickle
 import re
@@ -18,11 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from plain_intervals import figures, plain_intervals, size
 from safetensors.torch import load as load_tensors
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics import average_precision_score, f1_score, recall_score, roc_auc_score
 from small_models import assert_same_model, preset, small, tamper
+from statsmodels.stats.proportion import proportion_confint
 
 import setconv
 from setconv.classifier import SetConvClassifier
@@ -535,23 +535,30 @@ def table(card, heading):
     return [[cell.strip().replace("\0", "|") for cell in cells] for cells in split][2:]
 
 
-def figures_of(said, label, column):
-    """The card's figures of a class, from predictions alone."""
-    truth, alarm, weights = said.truth == label, said.labels == label, said.weights
+NAMES = ("specificity", "sensitivity", "f1", "g_mean", "auc", "average_precision")
+
+
+def figures_of(said, label, column, classes):
+    """The card's figures of a class with their intervals, from predictions alone."""
+    truth, alarm = said.truth == label, said.labels == label
     if not truth.any() or truth.all():
         return ["n/a"] * 6
-    sens, spec = (
-        recall_score(t, a, sample_weight=weights) for t, a in ((truth, alarm), (~truth, ~alarm))
-    )
     scores = said.scores if said.scores.ndim == 1 else said.scores[:, column]
     if said.scores.ndim == 1 and column == 0:
         scores = -scores
-    ranked = [
-        measure(truth, scores, sample_weight=weights)
-        for measure in (roc_auc_score, average_precision_score)
-    ]
-    f1 = f1_score(truth, alarm, sample_weight=weights)
-    return [f"{figure:.3f}" for figure in (spec, sens, f1, math.sqrt(sens * spec), *ranked)]
+    weights = np.ones(len(truth)) if said.weights is None else said.weights
+    chances = said.probabilities[:, column]
+    values = figures(truth, alarm, scores, chances, weights)
+    codes = np.searchsorted(classes, said.truth)
+    bounds = plain_intervals(codes, column, alarm, scores, chances, weights, said.units)
+    shown = []
+    for name in NAMES:
+        # Where no draw moves a figure: Wilson's for the smaller side.
+        n = min(size(weights, side, said.units) for side in (truth, ~truth))
+        known = bounds.get(name) or proportion_confint(values[name] * n, n, method="wilson")
+        low, high = (f"{bound:.3f}".replace("0.", ".", 1) for bound in known)
+        shown.append(f"{values[name]:.3f} ({low}-{high})")
+    return shown
 
 
 CARDS = {
@@ -583,7 +590,8 @@ def test_every_figure_of_the_card_follows_from_the_predictions(case, tmp_path):
         within = weights / (np.bincount(y, weights) / np.bincount(y))[y]
         np.testing.assert_allclose(said.weights, within)
     expected = [
-        [str(label), *figures_of(said, label, column)] for column, label in enumerate(clf.classes_)
+        [str(label), *figures_of(said, label, column, clf.classes_)]
+        for column, label in enumerate(clf.classes_)
     ]
     assert table(card, "Metrics") == expected
     counts = np.bincount(y)

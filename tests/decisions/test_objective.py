@@ -19,8 +19,17 @@ TWO = np.array(["no", "fire"])
         (" F1 ", Objective("f1")),
         ("recall >= 95 %", Objective("recall", 0.95)),
         ("precision ≥ 90%", Objective("precision", 0.9)),
-        ({"recall": 1, "class": "no"}, Objective("recall", 1.0, 0)),
-        ({"precision": np.float64(0.5), "class": np.str_("fire")}, Objective("precision", 0.5, 1)),
+        ({"recall": 1, "class": "no"}, Objective("recall", 1.0, target=0)),
+        (
+            {"precision": np.float64(0.5), "class": np.str_("fire")},
+            Objective("precision", 0.5, target=1),
+        ),
+        ("recall >= 95 % @ 90 %", Objective("recall", 0.95, 0.9)),
+        ("precision>=.8@0.95", Objective("precision", 0.8, 0.95)),
+        (
+            {"recall": 0.9, "confidence": 0.5, "class": "no"},
+            Objective("recall", 0.9, 0.5, target=0),
+        ),
         ([[0, 1], [20, -3]], Objective("cost", cost=((0.0, 1.0), (20.0, -3.0)))),
     ],
 )
@@ -34,6 +43,15 @@ def test_objectives_are_read_and_survive_json(given, expected):
     "given",
     [
         *("auc", "recall>0.9", "recall>=95", "recall>=0", 3),
+        *(
+            "recall>=0.9 @",
+            "recall>=0.9 @ 90",
+            "recall>=0.9 @ 100%",
+            "recall>=0.9 @ 40%",
+            "f1 @ 90%",
+        ),
+        *({"recall": 0.9, "confidence": sure} for sure in (1, True, "0.9", float("nan"))),
+        *("recall>=1 @ 90%", {"confidence": 0.9}),
         *({"recall": level} for level in (float("nan"), True, "0.9")),
         *({}, {"recall": 0.9, "precision": 0.9}, {"recall": 0.9, "label": 1}),
         {"recall": 0.9, "class": "water"},

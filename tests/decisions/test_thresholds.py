@@ -18,8 +18,6 @@ from setconv.decisions.thresholds import (
     class_offsets,
     coordinate_ascent,
     smoothed_threshold,
-    threshold_for_precision,
-    threshold_for_recall,
 )
 from setconv.sampling import bootstrap_weights
 
@@ -231,69 +229,3 @@ def test_a_sample_keeps_the_weight_of_each_class():
     assert len(part) < 5500
     assert np.bincount(part.codes)[2] >= 250
     np.testing.assert_allclose(part.totals, rows.totals)
-
-
-# ------------------------------------------------------------------- minimum recall and precision
-
-
-@pytest.mark.parametrize(("n", "level"), [(19, 0.95), (99, 0.9), (40, 0.9), (200, 0.95), (9, 0.5)])
-def test_recall_takes_the_conformal_order_statistic(n, level):
-    generator = np.random.default_rng(n)
-    own, rest = np.sort(generator.normal(1, 1, n)), generator.normal(-1, 1, 300)
-    scores, member = np.append(own, rest), np.repeat([True, False], [n, 300])
-    found, twice = (
-        threshold_for_recall(scores, member, np.full(n + 300, weight), level)
-        for weight in (1.0, 2.0)
-    )
-    k = int(np.floor(round((n + 1) * (1 - level), 9)))
-    lower = np.max(scores[scores < own[k - 1]])
-    assert found == twice == (pytest.approx((lower + own[k - 1]) / 2), True)
-
-
-def test_recall_holds_on_average_for_new_rows():
-    generator = np.random.default_rng(0)
-    member = np.repeat([True, False], [30, 100])
-    recalls = []
-    for _ in range(1000):
-        scores = generator.normal(member * 1.5)
-        found, _ = threshold_for_recall(scores, member, np.ones(130), 0.9)
-        recalls.append(generator.normal(1.5, size=50) > found)
-    assert 0.9 < np.mean(recalls) < 0.94
-
-
-@pytest.mark.parametrize("level", [0.95, 1.0])
-def test_too_few_rows_for_the_recall_are_told(level):
-    scores, member = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([False, False, True, True])
-    with pytest.warns(UserWarning, match="2 rows of the class"):
-        assert threshold_for_recall(scores, member, np.ones(4), level) == (0.5, False)
-
-
-def test_unequal_weights_count_as_fewer_rows():
-    scores, member = np.arange(40.0), np.ones(40, dtype=bool)
-    assert threshold_for_recall(scores, member, np.ones(40), 0.95)[1]
-    with pytest.warns(UserWarning, match="recall>=0.95"):
-        assert not threshold_for_recall(scores, member, np.where(scores < 5, 10, 1), 0.95)[1]
-
-
-def test_precision_takes_the_lowest_threshold_that_has_it():
-    scores = np.arange(12.0)
-    member = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1, 1, 1], dtype=bool)
-    precisions = {t: member[scores > t].mean() for t in scores - 0.5}
-    for level in (0.6, 0.75, 0.85):
-        found = threshold_for_precision(scores, member, np.ones(12), level)
-        assert found == (min(t for t, p in precisions.items() if p >= level), True)
-
-
-@pytest.mark.parametrize(
-    ("members", "heavy", "expected"),
-    [
-        ([0, 2, 4, 6, 8], 1.0, (-0.5, False)),  # 0.5 on all ten rows is the most
-        ([6, 9], 1.0, (8.5, False)),  # reached, but on one row
-        ([5, 7, 8, 9], 100.0, (6.5, False)),  # reached on three rows, for weights count
-    ],
-)
-def test_precision_out_of_reach_is_told(members, heavy, expected):
-    scores, member = np.arange(10.0), np.isin(np.arange(10), members)
-    weights = np.where(member, 1.0, heavy)
-    with pytest.warns(UserWarning, match="precision>=0.9"):
-        assert threshold_for_precision(scores, member, weights, 0.9) == expected

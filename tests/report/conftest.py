@@ -29,7 +29,6 @@ def text_page():
         train=known,
         baselines={"always calm": constant, "no scores": (labels, None)},
         data_name="reports.csv",
-        n_bootstrap=200,
     )
 
 
@@ -51,7 +50,6 @@ def hostile_page():
         baselines={HOSTILE: (labels, None)},
         row_names=[f"{HOSTILE}{row}" for row in range(len(texts))],
         explain=lambda rows: f"{HOSTILE} {len(rows)}",
-        n_bootstrap=20,
     )
 
 

@@ -106,7 +106,7 @@ class Case:
         self.model, self.X, self.out_of_fold = model, X, out_of_fold
         self.said = model.predict_out_of_fold() if out_of_fold else model.predictions(X)
         self.y, self.labels = np.asarray(y)[self.said.rows], self.said.labels
-        self.report = make_report(model, X, y, out_of_fold=out_of_fold, n_bootstrap=60)
+        self.report = make_report(model, X, y, out_of_fold=out_of_fold)
         self.page = Page(self.report.html)
         self.classes = model.classes_.tolist()
         self.rare = sorted(self.classes, key=lambda c: (self.known(c), -self.classes.index(c)))

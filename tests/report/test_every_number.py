@@ -337,12 +337,12 @@ class Counting:
 def test_each_judged_row_is_scored_once(cases, name):
     case = cases[name]
     model = Counting(case.model)
-    make_report(model, case.X, case.y, n_bootstrap=2)
+    make_report(model, case.X, case.y)
     scored = [model.rows.count(row.tobytes()) for row in case.X]
     assert scored == [1] * len(case.X)
     assert model.rows[: len(case.X)] == [row.tobytes() for row in case.X]
     known = Counting(case.model)
-    page = make_report(known, case.X, case.y, predictions=case.said, n_bootstrap=60)
+    page = make_report(known, case.X, case.y, predictions=case.said)
     assert not {row.tobytes() for row in case.X} & set(known.rows)
     assert page.html == case.report.html
 
@@ -351,6 +351,6 @@ def test_each_judged_row_is_scored_once(cases, name):
 def test_no_judged_row_is_scored_out_of_fold(cases, name):
     case = cases[name]
     model = Counting(case.model)
-    make_report(model, case.X, case.y, out_of_fold=True, n_bootstrap=2)
+    make_report(model, case.X, case.y, out_of_fold=True)
     assert model.rows  # copies with a feature at its usual value
     assert not {row.tobytes() for row in case.X} & set(model.rows)

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from judging import NAMES, evaluation_of, reference_figures
+from scipy import stats
 from sklearn.metrics import auc, roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
+from setconv.metrics import report
+from setconv.metrics.intervals import DRAWS
 from setconv.report import measure
-from setconv.report.measure import Answers, explore, measure_methods
+from setconv.report.measure import Method, explore, measure_methods
 from setconv.sampling import bootstrap_weights
 
 RARE = {"train_counts": np.array([9, 1])}
@@ -22,14 +25,13 @@ def part(measured, name="value"):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_figures_and_their_intervals_are_those_of_rows_drawn_again(monkeypatch, rng, weighted):
+def test_figures_are_those_of_the_report_and_gaps_those_of_rows_drawn_again(rng, weighted):
     truth = np.r_[0, 1, 2, rng.integers(3, size=87)]
     ours, theirs = ((rng.normal(size=(90, 3)) + np.eye(3)[truth]).round(1) for _ in range(2))
     weights = rng.gamma(1, size=90) + 0.01 if weighted else np.ones(90)
     evaluation = evaluation_of(truth, ours, weights=weights)
-    methods = [Answers("", scores.argmax(axis=1), scores) for scores in (ours, theirs)]
-    monkeypatch.setattr(measure, "_CELLS", 300)  # a few draws at a time
-    first, second = measure_methods(evaluation, methods, repeats=40, seed=7)
+    methods = [Method("", scores.argmax(axis=1), scores) for scores in (ours, theirs)]
+    measured = measure_methods(evaluation, methods)
 
     def figures(method, weights):
         return [
@@ -37,40 +39,42 @@ def test_figures_and_their_intervals_are_those_of_rows_drawn_again(monkeypatch, 
             for c, scores in enumerate(method.scores.T)
         ]
 
-    draws = np.random.default_rng(7)
-    drawn = [weights * bootstrap_weights(truth, draws) for _ in range(40)]
-    values = np.array([figures(method, weights) for method in methods])
+    for method, found in zip(methods, measured, strict=True):
+        given = (truth, method.predicted, method.scores)
+        right = report(*given, sample_weight=weights, confidence_intervals=True)
+        np.testing.assert_allclose(part(found), figures(method, weights))
+        for of, c in zip(found, right.classes, strict=True):
+            for name, figure in of.items():
+                assert (figure.low, figure.high) == pytest.approx(right[c].intervals[name])
+    draws = np.random.default_rng(0)
+    drawn = [weights * bootstrap_weights(truth, draws) for _ in range(DRAWS)]
     again = np.array([[figures(method, one) for one in drawn] for method in methods])
-    np.testing.assert_allclose([part(first), part(second)], values)
-    np.testing.assert_allclose(part(second, "gap"), values[0] - values[1], atol=1e-9)
-    for name, share in (("low", 0.025), ("high", 0.975)):
-        right = np.quantile(again, share, axis=1)[..., 3:]
-        np.testing.assert_allclose([part(first, name)[:, 3:], part(second, name)[:, 3:]], right)
-        gap = np.quantile(again[0] - again[1], share, axis=0)
-        np.testing.assert_allclose(part(second, f"gap_{name}"), gap, atol=1e-9)
+    gap = np.subtract(*(part(found) for found in measured))
+    np.testing.assert_allclose(part(measured[1], "gap"), gap, atol=1e-9)
+    sizes = np.array(
+        [[rows.sum() ** 2 / (rows**2).sum() for rows in (weights[truth == c], weights[truth != c])]
+         for c in range(3)]
+    ).min(axis=1)  # fmt: skip
+    half = stats.t.ppf(0.975, sizes - 1) * np.sqrt(sizes / (sizes - 1))
+    half = half[:, None] * (again[0] - again[1]).std(axis=0)
+    np.testing.assert_allclose(part(measured[1], "gap_low"), gap - half, atol=1e-9)
+    np.testing.assert_allclose(part(measured[1], "gap_high"), gap + half, atol=1e-9)
 
 
 def test_no_interval_loses_its_width_where_all_rows_are_right():
     counts = (50, 20, 1)
     truth = np.repeat([0, 1, 2], counts)
-    methods = [Answers("", truth, np.eye(3)[truth])]
-    (measured,) = measure_methods(
-        evaluation_of(truth, np.eye(3)[truth]), methods, repeats=9, seed=0
-    )
+    methods = [Method("", truth, np.eye(3)[truth])]
+    (measured,) = measure_methods(evaluation_of(truth, np.eye(3)[truth]), methods)
     assert (part(measured) == 1).all()
-    assert (part(measured, "high") == 1).all()
+    assert part(measured, "high") == pytest.approx(1)
     for of, n in zip(measured, counts, strict=True):
         spec, sens, least = (
             proportion_confint(k, k, method="wilson")[0] for k in (71 - n, n, min(n, 71 - n))
         )
-        right = [spec, sens, sens, sens, np.sqrt(spec * sens), least, least]
+        right = [spec, sens, sens, least, least, least, least]
         assert part([of], "low")[0] == pytest.approx(right)
     assert list(measured[0]) == NAMES
-
-
-def test_a_million_rows_have_fewer_draws():
-    asked = [(5000 * 4, 1000), (10**6, 1000), (10**8, 1000), (10**6, 50)]
-    assert [measure.count_repeats(*one) for one in asked] == [1000, 100, 100, 50]
 
 
 # -------------------------------------------------------------------------- thresholds and curves

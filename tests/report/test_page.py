@@ -18,7 +18,7 @@ from setconv.report.page import ReportPage, make_report
 
 
 def page_of(model, X, y, **given):
-    return Page(make_report(model, X, y, n_bootstrap=5, **given).html)
+    return Page(make_report(model, X, y, **given).html)
 
 
 # ---------------------------------------------------------------------------------- what is shown
@@ -98,7 +98,7 @@ def test_a_model_without_a_history_has_a_page_too(fitted, binary):
 
 def test_a_page_stays_small_and_its_data_bounded(fitted, binary, rng):
     many = np.repeat(binary[0], 40, axis=0) + rng.normal(size=(9600, 8)) / 3
-    page = make_report(fitted, many, np.repeat(binary[1], 40), n_bootstrap=100)
+    page = make_report(fitted, many, np.repeat(binary[1], 40))
     assert len(page.html) < 600_000
     assert len(Page(page.html).explorer()[0]["cuts"]) <= 2000
     assert "of a sample of 1,500" in page.html
@@ -108,10 +108,8 @@ def test_a_page_stays_small_and_its_data_bounded(fitted, binary, rng):
 
 
 def test_the_same_input_gives_the_same_bytes(fitted, binary):
-    first, second, other = (
-        make_report(fitted, *binary, n_bootstrap=20, seed=seed).html for seed in (3, 3, 4)
-    )
-    assert first == second != other
+    first, second = (make_report(fitted, *binary).html for _ in range(2))
+    assert first == second
 
 
 def test_a_saved_page_is_whole_and_alone(text_page, tmp_path):
@@ -159,7 +157,7 @@ def test_any_unicode_in_a_text_gives_a_page_that_can_be_saved(tmp_path):
     texts, labels = write_texts(80)
     strange = ["\x00", "\ud800 smoke", "شريان \u202e abc", "🔥" * 50, "\u2028", "x" * 5000]
     texts = [f"{text} {strange[row % len(strange)]}" for row, text in enumerate(texts)]
-    page = make_report(TextModel().fit(texts, labels), texts, labels[::-1], n_bootstrap=5)
+    page = make_report(TextModel().fit(texts, labels), texts, labels[::-1])
     saved = page.save(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "\x00" not in saved
     assert len(saved) < 500_000
@@ -187,11 +185,10 @@ def test_bad_arguments_are_named(fitted, binary):
         ("baselines", {"baselines": {"b": (y[:-1], None)}}),
         ("baselines", {"baselines": {"b": (y, np.zeros(3))}}),
         ("baselines", {"baselines": {"b": 3}}),
-        ("n_bootstrap", {"n_bootstrap": 0}),
     ]
     for parameter, changed in cases:
         with pytest.raises((DataError, ParameterError)) as refused:
-            make_report(fitted, **{"X": X, "y": y, "n_bootstrap": 5, **changed})
+            make_report(fitted, **{"X": X, "y": y, **changed})
         assert refused.value.parameter == parameter
 
 
@@ -222,9 +219,7 @@ def test_a_table_with_categories_and_gaps_is_judged_as_its_classifier_sees_it():
     table.loc[::9, "a"] = np.nan
     model = SetConvTableClassifier(classifier=small()).fit(table, y)
     names = model.encoder_.get_feature_names_out()
-    page = make_report(model, table, y, n_bootstrap=20)
-    rows = make_report(
-        model.classifier_, model.encode(table), y, feature_names=names, n_bootstrap=20
-    )
+    page = make_report(model, table, y)
+    rows = make_report(model.classifier_, model.encode(table), y, feature_names=names)
     assert "c=NL" in page.html
     assert page.html == rows.html

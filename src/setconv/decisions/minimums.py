@@ -65,7 +65,7 @@ def choose_minimum(
     # Alarms for rows of a class that has none here would not be counted.
     judged = rows.seen[target] and (objective.kind == "recall" or rows.seen.all())
     if not rows.seen[target]:
-        return thresholds, Minimum(0.0, met=False, problem=f"{objective}: no row can tell.")
+        return thresholds, nothing_known(objective)
     if objective.confidence is not None and grounds.shared:
         return thresholds, Minimum(0.0, met=False, problem=f"{objective}: {SHARED}")
     if objective.confidence is not None:
@@ -90,6 +90,12 @@ def choose_minimum(
     else:
         thresholds[target if len(thresholds) > 1 else 0] = found.threshold
     return thresholds, found._replace(met=found.met and bool(judged))
+
+
+def nothing_known(objective: Objective) -> Minimum:
+    """Return what is known where a class has no rows; only a confidence is refused for it."""
+    why = f"{objective}: a class has no row that was kept from the model."
+    return Minimum(0.0, met=False, problem=None if objective.confidence is None else why)
 
 
 def _margins(scores: Floats, target: int) -> Floats:
@@ -304,7 +310,8 @@ def _not_shown(objective: Objective, threshold: float, alarms: int, wrong: int) 
         met=False,
         problem=(
             f"{objective} cannot be shown: it takes at least {least:,} alarms with at most "
-            f"{_WRONG} wrong, and {said or 'there are not so many rows'}. Ask for less, or add rows."
+            f"{_WRONG} wrong, and {said or 'there are not so many rows'}. "
+            "Ask for less, or add rows."
         ),
     )
 

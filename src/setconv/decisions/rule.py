@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
-from setconv.decisions.minimums import Minimum, choose_minimum
+from setconv.decisions.minimums import Minimum, choose_minimum, nothing_known
 from setconv.decisions.objective import (
     Codes,
     Floats,
@@ -286,7 +286,7 @@ def choose_thresholds(
         return np.array([calibrator.score_at(odds, prior)]), None
     # With more classes the expected cost decides, without thresholds.
     if kind == "paper" or kind == "cost" or (heads == 1 and not rows.seen.all()):
-        return np.zeros(heads), None if objective.level is None else Minimum(0.0, met=False)
+        return np.zeros(heads), None if objective.level is None else nothing_known(objective)
     if kind == "recall" or kind == "precision":
         return choose_minimum(grounds, objective, prior)
     if kind != "balanced" and prior is not None:

@@ -23,7 +23,7 @@ from setconv.metrics.arithmetic import (
     overall_figures,
     ratio,
 )
-from setconv.sampling import bootstrap_weights, draw_by_class, share_out
+from setconv.sampling import bootstrap_weights, draw_by_class
 
 DRAWS = 200
 # Rows times classes of which draws are made. Beyond it there are fewer rows, with more weight: the
@@ -106,8 +106,9 @@ def rows_to_draw(rows: Rows) -> Drawn:
     if len(weights) <= most:
         return Drawn(np.arange(len(weights)), weights)
     counts = rows.counts
-    # At least a tenth for each class that has so many: the rare ones are what is uncertain.
-    sizes = np.minimum(counts, np.maximum(share_out(counts, most, 0), most // 10))
+    # The same of each class at first: the rare ones are what is uncertain.
+    sizes = np.minimum(counts, most // len(counts))
+    sizes += (counts - sizes) * (most - sizes.sum()) // (counts - sizes).sum()
     kept = draw_by_class(rows.truth, sizes, np.random.default_rng(0))
     factors = ratio(counts.astype(np.float64), sizes.astype(np.float64), 1.0)
     return Drawn(kept, weights[kept] * factors[rows.truth[kept]])
@@ -123,10 +124,10 @@ def draw_weights(rows: Rows, drawn: Drawn, units: IntArray | None) -> Iterator[F
     strata, numbers = rows.truth[drawn.rows], np.arange(len(drawn.rows))
     if units is not None:
         numbers = np.unique(units[drawn.rows], return_inverse=True)[1]
-        rarity = np.argsort(np.argsort(rows.counts, kind="stable"))
-        kinds = np.full(numbers.max() + 1, len(rarity))
-        np.minimum.at(kinds, numbers, rarity[strata])
-        strata = kinds
+        by_rarity = np.argsort(rows.counts, kind="stable")
+        kinds = np.full(numbers.max() + 1, len(by_rarity))
+        np.minimum.at(kinds, numbers, np.argsort(by_rarity)[strata])
+        strata = by_rarity[kinds]
     size = max(1, _CELLS // len(drawn.rows))
     for start in range(0, DRAWS, size):
         stop = min(start + size, DRAWS)
