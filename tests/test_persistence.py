@@ -557,6 +557,7 @@ def figures_of(said, label, column, classes):
         n = min(size(weights, side, said.units) for side in (truth, ~truth))
         known = bounds.get(name) or proportion_confint(values[name] * n, n, method="wilson")
         low, high = (f"{bound:.3f}".replace("0.", ".", 1) for bound in known)
+        high = "1" if high == "1.000" else high
         shown.append(f"{values[name]:.3f} ({low}-{high})")
     return shown
 

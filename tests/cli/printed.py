@@ -10,14 +10,32 @@ HEAD = ["Spec", "Sens", "Precision", "F1", "G-mean", "AUC", "AP"]
 
 def read_table(out):
     """Return the figures of each class as a terminal shows them; nan for n/a."""
-    lines = [line.split() for line in out.splitlines()]
-    start = next(place for place, line in enumerate(lines) if line[:1] == ["class"])
-    assert lines[start][-len(HEAD) :] == HEAD
-    found = {}
+    return {label: values for label, (values, _) in _read_lines(out).items()}
+
+
+def read_intervals(out):
+    """Return the intervals below the figures of each class; None where there is none."""
+    return {label: bounds for label, (_, bounds) in _read_lines(out).items()}
+
+
+def _read_lines(out):
+    lines = out.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.split()[:1] == ["class"])
+    assert lines[start].split()[-len(HEAD) :] == HEAD
+    # Columns end where their headings do.
+    ends = [re.search(rf"{re.escape(name)}(?=\s|$)", lines[start]).end() for name in HEAD]
+    found, label = {}, None
     for line in lines[start + 2 :]:
-        if not line:
+        if not line.strip():
             return found
-        found[line[0]] = [math.nan if one == "n/a" else float(one) for one in line[-len(HEAD) :]]
+        cells = [line[a:b].strip() for a, b in zip([ends[0] - 9, *ends], ends, strict=False)]
+        if line[1] != " ":
+            label = line.split()[0]
+            values = [math.nan if one == "n/a" else float(one.split()[-1]) for one in cells]
+            found[label] = (values, [None] * len(HEAD))
+        else:
+            bounds = [tuple(map(float, one.split("-"))) if one else None for one in cells]
+            found[label] = (found[label][0], bounds)
     raise AssertionError(out)
 
 

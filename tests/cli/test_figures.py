@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from printed import read_table
+from plain_intervals import plain_intervals
+from printed import read_intervals, read_table
 from sklearn import metrics
 from user_files import write_csv
 
@@ -31,6 +32,9 @@ def figures(truth, predicted, score, weight=None):
         metrics.roc_auc_score(truth, score, **kept) if two else math.nan,
         metrics.average_precision_score(truth, score, **kept) if two else math.nan,
     ]
+
+
+NAMES = ("specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision")
 
 
 def same(found, expected):
@@ -97,6 +101,12 @@ def test_fit_prints_the_figures_of_the_out_of_fold_rows(request, name):
         for label, score in zip(model.classes_.tolist(), scores, strict=True)
     }
     same(read_table(done.out), expected)
+    for c, (label, score) in enumerate(zip(model.classes_.tolist(), scores, strict=True)):
+        codes = np.searchsorted(model.classes_, found.truth)
+        chances = found.probabilities[:, c]
+        right = plain_intervals(codes, c, found.labels == label, score, chances)
+        for name, bounds in zip(NAMES, read_intervals(done.out)[label], strict=True):
+            assert bounds == pytest.approx(right[name], abs=5.1e-4)
     basis = f"Thresholds rest on: {len(found)} out-of-fold rows."
     assert done.out.splitlines()[-2:] == [basis, WHY_NOT_THE_LARGEST]
 

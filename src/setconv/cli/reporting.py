@@ -89,7 +89,11 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
         [label, *(_with_interval(of, name) for name in _COLUMNS)]
         for label, of in measured.per_class.items()
     ]
-    out.print(table(title, ["class", *(HEADINGS[name] for name in _COLUMNS)], rows))
+    made = table(title, ["class", *(HEADINGS[name] for name in _COLUMNS)], rows)
+    made.padding = (0, 0)  # intervals of three digits fit into 80 columns
+    for column in made.columns[1:]:
+        column.min_width = len(".123-.456")
+    out.print(made)
     sentences = ["Below each figure is its 95 % interval.", *measured.remarks()]
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")

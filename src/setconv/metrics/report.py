@@ -240,11 +240,16 @@ def _show_number(number: float) -> str:
     return "-" if math.isnan(number) else f"{number:.3f}"
 
 
+_SHORT = {"0.000": "0", "1.000": "1"}
+
+
 def show_bounds(bounds: Bounds | None) -> str:
     """Return an interval for a table, ".712-.834"; nothing where there is none."""
     if bounds is None or math.isnan(bounds[0]):
         return ""
-    low, high = (f"{one:.3f}".replace("0.", ".", 1) for one in bounds)
+    low, high = (
+        _SHORT.get(shown, shown.replace("0.", ".", 1)) for shown in map("{:.3f}".format, bounds)
+    )
     return f"{low}-{high}" if bounds[0] >= 0 else f"{low} to {high}"
 
 
