@@ -329,18 +329,20 @@ def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:
     >>> forward_cuts(np.arange(12), np.array([0, 0, 1, 1] * 3), 2).tolist()
     [6, 10]
     """
-    counts = np.bincount(codes)
-    by_class = [np.sort(moments[codes == code]) for code in np.flatnonzero(counts)]
-    first = 1 + max(times[1 if len(times) > 2 else 0] for times in by_class)
-    order = np.argsort(moments, kind="stable")
-    mass = np.where(codes == counts.argmax(), 0, 1 / counts.clip(1)[codes])[order].cumsum()
-    # A little more than a share, so that rounding does not move a cut by a row.
-    first = max(first, moments[order][np.searchsorted(mass, mass[-1] / (n_cuts + 1) + 1e-9)])
-    known = mass[np.searchsorted(moments[order], first) - 1]
-    shares = np.arange(1, n_cuts) / n_cuts * (mass[-1] - known) + known + 1e-9
-    others = moments[order][np.searchsorted(mass, shares).clip(max=len(order) - 1)]
+    counts, order = np.bincount(codes), np.argsort(moments, kind="stable")
+    when, of = moments[order], codes[order]
+    mass = np.where(of == counts.argmax(), 0, 1 / counts[of]).cumsum()
+
+    def behind(known: Any) -> Any:
+        # A little more, so that rounding does not move a cut by a row.
+        return when[np.searchsorted(mass, known + 1e-9).clip(max=len(when) - 1)]
+
+    least = 1 + max(when[of == code][1 if n > 2 else 0] for code, n in enumerate(counts))
+    first = max(least, behind(mass[-1] / (n_cuts + 1)))
+    known = mass[np.searchsorted(when, first) - 1]
+    others = behind(known + np.arange(1, n_cuts) / n_cuts * (mass[-1] - known))
     cuts = np.unique(np.append(others[others > first], first))
-    return np.asarray(cuts[cuts <= moments.max()])
+    return np.asarray(cuts[cuts <= when[-1]])
 
 
 def _divides(repeats: int, n_members: int) -> bool:

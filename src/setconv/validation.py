@@ -461,8 +461,10 @@ def _separating(sample: Any, own: NDArray[np.bool_]) -> Iterator[tuple[int, floa
         # Zeros of both sides are ties, so one side has few: of a million columns few are left.
         zeros = [1 - side.getnnz(axis=0) / side.shape[0] for side in (sample[own], sample[~own])]
         columns = np.flatnonzero(zeros[0] * zeros[1] <= least)
-    for part in gen_batches(len(columns), _LEAK_CELLS // len(own)):
-        some = sample[:, columns[part]].toarray() if issparse(sample) else sample[:, part]
+    size = _LEAK_CELLS // len(own)
+    for start in range(0, len(columns), size):
+        here = columns[start : start + size]
+        some = sample[:, here].toarray() if issparse(sample) else sample[:, here]
         # Half of the class is at its median or above, half there or below: where the AUC is near 0
         # or 1, hardly any of the rest is beyond, and hardly any rows of both sides are at it.
         inside, rest = some[own], some[~own]
@@ -475,7 +477,7 @@ def _separating(sample: Any, own: NDArray[np.bool_]) -> Iterator[tuple[int, floa
             auc = float(np.mean(passed)) / len(others)
             auc = max(auc, 1 - auc)
             if auc >= _LEAK_AUC:
-                yield int(columns[part][place]), auc
+                yield int(here[place]), auc
 
 
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
