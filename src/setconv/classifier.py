@@ -135,6 +135,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Networks that are trained at once, each without a stratified fold of its own; their scores
         are averaged. The left-out rows give the threshold, calibrated probabilities and
         `oof_report_`. "auto" is 10 up to 5,000 rows and 5 above. With 1 there are no such rows.
+        With ``time`` half of them judge later rows, and the others are averaged, see `fit`.
     linear_share : float or "auto", default="auto"
         Share of a linear discriminant in each member's scores, by their spread: a straight line
         holds better where rows are few or new rows come from elsewhere. "auto" is, for more than
@@ -239,7 +240,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         one member none of members.
     representatives_ : ndarray of shape (n_members, 2, n_embedding)
         One a class; with more than two classes (n_members, n_classes, 2, n_embedding): the rest,
-        the class. With one member there is no axis of members.
+        the class. With one member there is no axis of members. Those that judge are not among them.
     threshold_ : float or ndarray of shape (n_classes,)
         What `decision_function` takes off the scores.
     threshold_basis_ : str

@@ -83,7 +83,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         time: Any = None,
         resume_from: str | Path | None = None,
     ) -> Self:
-        """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`."""
+        """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`.
+
+        ``time`` is an array here; what the encoder learns without labels is from all rows.
+        """
         encoder = self._make_encoder()
         keys = self._keys(X)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)

@@ -550,10 +550,10 @@ def check_time(time: Any, n_rows: int, rows: Sequence[int] | Array | None = None
         moments, kinds = np.array([one[1] for one in read if one]), {one[0] for one in read if one}
     if len(missing):
         row = int(missing[0])
-        number = row if rows is None else int(rows[row])
+        number, value = row if rows is None else int(rows[row]), str(array[row])[:40] or "empty"
         raise DataError(
-            f"time is {array[row]!s:.40} in row {number} ({len(missing)} such rows): give each a "
-            "number, a date, or an ISO 8601 string such as 2024-01-31T12:30:00.",
+            f"time is {value} in row {number} ({len(missing)} such rows): give each a number, a "
+            "date, or an ISO 8601 string such as 2024-01-31T12:30:00.",
             parameter="time",
             row=number,
         )
@@ -571,6 +571,8 @@ def _moment(value: Any) -> tuple[str, float] | None:
                 value = float(value)
             except ValueError:
                 value = datetime.fromisoformat(value.strip())
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
         if _is_missing(value):
             return None
         if not isinstance(value, date):
