@@ -258,7 +258,7 @@ def test_what_cannot_judge_forward_in_time_is_refused_before_training(X, y, wron
 
 
 def test_a_class_that_begins_with_the_last_moment_cannot_be_judged(X, y):
-    with refuses(DataError, "forward in time", parameter="time"):
+    with refuses(DataError, "forward in time", "class 1 has 0 rows", parameter="time"):
         small().fit(X, y, time=y)
 
 

@@ -124,7 +124,7 @@ def fit_model(
     if train.moments is None:
         left_out = judged = leave_out(train.codes, n_members, train.units, fold_seed)
     else:
-        left_out, judged = _leave_forward(train, train.moments, n_members, fold_seed)
+        left_out, judged = _leave_forward(train, train.moments, classes, n_members, fold_seed)
         speakers[:] = ~left_out.any(axis=1)
     views = prepared.choose_views(parameters.scaling, n_members)
     scaler = fit_scaler(views, prepared.features, train.weights_once)
@@ -296,7 +296,7 @@ def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: boo
 
 
 def _leave_forward(
-    train: Rows, moments: NDArray[np.int64], n_members: int, seed: int
+    train: Rows, moments: NDArray[np.int64], classes: NDArray[Any], n_members: int, seed: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return what each member does not learn from, and what it judges; say if nobody can judge."""
     if n_members < FEWEST_FORWARD:
@@ -307,9 +307,12 @@ def _leave_forward(
         )
     left_out, judged = leave_later_out(moments, train.codes, n_members, train.units, seed)
     if not judged.any():
+        early = np.bincount(train.codes[moments < moments.max()], minlength=len(classes))
+        late = int(np.argmin(early.clip(max=2) - (np.bincount(train.codes) > 2)))
         raise DataError(
-            "No row can be judged forward in time: some class begins only with the last moment, so "
-            "that no earlier rows show all classes. Fit without time, or give later rows.",
+            f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
+            f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
+            "time, or give later rows.",
             parameter="time",
         )
     return left_out, judged
@@ -494,11 +497,11 @@ class TrainingRun:
     def _wholly_left_out(self) -> NDArray[np.bool_]:
         """Return which rows each member judges, having seen no copy and no row of the group."""
         wholly = self.judged.copy()
-        for ties in (self.train.units, self.train.crossing):
+        known = [ties for ties in (self.train.units, self.train.crossing) if ties is not None]
+        for ties in known:
             for member, out in zip(wholly, self.left_out, strict=True):
-                if ties is not None:
-                    learned = np.bincount(ties, weights=~out) > 0
-                    member &= ~learned[ties]
+                learned = np.bincount(ties, weights=~out) > 0
+                member &= ~learned[ties]
         return wholly
 
     def _score_validation(
