@@ -25,7 +25,7 @@ NAMES += ["__version__", "load", "metrics", "presets", "promises"]
 OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "text")
 
 METHODS = {
-    "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "resume_from"],
+    "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "time", "resume_from"],
     "partial_fit": ["X", "y", "classes", "sample_weight"],
     "post_train": ["X", "y", "sample_weight"],
     "predict": ["X"],

@@ -208,6 +208,7 @@ def ones_but(bad):
     return np.where(np.arange(240) == 11, bad, 1.0)
 
 
+DAYS = np.datetime64("2024-01-31") + np.arange(240)
 WRONG_COMPANIONS = {
     "negative": ({"sample_weight": ones_but(-1)}, DataError, 11),
     "NaN": ({"sample_weight": ones_but(np.nan)}, DataError, 11),
@@ -217,6 +218,18 @@ WRONG_COMPANIONS = {
     "a column": ({"sample_weight": np.ones((240, 1))}, DataError, None),
     "words": ({"sample_weight": ["heavy"] * 240}, DataError, None),
     "groups": ({"groups": np.arange(239)}, DataError, None),
+    "times too few": ({"time": np.arange(239)}, DataError, None),
+    "one time": ({"time": np.zeros(240)}, DataError, None),
+    "no such column": ({"time": "when"}, DataError, None),
+    "a time missing": ({"time": ones_but(np.nan)}, DataError, 11),
+    "no date": (
+        {"time": np.where(np.arange(240) == 11, np.datetime64("NaT"), DAYS)},
+        DataError,
+        11,
+    ),
+    "nothing": ({"time": [None if n == 11 else day for n, day in enumerate(DAYS)]}, DataError, 11),
+    "no time": ({"time": np.where(np.arange(240) == 11, "noon", DAYS.astype(str))}, DataError, 11),
+    "two kinds": ({"time": ["17", *DAYS[1:].astype(str)]}, DataError, None),
     "only X_val": ({"y_val": None, "X_val": np.zeros((5, 8))}, DataError, None),
     "only y_val": ({"X_val": None, "y_val": [0, 1]}, DataError, None),
     "other columns": ({"X_val": np.zeros((2, 3)), "y_val": [0, 1]}, DataError, None),
@@ -233,6 +246,20 @@ def test_what_comes_with_the_rows_is_refused_by_its_name_and_row(X, y, name):
     given, error, row = WRONG_COMPANIONS[name]
     with refuses(error, parameter=next(iter(given)), row=row):
         small().fit(X, y, **given)
+
+
+@pytest.mark.parametrize("wrong", [{"n_members": 2}, {"early_stopping": True}], ids=str)
+def test_what_cannot_judge_forward_in_time_is_refused_before_training(X, y, wrong):
+    with refuses(ParameterError, "with time", parameter=next(iter(wrong))):
+        small(**wrong, callbacks=[Interrupt(1)]).fit(X, y, time=DAYS)
+    extra = {"X_val": X + 0.1, "y_val": y}
+    if "early_stopping" in wrong:
+        assert small(**wrong).fit(X, y, time=DAYS, **extra).report_source_ == "out_of_fold"
+
+
+def test_a_class_that_begins_with_the_last_moment_cannot_be_judged(X, y):
+    with refuses(DataError, "forward in time", "class 1 has 0 rows", parameter="time"):
+        small().fit(X, y, time=y)
 
 
 def test_a_class_whose_rows_all_weigh_nothing_is_no_class(X, y):

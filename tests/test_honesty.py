@@ -26,7 +26,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from small_models import Interrupt
 
 from setconv.classifier import SetConvClassifier
-from setconv.errors import DataError, ParameterError
+from setconv.errors import CheckpointError, DataError, ParameterError
 from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -132,6 +132,96 @@ def test_noise_stays_noise(shape, counts, how, tmp_path, monkeypatch):
     # Where groups share copies, all may hang together; then nothing is judged, and that is said.
     judged = None if shape == "groups" else set(range(len(counts)))
     assert_honest(clf.report_, y, copies, judged=judged)
+
+
+# -------------------------------------------------------------------------------- forward in time
+
+
+def assert_forward(clf, when, units=None):
+    """Every row that is judged lies behind all that its judge knows, and is no copy of it."""
+    inner = getattr(clf, "classifier_", clf)
+    found, known = inner.predict_out_of_fold(), inner._model.sums.weight.numpy()
+    assert (found.left_out.sum(axis=0) == 1).all()
+    for judge in np.flatnonzero(found.left_out.any(axis=1)):
+        rows = found.rows[found.left_out[judge]]
+        learned = int(known[judge * inner.network_.n_heads].sum())
+        earlier = np.argsort(when, kind="stable")[:learned]
+        assert when[earlier].max() < when[rows].min()
+        if units is not None:
+            assert not set(units[earlier]) & set(units[rows])
+    speakers = ~found.left_out.any(axis=1)
+    assert (known.reshape(len(speakers), -1, 2)[speakers].sum(axis=2) == len(when)).all()
+    return found
+
+
+FORWARD = [("array", TWO), ("array", FIVE), ("wide", TWO), ("sparse wide", TWO), ("table", TWO)]
+FORWARD += [("disk", TWO), ("groups", TWO), ("copies", TWO), ("texts", TWO)]
+
+
+@pytest.mark.parametrize(("shape", "counts"), FORWARD)
+def test_noise_stays_noise_forward_in_time(shape, counts, tmp_path, monkeypatch):
+    X, y = noise(counts, d=150 if shape == "wide" else 20)
+    clf, named, units = classifier(max_steps=60), {}, None
+    if shape == "copies":
+        X, y, units = copied("oversampled", X, y)
+    if shape == "sparse wide":
+        X = sparse.random(len(y), 700, 0.1, format="csr", random_state=0, dtype=np.float64)
+    when = np.random.default_rng(2).integers(0, 200, len(y))
+    given, labels, named["time"] = X, y, when
+    if shape == "disk":
+        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
+        given = write_parquet(tmp_path / "rows.parquet", X, label=y, when=when)
+        labels, named["time"] = "label", "when"
+    elif shape == "table":
+        clf, given = SetConvTableClassifier(classifier=clf), pd.DataFrame(X[:, :6]).add_prefix("x")
+    elif shape == "texts":
+        clf, given = SetConvTextClassifier("tfidf", clf), make_texts(len(y), 0).tolist()
+    elif shape == "groups":
+        named["groups"] = units = np.random.default_rng(0).integers(0, 150, len(y))
+    clf.fit(given, labels, **named)
+    found = assert_forward(clf, when, units)
+    assert len(found) < len(y)
+    assert_honest(clf.report_, y[found.rows], None if units is None else units[found.rows])
+    assert set(clf.report_.unjudged) <= ({1} if shape == "copies" else set())
+    (note,) = (one for one in clf.report_.remarks() if "forward in time" in one)
+    assert ("nor" in note) == (units is not None)
+    if shape == "disk":
+        assert "when" not in clf.feature_names_in_
+
+
+def attacks(count, seed, rare=6, common=40):
+    """Rows of the rare class come in attacks, each of a kind that was not there before."""
+    rng = np.random.default_rng(seed)
+    when = np.repeat(np.arange(count), rare + common)
+    y = np.tile(np.repeat([1, 0], [rare, common]), count)
+    X = rng.normal(size=(len(y), 8))
+    kinds = rng.normal(size=(count, 8))
+    kinds *= 3 / np.linalg.norm(kinds, axis=1, keepdims=True)
+    return np.where(y[:, None] == 1, 0.4 * X + kinds[when] + 0.5, X), y, when
+
+
+def test_forward_folds_tell_what_later_rows_will_be_like_and_random_folds_flatter():
+    random, forward, later, errors = [], [], [], []
+    for seed in range(3):
+        X, y, when = attacks(40, seed)
+        fresh, truth, attack = attacks(300, seed + 100)
+        random.append(classifier().fit(X, y).oof_report_[1].auc)
+        clf = classifier().fit(X, y, time=when)
+        forward.append(clf.oof_report_[1].auc)
+        judged = assert_forward(clf, when).rows
+        # Attacks, not rows, are drawn: the error is that of the mean over as many as were judged.
+        scores = clf.predictions(fresh).scores
+        usual = np.sort(scores[truth == 0])
+        found = np.searchsorted(usual, scores[truth == 1]) / len(usual)
+        aucs = np.bincount(attack[truth == 1], found) / 6
+        later.append(aucs.mean())
+        errors.append(aucs.std() / math.sqrt(len(np.unique(when[judged]))))
+        # The model raises about as many alarms as its judges did.
+        said = (clf.predict_out_of_fold().labels[y[judged] == 0] == 1).mean()
+        assert (clf.predict(fresh)[truth == 0] == 1).mean() == pytest.approx(said, rel=0.4)
+    error = math.sqrt(np.mean(np.square(errors)) / 3)
+    assert abs(np.mean(forward) - np.mean(later)) < 3 * error
+    assert np.mean(random) > np.mean(later) + 3 * error
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -277,6 +367,64 @@ def test_classes_of_equal_counts_are_warned_of_and_ordinary_rows_are_not():
     assert report.remarks() == []
 
 
+# -------------------------------------------------------------------------------------- leaks
+
+
+def leaky(shape):
+    """Noise, and a number that was written after the fact."""
+    X, y = noise((400, 40))
+    after = np.where(y == 1, 9.0, -9.0) + X[:, :1].ravel()
+    after[np.flatnonzero(y == 1)[0]] = -8.0  # but for one row
+    if shape == "sparse":
+        X = sparse.random(len(y), 2000, 0.02, format="csr", random_state=0, dtype=np.float64)
+        return sparse.csr_matrix(
+            sparse.hstack([X, sparse.csr_matrix((after * (y == 1))[:, None])])
+        ), y
+    return np.c_[X, after], y
+
+
+@pytest.mark.parametrize("shape", ["array", "reversed", "sparse", "frame", "table", "disk"])
+def test_a_feature_that_tells_the_class_alone_is_named(shape, tmp_path, monkeypatch):
+    X, y = leaky(shape)
+    clf, given, labels, name = classifier(max_steps=1), X, y, f"column {X.shape[1] - 1} "
+    monkeypatch.setattr("setconv.validation._LEAK_AUC", 0.97)  # one row of forty is not told
+    if shape == "reversed":
+        given = -X
+    elif shape in ("frame", "table"):
+        given, name = pd.DataFrame(X).add_prefix("x"), "'x20' "
+        clf = SetConvTableClassifier(classifier=clf) if shape == "table" else clf
+    elif shape == "disk":
+        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
+        given, labels, name = write_parquet(tmp_path / "r.parquet", X, label=y), "label", "'x20' "
+    with pytest.warns(UserWarning, match=re.escape(f"alone: {name}(class 1, AUC 0.9")) as caught:
+        clf.fit(given, labels)
+    assert len([one for one in caught if "alone" in str(one.message)]) == 1
+
+
+def test_at_most_five_features_are_named_and_of_more_classes_each_has_its_own():
+    X, y = noise((300, 40, 40))
+    for code in range(3):
+        X[:, 3 * code : 3 * code + 3] += 30 * (y == code)[:, None]
+    with pytest.warns(UserWarning, match=r"column 0 \(class 0.*column 4 \(class 1.* and 4 more"):
+        classifier(max_steps=1).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["luck", "copies", "constant", "almost"])
+def test_features_that_tell_by_luck_or_not_quite_are_not_named(kind):
+    X, y = noise((40, 3), d=2000) if kind == "luck" else noise((400, 40))
+    if kind == "copies":  # one row, of which any column tells
+        X, y = (np.concatenate([a[:400], np.repeat(a[400:401], 40, axis=0)]) for a in (X, 0 * y))
+        y[400:] = 1
+    elif kind == "constant":
+        X[:, 3] = 1.0
+    elif kind == "almost":
+        X[:, 3] += 4 * y
+        assert 0.98 < roc_auc_score(y, X[:, 3]) < 0.999
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*alone")
+        classifier(max_steps=1, n_members=1).fit(X, y)
+
+
 # ---------------------------------------------------------------------------- fits after a fit
 
 
@@ -299,15 +447,20 @@ def test_new_rows_leave_a_report_that_says_it_is_older(update, tmp_path):
     assert f"partial_fit ({100 if update == 'partial_fit' else 30} rows)" in note
 
 
-def test_a_resumed_fit_is_as_honest(tmp_path, monkeypatch):
+@pytest.mark.parametrize("forward", [False, True])
+def test_a_resumed_fit_is_as_honest(tmp_path, monkeypatch, forward):
     X, y, copies = copied("oversampled", *noise())
     monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 20)
     named = {"checkpoint_dir": tmp_path}
+    when = np.random.default_rng(0).random(len(y)) if forward else None
     with pytest.raises(KeyboardInterrupt):
-        classifier(**named, callbacks=[Interrupt(40)]).fit(X, y)
-    resumed = classifier(**named).fit(X, y, resume_from=tmp_path)
-    assert_honest(resumed.oof_report_, y, copies, judged={0, 1})
-    assert resumed.oof_report_ == classifier().fit(X, y).oof_report_
+        classifier(**named, callbacks=[Interrupt(40)]).fit(X, y, time=when)
+    with pytest.raises(CheckpointError):
+        classifier(**named).fit(X, y, time=np.arange(len(y)), resume_from=tmp_path)
+    resumed = classifier(**named).fit(X, y, time=when, resume_from=tmp_path)
+    rows = resumed.predict_out_of_fold().rows
+    assert_honest(resumed.oof_report_, y[rows], copies[rows], judged={0, 1})
+    assert resumed.oof_report_ == classifier().fit(X, y, time=when).oof_report_
 
 
 # ----------------------------------------------------------------------------- validation rows

@@ -1,6 +1,10 @@
 """Members: trained at once yet apart, each without a fold; what their out-of-fold scores decide."""
 
+from datetime import date, datetime, timedelta, timezone
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from small_models import assert_same_model, make_rows, small
 
@@ -245,3 +249,90 @@ def test_new_rows_join_the_representatives_of_all_members():
     added = clf.partial_fit(X[100:], y[100:])._model.sums.weight.numpy() - before
     assert np.array_equal(added, np.tile(np.bincount(y[100:]), (3, 1)))
     assert clf.threshold_ == threshold
+
+
+# -------------------------------------------------------------------------------- forward in time
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"linear_share": 0.3}, {"post_size": 20}, {"anchor": "kmeans"}], ids=str
+)
+def test_a_judge_knows_nothing_of_later_rows(parameters):
+    X, y = BINARY
+    when = np.random.default_rng(0).permutation(len(y))
+    named = {"n_members": 5, "scaling": None} | parameters
+    first = quick(**named).fit(X, y, time=when)
+    judged = first.predict_out_of_fold()
+    speakers = [2, 3, 4]
+    assert np.array_equal(np.flatnonzero(~judged.left_out.any(axis=1)), speakers)
+    for judge in range(2):
+        cut = when[judged.rows[judged.left_out[judge]]].min()
+        moved = np.where(when[:, None] >= cut, X + 3.0, X)
+        second = quick(**named).fit(moved, y, time=when)
+        before, after = (by_member(clf, X)[:, :, 0] for clf in (first, second))
+        # To the bit, but for the sums of the linear part, which are those of all rows less some.
+        np.testing.assert_allclose(
+            before[:, judge], after[:, judge], rtol=0, atol=1e-5 if "linear_share" in named else 0
+        )
+        assert (np.abs(before - after)[:, speakers].max(axis=0) > 1e-3).all()
+
+
+@PROBLEMS
+def test_those_that_learned_from_all_rows_speak_and_the_judges_judge(problem):
+    X, y = DATA[problem]
+    clf = quick(n_members=5).fit(X, y, time=np.arange(len(y)))
+    scores = aligned(clf, X)
+    found = clf.predictions(X).scores.reshape(len(X), -1)
+    np.testing.assert_allclose(found, scores[:, 2:].mean(axis=1), rtol=1e-12, atol=1e-12)
+    said = clf.predict_out_of_fold()
+    by_hand = np.stack([scores[row, said.left_out[:, n]][0] for n, row in enumerate(said.rows)])
+    np.testing.assert_allclose(said.scores.reshape(len(said), -1), by_hand, rtol=1e-12, atol=1e-12)
+    assert len(clf.representatives_) == 3
+    assert clf.transform(X).shape[1] == len(clf.get_feature_names_out())
+
+
+DAY = datetime(2024, 1, 31)
+TIMES = {
+    "floats": lambda hours: hours / 3,
+    "numbers as strings": lambda hours: [str(one) for one in hours],
+    "datetime64": lambda hours: np.datetime64(DAY) + hours.astype("timedelta64[h]"),
+    "datetimes": lambda hours: [DAY + timedelta(hours=one) for one in hours.tolist()],
+    "dates": lambda hours: [date(2024, 1, 1) + timedelta(days=one) for one in hours.tolist()],
+    "pandas": lambda hours: pd.Series(DAY + pd.to_timedelta(hours, "h")),
+    "with a zone": lambda hours: pd.Series(DAY + pd.to_timedelta(hours, "h")).dt.tz_localize("CET"),
+    "polars": lambda hours: pl.Series([DAY + timedelta(hours=one) for one in hours.tolist()]),
+    "ISO": lambda hours: [(DAY + timedelta(hours=one)).isoformat() for one in hours.tolist()],
+    "ISO, UTC": lambda hours: [f"{DAY + timedelta(hours=one)}Z" for one in hours.tolist()],
+    # Noon in Paris is one hour before noon in London: texts are not compared as texts.
+    "ISO, zones": lambda hours: [
+        (DAY.replace(tzinfo=timezone(timedelta(hours=one % 5))) + timedelta(hours=one + one % 5))
+        .isoformat()
+        for one in hours.tolist()
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_of_any_kind_are_the_same_times(kind):
+    X, y = BINARY
+    hours = np.random.default_rng(0).permutation(len(y))
+    fit = quick(max_steps=2).fit
+    assert_same_model(
+        fit(X, y, time=hours), quick(max_steps=2).fit(X, y, time=TIMES[kind](hours)), X
+    )
+
+
+def test_rows_of_weight_zero_have_no_time():
+    X, y = BINARY
+    weights, when = (np.arange(len(y)) % 4 > 0).astype(float), np.arange(len(y))[::-1]
+    some = weights > 0
+    one = quick(max_steps=2).fit(X, y, weights, time=when)
+    assert_same_model(one, quick(max_steps=2).fit(X[some], y[some], time=when[some]), X)
+    assert some[one.predict_out_of_fold().rows].all()
+
+
+def test_two_moments_are_enough_and_the_later_one_has_two_judges():
+    X, y = BINARY
+    found = quick().fit(X, y, time=np.arange(len(y)) >= 60).predict_out_of_fold()
+    assert np.array_equal(np.sort(found.rows), np.arange(60, 120))
+    assert found.left_out.sum(axis=1).tolist() == [30, 30, 0]

@@ -121,7 +121,7 @@ CARRIERS = {
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("kind", ["binary", "multiclass", "sparse", "sparse wide"])
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "sparse", "sparse wide", "forward"])
 def test_a_model_that_was_moved_and_updated_survives_every_way_to_keep_it(
     kind, carrier, tmp_path, request
 ):
@@ -129,7 +129,10 @@ def test_a_model_that_was_moved_and_updated_survives_every_way_to_keep_it(
     if kind.startswith("sparse"):
         width = 40 if kind == "sparse" else 600
         X = sparse.random(len(y), width, 0.1, format="csr", random_state=0, dtype=np.float64)
-    clf = small(anchor="kmeans").fit(X, y).set_objective("f1").partial_fit(X[:50], y[:50])
+    when = np.arange(len(y)) if kind == "forward" else None
+    clf = small(anchor="kmeans").fit(X, y, time=when).set_objective("f1")
+    clf.partial_fit(X[:50], y[:50])
+    assert len(clf.representatives_) == (1 if kind == "forward" else 3)
     clf.set_prior(np.arange(1, len(clf.classes_) + 1) / sum(range(len(clf.classes_) + 1)))
     again = CARRIERS[carrier](clf, tmp_path / "model")
     assert_same_model(clf, again, X)

@@ -12,6 +12,8 @@ from setconv.sampling import (
     assign_folds,
     bootstrap_weights,
     draw_by_class,
+    forward_cuts,
+    leave_later_out,
     leave_out,
     row_keys,
     share_out,
@@ -239,3 +241,66 @@ def test_a_class_of_one_kind_among_categories_is_dealt_row_by_row():
     assert tie_copies(row_keys(Z), Z, codes, None).n_copies == 29
     # Without groups and copies every row stands alone.
     assert tie_copies(row_keys(Z[29:]), Z[29:], codes[29:], None) == (None, None, None, 0, False)
+
+
+# -------------------------------------------------------------------------------- forward in time
+
+
+def in_time(draw, n_classes=4):
+    """Moments without gaps, and classes, all of which occur."""
+    codes = draw(hnp.arrays(np.int64, st.integers(6, 60), elements=st.integers(0, n_classes - 1)))
+    assume(np.ptp(codes))
+    when = draw(hnp.arrays(np.int64, len(codes), elements=st.integers(0, 40)))
+    return np.unique(when, return_inverse=True)[1], np.unique(codes, return_inverse=True)[1]
+
+
+@given(st.data(), st.integers(2, 6))
+def test_before_the_first_cut_every_class_is_known_and_no_part_is_empty(data, n_cuts):
+    moments, codes = in_time(data.draw)
+    cuts = forward_cuts(moments, codes, n_cuts)
+    counts = np.bincount(codes)
+    least = np.where(counts > 2, 2, 1)
+
+    def known(moment):
+        return (np.bincount(codes[moments < moment], minlength=len(counts)) >= least).all()
+
+    assert len(cuts) <= n_cuts
+    assert (np.diff(cuts) > 0).all()
+    if len(cuts):
+        assert known(cuts[0])
+        assert np.isin(cuts, moments).all()
+    else:
+        assert not any(known(moment) for moment in moments)
+
+
+@given(st.lists(st.booleans(), min_size=30, max_size=120), st.integers(2, 5))
+def test_the_rare_class_is_spread_over_the_parts(rare, n_cuts):
+    codes = np.array(rare, dtype=np.int64)
+    assume(3 * (n_cuts + 1) <= codes.sum() < (codes == 0).sum())
+    assume((codes[:6] == 0).sum() > 1)
+    cuts = forward_cuts(np.arange(len(codes)), codes, n_cuts)
+    parts = np.split(codes, cuts)
+    assert len(cuts) == n_cuts
+    assert np.ptp([part.sum() for part in parts]) <= 1
+
+
+@given(st.data(), st.integers(3, 10))
+def test_judges_learn_from_what_lies_before_the_rows_that_they_judge(data, n_members):
+    moments, codes = in_time(data.draw, n_classes=3)
+    units = data.draw(st.none() | st.just(np.arange(len(codes)) // 3))
+    left_out, judged = leave_later_out(moments, codes, n_members, units, seed=0)
+    judges = judged.any(axis=1)
+    assert (judged <= left_out).all()
+    assert (judged.sum(axis=0) <= 1).all()
+    assert not left_out[len(judges) - (n_members - max(2, n_members // 2)) :].any()
+    for out, mine in zip(left_out[judges], judged[judges], strict=True):
+        assert moments[~out].max() < moments[mine].min()
+        assert set(codes[~out]) == set(codes)
+        # From the cut on nobody judges before this one does, but for a judge of the same rows.
+        assert (
+            moments[out].min() == moments[judged[(left_out == out).all(axis=1)].any(axis=0)].min()
+        )
+    # All that lies behind the first cut is judged, by two members if it is one part.
+    assert np.array_equal(judged.any(axis=0), left_out.any(axis=0))
+    if judges.any() and judged.any(axis=0).sum() > 1 and units is None:
+        assert judges.sum() > 1

@@ -55,6 +55,7 @@ from setconv.validation import (
     open_rows,
     stack_rows,
     warn_of_equal_counts,
+    warn_of_leaks,
 )
 
 Array = NDArray[Any]
@@ -137,6 +138,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Networks that are trained at once, each without a stratified fold of its own; their scores
         are averaged. The left-out rows give the threshold, calibrated probabilities and
         `oof_report_`. "auto" is 10 up to 5,000 rows and 5 above. With 1 there are no such rows.
+        With ``time`` half of them judge later rows, and the others are averaged, see `fit`.
     linear_share : float or "auto", default="auto"
         Share of a linear discriminant in each member's scores, by their spread: a straight line
         holds better where rows are few or new rows come from elsewhere. "auto" is, for more than
@@ -241,7 +243,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         one member none of members.
     representatives_ : ndarray of shape (n_members, 2, n_embedding)
         One a class; with more than two classes (n_members, n_classes, 2, n_embedding): the rest,
-        the class. With one member there is no axis of members.
+        the class. With one member there is no axis of members. Those that judge are not among them.
     threshold_ : float or ndarray of shape (n_classes,)
         What `decision_function` takes off the scores.
     threshold_basis_ : str
@@ -368,6 +370,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         X_val: Any = None,
         y_val: Any = None,
         groups: ArrayLike | None = None,
+        time: Any = None,
         resume_from: str | Path | None = None,
     ) -> Self:
         """Fit the classifier.
@@ -394,6 +397,14 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         groups : array-like of shape (n_rows,), optional
             Rows of one group stay on one side of the validation split and in one fold. So do copies
             of a row, with or without groups.
+        time : array-like of shape (n_rows,) or str, optional
+            When each row was, as numbers, dates or ISO 8601 strings, or the name of the column of
+            the file that has it; it is no feature. Rows are then judged forward in time, not by
+            random folds, which flatter where things drift: half of the members are *judges*, each
+            of which learns from what lies before a moment and judges what lies between it and the
+            next, and the others learn from all rows and predict. Rows before the first moment are
+            not judged, nor is one whose copy, or group, its judge has seen. What is learned without
+            labels (scaling, projection) is from all rows. ``n_members`` is 3 at least.
         resume_from : path, optional
             Folder with a checkpoint of this very fit (same data, parameters and random_state);
             the result is identical to that of the uninterrupted run.
@@ -409,6 +420,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             X_val=X_val,
             y_val=y_val,
             groups=groups,
+            time=time,
             resume_from=resume_from,
         )
 
@@ -421,20 +433,27 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         X_val: Any,
         y_val: Any,
         groups: ArrayLike | None,
+        time: Any,
         resume_from: str | Path | None,
         keys: Keys | None = None,
         keys_val: Keys | None = None,
+        names: Array | None = None,
     ) -> Self:
-        """Fit; ``keys`` are equal for rows that are copies, by default those of equal features."""
+        """Fit; ``keys`` are equal for rows that are copies, by default those of equal features.
+
+        ``names`` are what messages call the features, by default the names of the columns.
+        """
         check_parameters(self)  # before anything is read
         with (
             columns_kept_on_error(self),
-            open_rows(self, X, y, reset=True) as (rows, labels),
+            open_rows(self, X, y, reset=True, time=time) as (rows, labels, moments),
             self._open_validation(X_val, y_val, keys_val) as validation,
         ):
             weights = check_weights(sample_weight, rows.shape[0])
             groups = check_groups(groups, rows.shape[0])
-            return self._fit_checked(rows, labels, weights, groups, validation, resume_from, keys)
+            return self._fit_checked(
+                rows, labels, weights, groups, moments, validation, resume_from, keys, names
+            )
 
     @contextmanager
     def _open_validation(
@@ -449,7 +468,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             raise DataError("Give both X_val and y_val, or neither.", parameter=missing)
         with ExitStack() as opened:
             try:
-                rows, labels = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
+                rows, labels, _ = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
             except DataError as error:
                 raise type(error)(
                     f"In X_val or y_val: {error}",
@@ -465,22 +484,27 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         labels: Array,
         weights: NDArray[np.float64],
         groups: Array | None = None,
+        time: Array | None = None,
         validation: tuple[Matrix, Array, Keys | None] | None = None,
         resume_from: str | Path | None = None,
         keys: Keys | None = None,
+        names: Array | None = None,
     ) -> Self:
         """Fit on rows that were checked; those of weight 0 take no part."""
         numbers = None
         if not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
             rows, labels, weights = choose(rows, numbers), labels[numbers], weights[numbers]
-            groups = None if groups is None else groups[numbers]
-            keys = None if keys is None else keys[numbers]
+            groups, time, keys = (
+                None if one is None else one[numbers] for one in (groups, time, keys)
+            )
         classes, codes = encode_labels(labels)
         warn_of_equal_counts(classes, codes)
+        keys = row_keys(rows) if keys is None else keys
+        names = getattr(self, "feature_names_in_", None) if names is None else names
+        warn_of_leaks(rows, classes, codes, keys, names)
         parameters = check_parameters(self)
         seed = seed_from(self.random_state)
-        keys = row_keys(rows) if keys is None else keys
         ties = tie_copies(keys, rows, codes, groups)
         scales = weight_scales(weights, codes, len(classes))
         train = Rows(
@@ -492,11 +516,18 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             shares=ties.shares,
             crossing=ties.crossing,
             numbers=numbers,
+            moments=None if time is None else np.unique(time, return_inverse=True)[1],
         )
         held_out = None
         if validation is not None:
             held_out = _validation_rows(*validation, classes, keys, ties)
         elif self.early_stopping:
+            if time is not None:
+                raise ParameterError(
+                    "early_stopping=True with time: rows that are held out at random would choose "
+                    "the weights by later rows. Give X_val and y_val, or no early_stopping.",
+                    parameter="early_stopping",
+                )
             fraction = parameters.validation_fraction
             inside, outside = split_validation(codes, fraction, ties.units, seed)
             train, held_out = train.take(inside), train.take(outside)
@@ -507,7 +538,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             validation=held_out,
             class_weights=check_class_weight(self.class_weight, classes),
             seed=seed,
-            notes=ties.notes,
+            notes=ties.notes(forward=time is not None),
             callbacks=gather_callbacks(self.callbacks, self.progress),
             resume_from=resume_from,
         )
@@ -599,7 +630,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "occur.",
                 parameter="classes",
             )
-        with open_rows(self, X, y, reset=first) as (rows, labels):
+        with open_rows(self, X, y, reset=first) as (rows, labels, _):
             weights = check_weights(sample_weight, rows.shape[0])
             if classes is not None:
                 self._announce(classes, first=first)
@@ -668,7 +699,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._fitted()
-        with open_rows(self, X, y, reset=False) as (rows, labels):
+        with open_rows(self, X, y, reset=False) as (rows, labels, _):
             weights = check_weights(sample_weight, rows.shape[0])
             codes = encode(labels.tolist(), self.classes_.tolist(), "y")
             counts = self._count(codes, weights)
@@ -780,7 +811,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
         """Return names for the columns of `transform`."""
         self._fitted()
-        width = self.representatives_.shape[-1] * self._model.network.n_stacked
+        n_embeddings = int(self._model.chosen.sum()) * self.network_.n_heads
+        width = self.representatives_.shape[-1] * n_embeddings
         return np.array([f"setconv{column}" for column in range(width)], dtype=object)
 
     def set_objective(self, objective: Any) -> Self:

@@ -61,6 +61,8 @@ class Rows:
         Equal for copies that need not be on one side: see `setconv.sampling.Ties`.
     numbers : int64 array of shape (n_rows,), optional
         Which of the rows that the user gave these are; None: all of them, in their order.
+    moments : int64 array of shape (n_rows,), optional
+        When, as numbers from 0 on without gaps: rows are then judged forward in time.
     """
 
     features: Matrix
@@ -71,6 +73,7 @@ class Rows:
     shares: NDArray[np.float64] | None = None
     crossing: NDArray[np.int64] | None = None
     numbers: NDArray[np.int64] | None = None
+    moments: NDArray[np.int64] | None = None
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Return the rows of these numbers; those that are not in memory stay where they are."""

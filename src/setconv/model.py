@@ -74,7 +74,8 @@ class SetConvModel:
     levels, spreads : float64 arrays of shape (n_stacked,)
         Put the members on one scale: a head's score is ``(score - level) / spread``.
     chosen : bool array of shape (n_members,)
-        The members that speak; all but in what `only` returns.
+        The members that speak: all, but for those that judge forward in time, and in what `only`
+        returns.
     """
 
     network: SetConvNetwork
@@ -100,6 +101,7 @@ class SetConvModel:
         *,
         front: SparseFront | None = None,
         linear: LinearPart | None = None,
+        chosen: NDArray[np.bool_],
     ) -> SetConvModel:
         """Return a model that has seen no rows yet, its members on the scales that they have."""
         return cls(
@@ -113,7 +115,7 @@ class SetConvModel:
             sums=SideSums.empty(network.n_stacked, network.setconv.out_features * len(anchors[0])),
             levels=np.zeros(network.n_stacked),
             spreads=np.ones(network.n_stacked),
-            chosen=np.ones(network.n_members, dtype=np.bool_),
+            chosen=chosen,
         )
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -137,6 +139,7 @@ class SetConvModel:
             "anchors": self.anchors,
             "levels": self.levels,
             "spreads": self.spreads,
+            "chosen": self.chosen,
             **{name: tensor.detach().cpu().numpy() for name, tensor in weights.items()},
         }
         for place, part in there.items():
@@ -167,7 +170,7 @@ class SetConvModel:
             sums=SideSums(*(torch.from_numpy(arrays[f"sums/{n}"]) for n in ("total", "weight"))),
             levels=arrays["levels"],
             spreads=arrays["spreads"],
-            chosen=np.ones(network.n_members, dtype=np.bool_),
+            chosen=arrays["chosen"],
         )
         model._check_shapes(config["n_features"])
         return model
@@ -184,6 +187,7 @@ class SetConvModel:
             "anchors": self.anchors.ndim == 3 and self.anchors.shape[::2] == (stacked, width),
             "views": self.scaler.fits(width),
             "front": self.front is None or self.front.fits(n_features),
+            "chosen": self.chosen.shape == (network.n_members,) and bool(self.chosen.any()),
             "levels": self.levels.shape == self.spreads.shape == (stacked,),
             "linear": self.linear is None or self.linear.fits(stacked, n_features, n_inputs),
         }

@@ -80,22 +80,29 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         X_val: Any = None,
         y_val: Any = None,
         groups: ArrayLike | None = None,
+        time: Any = None,
         resume_from: str | Path | None = None,
     ) -> Self:
-        """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`."""
+        """Encode the rows and fit the classifier; arguments as for `SetConvClassifier.fit`.
+
+        ``time`` is an array here; what the encoder learns without labels is from all rows.
+        """
         encoder = self._make_encoder()
         keys = self._keys(X)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
+        rows = _fit_transform(encoder, X, keys)
         classifier._fit_keyed(
-            _fit_transform(encoder, X, keys),
+            rows,
             y,
             sample_weight,
             X_val=None if X_val is None else encoder.transform(X_val),
             y_val=y_val,
             groups=groups,
+            time=time,
             resume_from=resume_from,
             keys=keys,
             keys_val=None if X_val is None else self._keys(X_val),
+            names=self._names(encoder),
         )
         self.encoder_, self.classifier_ = encoder, classifier
         return self
@@ -106,6 +113,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
 
     def _keys(self, X: Any) -> Keys | None:  # noqa: ARG002
         """Return numbers that are equal for copies; None: for rows that are encoded alike."""
+        return None
+
+    def _names(self, encoder: Any) -> Array | None:  # noqa: ARG002
+        """Return what the columns of encoded rows are called, if that tells the user anything."""
         return None
 
     def predict(self, X: Any) -> Array:
@@ -334,6 +345,10 @@ class SetConvTableClassifier(EncodedClassifier):
 
     def _make_encoder(self) -> Any:
         return _encoder_class("FeatureEncoder")() if self.encoder is None else clone(self.encoder)
+
+    def _names(self, encoder: Any) -> Array | None:
+        names = getattr(encoder, "get_feature_names_out", None)
+        return None if names is None else np.asarray(names())
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Any:

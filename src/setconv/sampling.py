@@ -4,7 +4,7 @@ First draws by class: places in the ratio of the classes, rows of each, and how 
 draws a row. Then splits. Copies of a row, and rows of a group, must stay on one side of every one:
 `row_keys` and `text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out`
 deals rows to the members that do not learn from them, by folds (`assign_folds`) that are stratified
-by class.
+by class, and `leave_later_out` by time.
 """
 
 from __future__ import annotations
@@ -162,12 +162,13 @@ class Ties(NamedTuple):
     n_copies: int = 0
     natural: bool = False
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a report on the rows is to say."""
+    def notes(self, *, forward: bool) -> tuple[str, ...]:
+        """Return what a report on the rows is to say, if they are judged forward in time or not."""
         if not self.n_copies:
             return ()
         said = f"{self.n_copies:,} rows are copies of others"
+        if forward:
+            return (f"{said}; they are judged where no copy was learned from.",)
         if self.crossing is None:
             return (f"{said}, and were left out together.",)
         return (f"{said}; they are judged where no copy in another group was learned from.",)
@@ -282,6 +283,66 @@ def leave_out(
             kept = np.isin(groups, groups[kept])
         out[np.ix_(members, kept)] = False
     return out
+
+
+FEWEST_FORWARD = 3  # members: two judge, so that a threshold is not judged by its own rows
+
+
+def leave_later_out(
+    moments: Indices, codes: Indices, n_members: int, units: Indices | None, seed: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows each member does not learn from, and which it judges; (n_members, n_rows).
+
+    The first half of the members are judges. Each learns from what lies before a cut in time
+    (`forward_cuts`) and judges what lies between it and the next. If there is one cut only, two
+    judges share the rows behind it. The other members learn from all rows and judge none.
+
+    Parameters
+    ----------
+    moments : int array of shape (n_rows,)
+        When, from 0 on without gaps.
+    codes : int array of shape (n_rows,)
+    n_members : int
+    units : int array of shape (n_rows,), optional
+        Rows of equal numbers that judges do not share.
+    seed : int
+    """
+    cuts = forward_cuts(moments, codes, max(2, n_members // 2))
+    parts = np.searchsorted(cuts, moments, side="right") - 1  # -1 before the first cut
+    if len(cuts) == 1:
+        cuts, later = np.repeat(cuts, 2), np.flatnonzero(parts == 0)
+        theirs = None if units is None else units[later]
+        parts[later] = assign_folds(codes[later], 2, theirs, np.random.default_rng(seed))
+    left_out = np.zeros((n_members, len(codes)), dtype=np.bool_)
+    left_out[: len(cuts)] = moments >= cuts[:, None]
+    return left_out, parts == np.arange(n_members)[:, None]
+
+
+def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:
+    """Return the moments before which judges learn, in order: at most ``n_cuts``, perhaps none.
+
+    Before the first there are two rows of every class, or one if it has no more than two. The
+    parts between cuts have equal shares of the rare classes, of which each weighs the same.
+
+    Examples
+    --------
+    >>> forward_cuts(np.arange(12), np.array([0, 0, 1, 1] * 3), 2).tolist()
+    [6, 10]
+    """
+    counts, order = np.bincount(codes), np.argsort(moments, kind="stable")
+    when, of = moments[order], codes[order]
+    mass = np.where(of == counts.argmax(), 0, 1 / counts[of]).cumsum()
+
+    def behind(known: Any) -> Any:
+        # A little more, so that rounding does not move a cut by a row.
+        return when[np.searchsorted(mass, known + 1e-9).clip(max=len(when) - 1)]
+
+    least = 1 + max(when[of == code][1 if n > 2 else 0] for code, n in enumerate(counts))
+    first = max(least, behind(mass[-1] / (n_cuts + 1)))
+    known = mass[np.searchsorted(when, first) - 1]
+    others = behind(known + np.arange(1, n_cuts) / n_cuts * (mass[-1] - known))
+    cuts = np.unique(np.append(others[others > first], first))
+    return np.asarray(cuts[cuts <= when[-1]])
 
 
 def _divides(repeats: int, n_members: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a user gives, checked: rows, labels, weights, groups and texts, from memory or from files.
+"""What a user gives, checked: rows, labels, weights, groups, times and texts, also from files.
 
 `open_rows` gives a fit its rows and labels, `iter_batches` a prediction its rows. Both take arrays,
 sparse matrices and data frames, which `check_rows` makes plain, or files, which may be larger than
@@ -12,12 +12,14 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
+from scipy.special import gammaln
 from sklearn.utils import column_or_1d, gen_batches
 from sklearn.utils._param_validation import (
     Interval,
@@ -34,6 +36,7 @@ from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io.disk import Batch
 from setconv.io.opening import open_source, read_batches
 from setconv.messages import is_shown
+from setconv.sampling import Keys, draw_by_class
 
 Array = NDArray[Any]
 
@@ -58,8 +61,10 @@ def _is_stored(X: Any) -> bool:
 
 
 @contextmanager
-def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[Matrix, Array]]:
-    """Give rows and their labels, both checked; files are closed in the end.
+def open_rows(
+    estimator: Any, X: Any, y: Any, *, reset: bool, time: Any = None
+) -> Iterator[tuple[Matrix, Array, Array | None]]:
+    """Give rows, their labels and times, all checked; files are closed in the end.
 
     Parameters
     ----------
@@ -70,15 +75,17 @@ def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[
     y : array-like or str
         A string is the name of a column of a file.
     reset : bool
+    time : array-like, str or None
+        As ``y``.
     """
     if not _is_stored(X):
         rows = check_rows(estimator, X, reset=reset)
-        yield rows, check_labels(y, rows.shape[0])
+        yield rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
         return
-    label = y if isinstance(y, str) else None
+    label, when = (one if isinstance(one, str) else None for one in (y, time))
     columns = None if reset else _known_columns(estimator)
     with _bar(estimator.progress, "reading") as moved:
-        source = open_source(X, columns, label, moved)
+        source = open_source(X, columns, label, moved, when)
     with source:
         if reset:
             _remember_columns(estimator, source.rows.shape[1], source.names)
@@ -87,7 +94,8 @@ def open_rows(estimator: Any, X: Any, y: Any, *, reset: bool) -> Iterator[tuple[
         rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
         if reset and label is None and y is not None:
             _refuse_label_column(rows, y, source.names)
-        yield rows, check_labels(y if label is None else source.labels, rows.shape[0])
+        labels = check_labels(y if label is None else source.labels, rows.shape[0])
+        yield rows, labels, check_time(time if when is None else source.times, rows.shape[0])
 
 
 def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
@@ -394,6 +402,84 @@ def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
         )
 
 
+# Of a class and the rest; so high that no measurement made before the fact has it.
+_LEAK_AUC = 0.999
+_LEAK_ROWS = 4096
+_LEAK_CELLS = 1 << 22  # of more columns fewer rows are looked at
+_MOST_NAMED = 5
+
+
+def warn_of_leaks(
+    rows: Matrix, classes: Array, codes: NDArray[np.int64], keys: Keys, names: Array | None
+) -> None:
+    """Name features that tell a class from the rest alone, on a sample of the rows.
+
+    Parameters
+    ----------
+    rows : Matrix
+    classes : array of shape (n_classes,)
+    codes : int array of shape (n_rows,)
+    keys : uint64 array of shape (n_rows,)
+        Equal for copies, which count once: one row many times is told from all others by anything.
+    names : array of str, optional
+        Of the features.
+    """
+    counts = np.bincount(codes)
+    most = _LEAK_ROWS if issparse(rows) else min(_LEAK_ROWS, _LEAK_CELLS // rows.shape[1])
+    sizes = np.minimum(counts, most // len(classes))
+    drawn = draw_by_class(codes, sizes, np.random.default_rng(0))
+    drawn = drawn[np.sort(np.unique(keys[drawn], return_index=True)[1])]
+    sample, of = rows[drawn], codes[drawn]
+    found: list[str] = []
+    for code in range(len(classes)) if len(classes) > 2 else [int(counts.argmin())]:
+        own = of == code
+        # By luck alone a column parts n rows with a chance of 2 / C(n, n1): none is to do so.
+        n_rows, n_own = len(own), int(own.sum())
+        ways = gammaln(n_rows + 1) - gammaln(n_own + 1) - gammaln(n_rows - n_own + 1)
+        if np.log(2 * rows.shape[1] / 0.01) >= ways:
+            continue
+        label = classes[code].item() if isinstance(classes[code], np.generic) else classes[code]
+        for column, auc in _separating(sample, own):
+            name = f"column {column}" if names is None else repr(str(names[column]))
+            found.append(f"{name} (class {label!r}, AUC {auc:.4f})")
+    if found:
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        warnings.warn(
+            f"Features that tell a class from the rest alone: {', '.join(found[:_MOST_NAMED])}"
+            f"{more}. Is it an identifier, or written after the fact? Leave it out unless it is "
+            "known when you predict.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _separating(sample: Any, own: NDArray[np.bool_]) -> Iterator[tuple[int, float]]:
+    """Yield the columns in which a class and the rest lie apart, with the AUC, in either order."""
+    least = 2 * (1 - _LEAK_AUC) + 1e-9
+    columns = np.arange(sample.shape[1])
+    if issparse(sample):
+        # Zeros of both sides are ties, so one side has few: of a million columns few are left.
+        zeros = [1 - side.getnnz(axis=0) / side.shape[0] for side in (sample[own], sample[~own])]
+        columns = np.flatnonzero(zeros[0] * zeros[1] <= least)
+    size = _LEAK_CELLS // len(own)
+    for start in range(0, len(columns), size):
+        here = columns[start : start + size]
+        some = sample[:, here].toarray() if issparse(sample) else sample[:, here]
+        # Half of the class is at its median or above, half there or below: where the AUC is near 0
+        # or 1, hardly any of the rest is beyond, and hardly any rows of both sides are at it.
+        inside, rest = some[own], some[~own]
+        middle = np.partition(inside, len(inside) // 2, axis=0)[len(inside) // 2]
+        above, below = (rest > middle).mean(axis=0), (rest < middle).mean(axis=0)
+        ties = (1 - above - below) * (inside == middle).mean(axis=0)
+        for place in np.flatnonzero(np.minimum(above, below) + ties <= least):
+            others = np.sort(rest[:, place])
+            passed = [np.searchsorted(others, inside[:, place], side) for side in ("left", "right")]
+            auc = float(np.mean(passed)) / len(others)
+            auc = max(auc, 1 - auc)
+            if auc >= _LEAK_AUC:
+                yield int(here[place]), auc
+
+
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     """Return the weights of the rows, ones by default."""
     if sample_weight is None:
@@ -434,6 +520,70 @@ def check_groups(groups: ArrayLike | None, n_rows: int) -> Array | None:
             parameter="groups",
         )
     return array
+
+
+def check_time(time: Any, n_rows: int, rows: Sequence[int] | Array | None = None) -> Array | None:
+    """Return when each row was, as numbers or datetimes of numpy's, if there are times.
+
+    Parameters
+    ----------
+    time : array-like of numbers, datetimes or ISO 8601 strings, or None
+    n_rows : int
+    rows : sequence of int, optional
+        What messages call the rows; by default their numbers from 0.
+    """
+    if time is None:
+        return None
+    array = np.asarray(time)
+    if array.shape != (n_rows,):
+        raise DataError(
+            f"time has shape {array.shape}: give one moment for each of {n_rows} rows; only a file "
+            "has columns that can be named.",
+            parameter="time",
+        )
+    moments, kinds = array, {"numbers"}
+    if array.dtype.kind in "iufM":
+        missing = np.flatnonzero(np.isnat(array) if array.dtype.kind == "M" else np.isnan(array))
+    else:
+        read = [_moment(one) for one in array.tolist()]
+        missing = np.flatnonzero([one is None for one in read])
+        moments, kinds = np.array([one[1] for one in read if one]), {one[0] for one in read if one}
+    if len(missing):
+        row = int(missing[0])
+        number, value = row if rows is None else int(rows[row]), str(array[row])[:40] or "empty"
+        raise DataError(
+            f"time is {value} in row {number} ({len(missing)} such rows): give each a number, a "
+            "date, or an ISO 8601 string such as 2024-01-31T12:30:00.",
+            parameter="time",
+            row=number,
+        )
+    if len(kinds) > 1:
+        named = " and ".join(sorted(kinds))
+        raise DataError(f"time mixes {named}: make them all one kind.", parameter="time")
+    return moments
+
+
+def _moment(value: Any) -> tuple[str, float] | None:
+    """Return what kind of time a value is, and as a number; None if it is none."""
+    try:
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                value = datetime.fromisoformat(value.strip())
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        if _is_missing(value):
+            return None
+        if not isinstance(value, date):
+            return "numbers", float(value)
+        if not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        kind = "dates without a zone" if value.tzinfo is None else "dates with a time zone"
+        since = value - datetime(1970, 1, 1, tzinfo=None if value.tzinfo is None else UTC)
+        return kind, since // timedelta(microseconds=1)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]:

@@ -89,11 +89,16 @@ def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, lim
         path, "streamed", "--seed", 3, "--id", "customer_id", "--group", "customer_id"
     )
     alone = write(table.drop(["customer_id"]), "alone.parquet")
-    clf = library.SetConvClassifier(random_state=3).fit(
-        alone, "kind", groups=np.arange(N_ROWS).astype(str)
-    )
+    groups = np.arange(N_ROWS).astype(str)
+    clf = library.SetConvClassifier(random_state=3).fit(alone, "kind", groups=groups)
     assert np.array_equal(streamed.predict_proba(table), clf.predict_proba(alone))
     assert streamed.report_.to_dict() == clf.report_.to_dict()
+    days = pa.array(np.datetime64("2024-01-31") + np.random.default_rng(1).permutation(N_ROWS))
+    timed = write(table.drop(["customer_id"]).append_column("day", days), "timed.parquet")
+    _, forward = fit(timed, "forward", "--time", "day")
+    clf = library.SetConvClassifier(random_state=0).fit(timed, "kind", time="day")
+    assert np.array_equal(forward.predict_proba(table), clf.predict_proba(alone))
+    assert "forward in time" in forward.report_.remarks()[0]
 
 
 @pytest.mark.parametrize("change", [None, "a gap", "a category", "csv", "small"])

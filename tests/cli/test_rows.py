@@ -1,6 +1,7 @@
 """What rows are called: their number in the file, counted from 1, whatever was left out."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -142,4 +143,33 @@ def test_an_id_is_never_a_feature(setconv, gaps, tmp_path):
         encoder = library.load(tmp_path / f"m{number}").encoder_
         assert set(encoder.feature_names_in_) == {"amount", "age", "country"}
     done = setconv(*common, "-o", tmp_path / "m", "--features", "age,batch", check=3)
-    assert "'batch' holds labels, groups or ids" in done.err
+    assert "'batch' holds labels, groups, ids or times" in done.err
+
+
+@pytest.mark.parametrize("wrong", [None, "", "yesterday"])
+def test_a_time_is_no_feature_and_a_wrong_one_is_named_by_its_row_of_the_file(
+    setconv, gaps, tmp_path, wrong
+):
+    rows = read_rows(gaps)  # rows 2 and 5 have no label
+    days = np.datetime64("2024-01-31T08:00") + 7 * np.random.default_rng(0).permutation(len(rows))
+    for row, day in zip(rows, days.astype(str), strict=True):
+        row["seen"] = day
+    if wrong is not None:
+        rows[8]["seen"] = wrong
+    path, model = write_rows(tmp_path / "timed.csv", rows), tmp_path / "model"
+    fit = ("fit", path, "--label", "status", "--empty", "skip", "--time", "seen", "-o", model)
+    if wrong is not None:
+        done = setconv(*fit, check=None)
+        assert f"time is {wrong or 'empty'} in row 9" in done.err
+        assert not model.exists()
+        return
+    done = setconv(*fit, "--report", tmp_path / "page.html")
+    assert "Rows are judged forward in time" in " ".join((done.out + done.err).split())
+    fitted = library.load(model)
+    assert not [name for name in fitted.encoder_.get_feature_names_out() if "seen" in name]
+    kept = np.delete(days, [1, 4])
+    found = fitted.predict_out_of_fold()
+    parts = [kept[found.rows[out]] for out in found.left_out if out.any()]
+    assert all(one.max() < other.min() for one, other in pairwise(parts))
+    for text in (model / "README.md", tmp_path / "page.html"):
+        assert "judged forward in time" in text.read_text(encoding="utf-8")

@@ -48,6 +48,8 @@ def cosines(model, X, members=None):
 
     ``members`` has the shape (n_members, n_rows); None: all.
     """
+    if members is not None:  # some may not speak otherwise
+        model = model._only(np.ones(len(members), dtype=bool))
     classes, width = len(model.classes_), model.representatives_.shape[-1]
     heads = 1 if classes == 2 else classes
     sides = np.reshape(model.representatives_, (-1, heads, 2, width))
@@ -94,8 +96,9 @@ def quick(**parameters):
 
 CASES = [
     "two", "no positives", "no others", "one row", "five rows", "perfect", "three", "out of fold",
-    "three out of fold", "weights", "prior", "prior out of fold", "prior, no positives",
-    "three, prior", "a class unjudged", "the rare class unjudged", "the common class unjudged",
+    "three out of fold", "forward in time", "weights", "prior", "prior out of fold",
+    "prior, no positives", "three, prior", "a class unjudged",
+    "the rare class unjudged", "the common class unjudged",
 ]  # fmt: skip
 
 
@@ -192,6 +195,7 @@ def make_cases():
     model = quick().fit(X[fit], y[fit])
     three = quick(max_steps=40).fit(X3[:200], y3[:200])
     weighted = quick().fit(X[fit], y[fit], weights)
+    forward = quick().fit(X[fit], y[fit], time=np.arange(160)[::-1])
     prior = quick(objective="f1").fit(X[fit], y[fit]).set_prior(0.03).set_params(objective=None)
     prior3 = quick().fit(X3[:200], y3[:200]).set_prior({0: 0.9, 1: 0.06, 2: 0.04})
     single, alone = y3[:200].copy(), y[fit].copy()
@@ -217,6 +221,7 @@ def make_cases():
         "three": (three, X3[200:], y3[200:], False),
         "out of fold": (model, X[fit], y[fit], True),
         "three out of fold": (three, X3[:200], y3[:200], True),
+        "forward in time": (forward, X[fit], y[fit], True),
         "weights": (weighted, X[fit], y[fit], True),
         "prior": (prior, X[other], y[other], False),
         "prior out of fold": (prior, X[fit], y[fit], True),

@@ -268,7 +268,7 @@ def test_the_rows_most_like_the_mistakes(case):
         assert found[2] == str(given.get(int(found[1]), found[2]))
 
 
-@pytest.mark.parametrize("name", ["two", "out of fold", "three out of fold"])
+@pytest.mark.parametrize("name", ["two", "out of fold", "three out of fold", "forward in time"])
 def test_what_features_add_in_a_mistake(cases, name):
     case = cases[name]
     place = case.said.rows.tolist().index(int(case.page.of_class("verdicts")[0].split()[-1]))

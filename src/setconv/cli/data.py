@@ -29,11 +29,12 @@ from setconv.io.columns import (
     is_number,
     labels_of,
     nothing_found,
+    time_values,
 )
 from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
 from setconv.messages import count_of, require_column
-from setconv.validation import IN_MEMORY
+from setconv.validation import IN_MEMORY, check_time
 
 _BATCH = 8192  # rows
 
@@ -66,7 +67,7 @@ class Loaded:
         Which rows of the file they are, counted from 1.
     ids : list of str or None
         What the user calls the rows; "" where the file has nothing.
-    groups : array or None
+    groups, time : array or None
     """
 
     X: Any
@@ -75,6 +76,7 @@ class Loaded:
     numbers: NDArray[np.int64]
     ids: list[str] | None = None
     groups: NDArray[Any] | None = None
+    time: NDArray[Any] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -109,6 +111,7 @@ def load_rows(
     label: str | None = None,
     features: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     id_needed: bool = True,
     skip_empty: bool = False,
     stream: bool = False,
@@ -123,8 +126,8 @@ def load_rows(
         Its column of ids is no feature.
     model : fitted estimator, optional
         Decides whether texts or features are read, and from which columns by default.
-    label, features, group : str, optional
-        Columns; found if not given.
+    label, features, group, time : str, optional
+        Columns; label and features are found if not given.
     id_needed : bool, default=True
         Whether the file must have the column of ids: a training file need not have what another
         file has.
@@ -143,6 +146,7 @@ def load_rows(
             label=label or _if_there(known.get("label"), reader),
             features=(named or []) if is_table else None,
             group=group,
+            time=time,
             id=reading.id_column if id_needed else _if_there(reading.id_column, reader),
         )
         if columns.text is None and model is not None and takes_texts(model):
@@ -163,7 +167,10 @@ def load_rows(
     else:
         X = rows.select(_features(rows, named, columns, model))
     ids = None if columns.id is None else ids_of(rows, columns.id)
-    return Loaded(X, labels_of(rows[columns.label]), source, numbers, ids, _groups(rows, columns))
+    labels, groups = labels_of(rows[columns.label]), _groups(rows, columns)
+    when = None if columns.time is None else time_values([rows], columns.time)
+    moments = check_time(when, len(numbers), numbers)
+    return Loaded(X, labels, source, numbers, ids, groups, moments)
 
 
 def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any:

@@ -36,6 +36,10 @@ def command(
         str | None,
         typer.Option("--group", help="Column of groups whose rows stay in one fold."),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help="Column of times: each row is judged by earlier ones."),
+    ] = None,
     id_column: options.Id = None,
     encoder: Annotated[
         str,
@@ -76,8 +80,8 @@ def command(
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
 
     def fit(*, stream: bool) -> tuple[Any, Loaded]:
-        given: Any = {"label": label, "features": features, "group": group, "skip_empty": skip}
-        rows = load_rows(data, reading, **given, stream=stream)
+        given: Any = {"label": label, "features": features, "group": group, "time": time}
+        rows = load_rows(data, reading, **given, skip_empty=skip, stream=stream)
         reporting.show_classes(rows.y)
         say(str(promises(rows.y, groups=rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
@@ -138,7 +142,8 @@ def _make(
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
     try:
-        model.fit(rows.X, rows.y, groups=rows.groups, resume_from=checkpoint if resume else None)
+        beside: Any = {"groups": rows.groups, "time": rows.time}
+        model.fit(rows.X, rows.y, **beside, resume_from=checkpoint if resume else None)
     except KeyboardInterrupt:
         say(
             "interrupted; the same command with --resume goes on from the checkpoint in "

@@ -322,7 +322,8 @@ def cross_fit(rule: DecisionRule, folds: Codes) -> Predictions:
     """Decide on the rows of each fold of a rule's evidence by the rule that the other folds give.
 
     A report on these decisions does not judge a threshold, or a calibrator, by the rows that it
-    was chosen on. Where the other folds have no rows, nothing is chosen on any.
+    was chosen on. Where the other folds have no rows, nothing is chosen on any. Folds that are
+    parts of time have their rule from later parts too: it is thresholds and a calibrator only.
 
     Parameters
     ----------

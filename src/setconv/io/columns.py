@@ -214,18 +214,19 @@ class Columns:
     label : str
     text : str or None
         None if the rows are features.
-    group, id : str or None
+    group, id, time : str or None
     """
 
     label: str
     text: str | None = None
     group: str | None = None
     id: str | None = None
+    time: str | None = None
 
     @property
     def no_features(self) -> list[str]:
         """Columns that are no features."""
-        return [one for one in (self.label, self.group, self.id) if one is not None]
+        return [one for one in (self.label, self.group, self.id, self.time) if one]
 
 
 def find_columns(
@@ -236,6 +237,7 @@ def find_columns(
     features: Sequence[str] | None = None,
     group: str | None = None,
     id: str | None = None,
+    time: str | None = None,
 ) -> Columns:
     """Return which columns are what: those that the user names, which must exist, and found ones.
 
@@ -243,16 +245,16 @@ def find_columns(
     ----------
     sample : pyarrow.Table
         The first rows are looked at.
-    text, label, group, id : str, optional
+    text, label, group, id, time : str, optional
         Columns that the user names. Texts and labels are found if they are not named.
     features : sequence of str, optional
         Columns that the user names; with them, even if they are none, no texts are looked for.
     """
-    named = [("text", text), ("label", label), ("group", group), ("id", id)]
+    named = [("text", text), ("label", label), ("group", group), ("id", id), ("time", time)]
     for parameter, name in [*named, *(("features", one) for one in features or ())]:
         if name is not None:
             require_column(name, sample.column_names, parameter)
-    others = [one for one in (group, id) if one is not None]
+    others = [one for one in (group, id, time) if one is not None]
     if text is None and features is None:
         text = find_text_column(sample, exclude=[label, *others])
     rows = [*(features or ()), *([] if text is None else [text])]
@@ -260,12 +262,12 @@ def find_columns(
     twice = set(rows) & {label, *others}
     if twice:
         raise DataError(
-            f"The column {min(twice)!r} holds labels, groups or ids, and cannot be a feature or a "
-            "text as well.",
+            f"The column {min(twice)!r} holds labels, groups, ids or times, and cannot be a "
+            "feature or a text as well.",
             parameter="features",
             column=min(twice),
         )
-    return Columns(label, text, group, id)
+    return Columns(label, text, group, id, time)
 
 
 def find_text_column(sample: pa.Table, exclude: Collection[str | None] = ()) -> str | None:
@@ -563,6 +565,11 @@ def label_values(tables: list[pa.Table], name: str) -> Array:
         return numbers.astype(bool) if pa.types.is_boolean(values.type) else numbers
     coded = values.dictionary_encode()
     return np.take(np.array(coded.dictionary.to_pylist(), dtype=str), as_numpy(coded.indices))
+
+
+def time_values(tables: list[pa.Table], name: str) -> Array:
+    """Return a column of times as `setconv.validation.check_time` takes it."""
+    return np.asarray(plain(pa.concat_tables(tables)[name]))
 
 
 def as_numpy(array: pa.Array) -> Array:

@@ -43,11 +43,14 @@ class Source:
         Of the features; None if they have none.
     labels : ndarray or None
         Of all rows; None if no column was named.
+    times : ndarray or None
+        As they are in the file, of all rows; None if no column was named.
     """
 
     rows: DiskRows
     names: list[str] | None = None
     labels: NDArray[Any] | None = None
+    times: NDArray[Any] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +64,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     progress: Progress | None = None,
+    time: str | None = None,
 ) -> Source:
     """Make the rows of a source available in any order, in bounded memory.
 
@@ -82,6 +86,8 @@ def open_source(
         The column that has the labels.
     progress : callable or None, default=None
         Called as ``progress(done_rows, total_rows)``.
+    time : str or None, default=None
+        The column that says when each row was.
 
     Returns
     -------
@@ -89,25 +95,29 @@ def open_source(
     """
     if isinstance(X, np.memmap):
         _refuse_names("label", label)
+        _refuse_names("time", time)
         rows = memmap_rows(X)
         for _ in _told(_disk_batches(rows, _BATCH), progress, len(rows)):
             pass
         return Source(rows)
-    from setconv.io.columns import check_label_column, label_values
+    from setconv.io.columns import check_label_column, label_values, time_values
 
     reader = _column_reader(X)
-    extra = [] if label is None else [label]
-    for name in extra:
-        check_label_column(reader.schema, name)
+    if label is not None:
+        check_label_column(reader.schema, label)
+    if time is not None:
+        require_column(time, reader.columns, "time")
+    extra = list(dict.fromkeys(one for one in (label, time) if one is not None))
     plan = _plan(reader, columns, extra)
-    labels: list[Any] = []
+    beside: list[Any] = []
     with Scratch(len(plan.names), plan.dtype, reader.n_rows) as file:
         for batch in _told(_table_batches(reader, plan, extra), progress, reader.n_rows):
             file.append(batch.rows)
-            labels.append(batch.extra)
+            beside.append(batch.extra)
             del batch  # else it is held while the next one is read
-        values = None if label is None else label_values(labels, label)
-        return Source(file.rows(), plan.names, values)
+        labels = None if label is None else label_values(beside, label)
+        times = None if time is None else time_values(beside, time)
+        return Source(file.rows(), plan.names, labels, times)
 
 
 def read_batches(

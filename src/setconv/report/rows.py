@@ -29,7 +29,7 @@ from setconv.explain import (
     unit_vectors,
 )
 from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
-from setconv.report.space import sample_rows, seen_by, to_representatives
+from setconv.report.space import sample_rows, seen_by, to_representatives, with_all_members
 from setconv.report.words import figure, readable
 from setconv.sampling import row_keys, text_keys
 
@@ -338,10 +338,11 @@ def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
 def _nearest(sources: Sources, places: Codes) -> list[Shown | None]:
     """Return the most similar row for each, which is not the row itself."""
     rows, there = sources.evaluation.rows[places], sources.there
-    queries = unit_vectors(sources.model, sources.here.take(rows))
+    members = sources.evaluation.members_of(places)
+    model = with_all_members(sources.model, members)
     found = search(
-        sources.model,
-        seen_by(queries, sources.evaluation.members_of(places)),
+        model,
+        seen_by(unit_vectors(model, sources.here.take(rows)), members),
         there.take(sources.searched),
         1,
         sources.barred(rows),

@@ -41,12 +41,21 @@ def to_representatives(model: Any, X: Any, members: Flags | None) -> Floats:
 
     ``members``, of shape (n_members, n_rows), are those that may speak of a row; None: all.
     """
+    model = with_all_members(model, members)
     _, directions = representatives(model)
     parts = [
         seen_by(vectors, None if members is None else members[:, part]) @ directions.T
         for part, vectors in unit_blocks(model, X)
     ]
     return np.concatenate(parts)
+
+
+def with_all_members(model: Any, members: Flags | None) -> Any:
+    """Return the model with the spaces of all members, if `members` are to speak of a row.
+
+    Those that judge forward in time do not speak otherwise.
+    """
+    return model if members is None else model._only(np.ones(len(members), dtype=np.bool_))
 
 
 def seen_by(vectors: Any, members: Flags | None) -> Floats:
