@@ -21,7 +21,7 @@ _MOST_THRESHOLDS = 500
 
 @dataclass
 class Bench:
-    """The rows of a task, dense or sparse, and what was fitted and answered on them, by row numbers."""
+    """The rows of a task, dense or sparse, and what was fitted and answered on them, by number."""
 
     X: Any
     y: Index
