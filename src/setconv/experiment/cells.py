@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, ParameterError
 from setconv.experiment.data import Prepared, rows_of, with_encoder
-from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin
+from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin, tie
 from setconv.experiment.store import Cell
 from setconv.experiment.study import METRICS, DataSpec, MethodSpec, Probe, Study, known_name
 from setconv.metrics.report import Report, report
@@ -115,7 +115,8 @@ class StudyWork:
         rows = rows_of(self.folder, self.prepared[data.name].digest)
         # Variants of a data set have the same splits.
         seed = seed_of(self.study.seed, data.base or data.name, cell.split)
-        split = make_split(self.study.rule(data), rows.labels, rows.groups, cell.split, seed)
+        rule = self.study.rule(data)
+        split = make_split(rule, rows.labels, rows.groups, rows.copies, cell.split, seed)
         if data.train_ratio is not None:
             train = thin(split.train, rows.labels, data.train_ratio, data.train_majority, seed)
             split = split._replace(train=train)
@@ -142,7 +143,9 @@ class StudyWork:
         )
         groups = None if rows.groups is None else rows.groups[split.train]
         if method.search:
-            model = self._searched(model, method, train.labels, groups, seed)
+            tied = tie(rows.labels, rows.groups, rows.copies)
+            together = None if tied is None else tied[split.train]
+            model = self._searched(model, method, train.labels, together, seed)
         # Groups are for what can keep them apart when it judges itself.
         takes_groups = "groups" in inspect.signature(model.fit).parameters
         started = time.perf_counter()
@@ -167,7 +170,7 @@ class StudyWork:
     def _searched(
         self, estimator: Any, method: MethodSpec, labels: NDArray[Any], groups: Any, seed: int
     ) -> Any:
-        """Return a grid search around the estimator, over folds that groups do not cross."""
+        """Return a grid search around the estimator, over folds that no group or copy crosses."""
         from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 
         rule = self.study.search
