@@ -1,12 +1,9 @@
 """The comparison study: splits, figures of a cell, and the tables that are published."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.quality import evaluate, measures, report, tasks, tuning
+from benchmarks.quality import evaluate, measures, publish, raw, report, tasks, tuning
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.splits import folds, joined_groups, split
 from sklearn.linear_model import LogisticRegression
@@ -14,8 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from setconv import metrics
 from setconv.classifier import SetConvClassifier
 from setconv.experiment.store import Cell
-
-PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "quality"
 
 
 def rows(n):
@@ -81,10 +76,39 @@ def test_a_cell_has_every_figure_that_the_tables_need(method, monkeypatch):
 
 def test_the_published_tables_are_those_of_the_published_results(tmp_path):
     pytest.importorskip("scikit_posthocs")
-    results = pd.read_csv(PUBLISHED / "results.csv.gz")
+    for name in publish.DOCUMENTS:
+        page = raw.ROOT / name
+        assert publish.document(page) == page.read_text(encoding="utf-8"), name
+    # The whole page takes long; its first part has every kind of section.
+    results = raw.read(publish.STUDY)
     results = results[results["dataset"].isin([spec.name for spec in tasks.specs("text")])]
-    failed = pd.DataFrame(columns=["status"])
-    study = SimpleNamespace(results=lambda: results, cells=lambda: failed)
-    text = report.write(study, tmp_path)
-    assert text.strip() in (PUBLISHED / "tables.md").read_text(encoding="utf-8")
+    text = report.write(results, tmp_path, raw.made(publish.STUDY, publish.STUDY))
+    assert text.strip() in (raw.FOLDER / "tables.md").read_text(encoding="utf-8")
     assert (tmp_path / "ranks-text-auc.svg").exists()
+
+
+def test_raw_results_lie_at_full_precision_beside_what_made_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw, "FOLDER", tmp_path)
+    (tmp_path / "made.json").write_text("{}")
+    found = pd.DataFrame({"dataset": ["a"], "value": [0.1 + 0.2]})
+    for name in ("one.csv", "one.csv.gz"):
+        raw.record(name, found, "python -m one", "0123456789")
+        before = (tmp_path / name).read_bytes()
+        raw.record(name, found, "python -m one", "0123456789")
+        assert (tmp_path / name).read_bytes() == before
+        assert raw.read(name).equals(found)
+        assert "commit `0123456` by `python -m one`" in raw.made(name, name)
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- from one.csv: sum -->\nold\n<!-- end -->\nb\n")
+    monkeypatch.setitem(publish.TABLES, "one.csv: sum", lambda one: str(one["value"].sum()))
+    once = publish.document(page)
+    assert "old" not in once
+    assert "\n0.30000000000000004\n\nBuilt from [one.csv](one.csv)" in once
+    page.write_text(once)
+    assert publish.document(page) == once
+
+
+def test_results_to_publish_are_made_by_committed_code(monkeypatch):
+    monkeypatch.setattr(raw, "_git", lambda *_: " M src/setconv/classifier.py")
+    with pytest.raises(SystemExit, match="classifier"):
+        raw.head()
