@@ -38,7 +38,7 @@ def record(name: str, results: pd.DataFrame, command: str, commit: str) -> None:
 
 def read(name: str) -> pd.DataFrame:
     """Return the raw results of a file."""
-    return pd.read_csv(FOLDER / name, float_precision="round_trip")
+    return pd.read_csv(FOLDER / name)
 
 
 def made(name: str, link: str) -> str:
