@@ -146,9 +146,22 @@ def test_training_rows_are_thinned_and_searched_and_test_rows_are_not(data, tmp_
 def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):
     for encoder in ({"kind": "tfidf", "n_components": 4}, {"kind": "terms", "max_features": 20}):
         texts = DataSpec("texts", "file", {"path": "texts.csv", "text": "text", "label": "label"})
-        study = small(LOGISTIC, data=(texts,), split=SplitRule(repeats=1), encoder=encoder)
-        ((figures, _),) = compute_here(study, tmp_path / "rows", data).values()
+        once = {"split": SplitRule(repeats=1), "encoder": encoder, "search": SearchRule(2)}
+        searched = replace(LOGISTIC, search={"logisticregression__C": [0.1]})
+        study = small(searched, data=(texts,), **once)
+        ((figures, notes),) = compute_here(study, tmp_path / "rows", data).values()
         assert figures["auc:spam"] == 1
+        assert notes["chosen"] == {"logisticregression__C": "0.1"}
+
+
+def test_a_method_for_two_classes_is_searched_one_against_the_rest(data, tmp_path):
+    study = small(
+        MethodSpec("WEOB2", parameters={"n_estimators": 2}, search={"theta": [0.9]}),
+        split=SplitRule(repeats=1),
+        search=SearchRule(2),
+    )
+    ((_, notes),) = compute_here(study, tmp_path / "rows", data).values()
+    assert notes["chosen"] == {"theta": "0.9"}
 
 
 def test_copies_are_on_one_side_of_every_split_and_fold(data, tmp_path):
@@ -204,14 +217,20 @@ def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
 
 
 def test_units_say_what_a_row_of_a_table_is_about(data, tmp_path):
+    stored = dict(np.load(data / "rows.npz"))
+    stored["X"][:10] = stored["X"][10:20]
+    np.savez(data / "rows.npz", **stored)
     both = (spec(), spec("binary", binary="crash", source="rows"))
     study = small(LOGISTIC, data=both, split=SplitRule((60, 40), 1))
     run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    units = {one.name: one for one in findings(study, tmp_path / "r").units}
+    found = findings(study, tmp_path / "r")
+    units = {one.name: one for one in found.units}
     assert set(units) == {"rows: crash", "rows: fire", "binary"}
     assert units["rows: fire"].imbalance_ratio == 6
     assert units["binary"].source == "rows"
     assert units["binary"].test_share == pytest.approx(2 / 3)
+    assert len(found.notes) == 2
+    assert all("10 rows are copies of others" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

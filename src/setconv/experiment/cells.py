@@ -134,8 +134,11 @@ class StudyWork:
         rows = rows_of(self.folder, known.digest)
         texts = rows.features.dtype == object
         model = build_method(method, seed, len(known.counts))
+        # Where a search finds the method's own parameters in what is put around it.
+        place = "" if set(method.search) <= set(model.get_params()) else "estimator__"
         if texts:
             model = with_encoder(model, self.study.text_encoder(data))
+            place = f"{model.steps[-1][0]}__{place}"
         train, test = (
             _Labelled(taken.tolist() if texts else np.asarray(taken), rows.labels[chosen])
             for chosen in split
@@ -145,7 +148,11 @@ class StudyWork:
         if method.search:
             tied = tie(rows.labels, rows.groups, rows.copies)
             together = None if tied is None else tied[split.train]
-            model = self._searched(model, method, train.labels, together, seed)
+            grid = {
+                f"{place}{name}": [_from_yaml(one) for one in values]
+                for name, values in method.search.items()
+            }
+            model = self._searched(model, grid, train.labels, together, seed)
         # Groups are for what can keep them apart when it judges itself.
         takes_groups = "groups" in inspect.signature(model.fit).parameters
         started = time.perf_counter()
@@ -165,10 +172,11 @@ class StudyWork:
             figures |= _probe(model, self.study.probe, train, test, reported, seed)
         if not method.search:
             return figures, {}
-        return figures, {"chosen": {name: str(one) for name, one in model.best_params_.items()}}
+        best = {name.removeprefix(place): str(one) for name, one in model.best_params_.items()}
+        return figures, {"chosen": best}
 
     def _searched(
-        self, estimator: Any, method: MethodSpec, labels: NDArray[Any], groups: Any, seed: int
+        self, estimator: Any, grid: dict[str, Any], labels: NDArray[Any], groups: Any, seed: int
     ) -> Any:
         """Return a grid search around the estimator, over folds that no group or copy crosses."""
         from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
@@ -179,7 +187,6 @@ class StudyWork:
             raise DataError("a class has one training row: nothing can be cross-validated.")
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
-        grid = {name: [_from_yaml(one) for one in values] for name, values in method.search.items()}
         scoring = partial(_score, rule.metric)
         return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
 

@@ -429,7 +429,13 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     told: dict[str, str] = {}
     for spec in study.data:
         known = prepared[spec.name]
-        parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
+        copies = f"{known.n_copies:,} rows are copies of others: none is on both sides of a split."
+        parts = (
+            known.provenance,
+            known.licence,
+            copies if known.n_copies else "",
+            _beside_the_paper(spec, known),
+        )
         if text := " ".join(filter(None, parts)):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())
