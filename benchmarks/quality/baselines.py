@@ -1,6 +1,6 @@
 """The ten systems of the paper and SetConv on SemEval and Davidson, as they come and tuned.
 
-    python -m benchmarks.quality.baselines --data DIR [--splits N] [--methods NAME ...]
+    python -m benchmarks.quality.baselines --data DIR [--splits N] [--methods NAME ...] [--publish]
 
 SemEval is the paper's set, negative tweets against the rest, here 12,000 of them; Davidson is hate
 speech against the rest. 70/30 splits that keep copies of a tweet together; MiniLM embeddings. Every
@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
+from benchmarks.quality import raw
 from benchmarks.quality.evaluate import ours, tuned
 from benchmarks.quality.markdown import number, table
 from benchmarks.quality.peers import quiet
@@ -129,7 +130,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--publish", action="store_true", help="put the results into docs/quality")
     arguments = parser.parse_args()
+    commit = raw.head() if arguments.publish else ""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     methods = arguments.methods or known_methods()[:-1]
     splits = range(arguments.splits)
@@ -139,7 +142,11 @@ def main() -> None:
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     with Store(arguments.results) as store:
         run(cells, partial(work, data=arguments.data), store, jobs=arguments.jobs, threads=1)
-        print(tables(store.results()))
+        results = store.results()
+    print(tables(results))
+    if arguments.publish:
+        command = "python -m benchmarks.quality.baselines --data DIR"
+        raw.record("baselines.csv", results, command, commit)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def made(name: str, link: str) -> str:
     found = _made()[name]
     note = f" {found['note']}" if "note" in found else ""
     return (
-        f"Built from [{name}]({link}), made on {found['date']} at commit `{found['commit'][:7]}` "
+        f"Built from [{Path(name).name}]({link}), made on {found['date']} at commit `{found['commit'][:7]}` "
         f"by `{found['command']}`.{note}"
     )
 
