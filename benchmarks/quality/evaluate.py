@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks.quality import measures
@@ -17,6 +18,7 @@ from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS, methods, quiet
 from benchmarks.quality.splits import folds, seed_of, split
 from benchmarks.quality.tasks import SEMEVAL_ROWS, Spec, Task, load, specs
 from benchmarks.quality.tuning import Bench, tuned_thresholds
+from benchmarks.quality.wrappers import Searched
 from setconv.experiment import Cell
 
 Figures = dict[str, float]
@@ -63,7 +65,10 @@ def _evaluate(cell: Cell, task: Task, estimator: Any) -> Figures:
         groups = None if task.groups is None else task.groups[train]
         splits = folds(task.y[train], groups, seed_of(task.name, cell.split, "tuning"))
         started = time.perf_counter()
-        found = tuned_thresholds(estimator, bench, train, splits)
+        # A threshold is found with the parameters that were chosen on all training rows: scores of
+        # models that each choose their own have different scales.
+        settled = clone(model.estimator_) if isinstance(model, Searched) else estimator
+        found = tuned_thresholds(settled, bench, train, splits)
         figures["tuning_seconds"] = time.perf_counter() - started
         figures |= tuned(found, y, scores, natural)
     return figures

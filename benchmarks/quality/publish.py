@@ -11,11 +11,12 @@ import os
 import re
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.quality import overview, raw, report
+from benchmarks.quality import overview, raw, report, semeval, sparse
 
 STUDY = "results.csv.gz"
 FIGURES = ("ranks-tabular-auc.svg", "ranks-tabular-g_mean_tuned.svg", "estimates-tabular.svg")
@@ -25,6 +26,10 @@ TABLES: dict[str, Callable[[pd.DataFrame], str]] = {
     f"{STUDY}: means": overview.means,
     f"{STUDY}: claims": overview.claims,
     f"{STUDY}: honesty": overview.honesty,
+    "sparse.csv: split 0": partial(sparse.ranks, place=0),
+    "sparse.csv: split 1": partial(sparse.ranks, place=1),
+    "sparse.csv: tasks": partial(sparse.tasks, vectors="words", place=1),
+    "semeval.csv: gains": semeval.gains,
 }
 _BLOCK = re.compile(r"(<!-- from ((\S+): [^>]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

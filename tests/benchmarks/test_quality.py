@@ -1,9 +1,11 @@
 """The comparison study: splits, figures of a cell, and the tables that are published."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.quality import evaluate, measures, publish, raw, report, tasks, tuning
+from benchmarks.quality import evaluate, measures, publish, raw, report, sparse, tasks, tuning
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.splits import folds, joined_groups, split
 from sklearn.linear_model import LogisticRegression
@@ -72,6 +74,31 @@ def test_a_cell_has_every_figure_that_the_tables_need(method, monkeypatch):
     assert np.isfinite(list(figures.values())).all()
     assert {"auc", "average_precision", "brier", "ece", "g_mean_natural", "f1_tuned"} <= {*figures}
     assert ("oof_f1" in figures) == (method == OURS)
+
+
+def test_peers_are_tuned_on_sparse_rows_too(monkeypatch):
+    y = rows(200)[1]
+    words = np.where(y == 1, "urgent fire", "usual talk")
+    rng = np.random.default_rng(0)
+    texts = np.array([f"{rng.choice(words)} {w} {rng.choice(words)}" for w in words])
+    task = tasks.Task("sms_spam/spam", "text", "sms_spam", "choosing", *rows(200), None)
+    few = SetConvClassifier(max_steps=5, n_members=3, random_state=0, progress=False)
+    monkeypatch.setattr(sparse, "load", lambda *_: task)
+    monkeypatch.setattr(sparse, "texts_of", lambda *_: texts)
+    monkeypatch.setitem(sparse.METHODS, OURS, lambda _: few)
+    fitted = []
+    fit = tuning.Bench.fit
+    monkeypatch.setattr(tuning.Bench, "fit", lambda *a: fitted.append(fit(*a)) or fitted[-1])
+    found = []
+    for vectors in sparse.VECTORS:
+        for method in sparse.METHODS:
+            cell = Cell(f"{vectors}: sms_spam/spam", method, 1)
+            found += [(*astuple(cell)[:3], *one) for one in sparse.work(cell, None).items()]
+    # The threshold belongs to the C that was chosen on all training rows.
+    assert {one.C for one in fitted[2:7]} == {fitted[1].estimator_.C}
+    results = pd.DataFrame(found, columns=["dataset", "method", "split", "metric", "value"])
+    assert sparse.ranks(results, 1).count("\n") == 9
+    assert sparse.tasks(results, "words", 1).splitlines()[2].startswith("| sms_spam/spam | ")
 
 
 def test_the_published_tables_are_those_of_the_published_results(tmp_path):
