@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.quality import overview, raw, report, semeval, sparse
+from benchmarks.quality import baselines, claims, overview, raw, report, semeval, sparse
 
 STUDY = "results.csv.gz"
 FIGURES = ("ranks-tabular-auc.svg", "ranks-tabular-g_mean_tuned.svg", "estimates-tabular.svg")
@@ -30,6 +30,9 @@ TABLES: dict[str, Callable[[pd.DataFrame], str]] = {
     "sparse.csv: split 1": partial(sparse.ranks, place=1),
     "sparse.csv: tasks": partial(sparse.tasks, vectors="words", place=1),
     "semeval.csv: gains": semeval.gains,
+    "baselines.csv: tables": baselines.tables,
+    f"{STUDY}: new events": claims.new_events,
+    f"{claims.SMS_RAW}: means": claims.sms,
 }
 _BLOCK = re.compile(r"(<!-- from ((\S+): [^>]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

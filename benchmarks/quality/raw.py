@@ -46,8 +46,8 @@ def made(name: str, link: str) -> str:
     found = _made()[name]
     note = f" {found['note']}" if "note" in found else ""
     return (
-        f"Built from [{Path(name).name}]({link}), made on {found['date']} at commit `{found['commit'][:7]}` "
-        f"by `{found['command']}`.{note}"
+        f"Built from [{Path(name).name}]({link}), made on {found['date']} at commit "
+        f"`{found['commit'][:7]}` by `{found['command']}`.{note}"
     )
 
 
