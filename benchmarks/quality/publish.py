@@ -38,12 +38,15 @@ _BLOCK = re.compile(r"(<!-- from ((\S+): [^>]+) -->\n).*?(?=<!-- end -->)", re.D
 
 
 def document(path: Path) -> str:
-    """Return a document with its tables built anew."""
+    """Return a document with its tables built anew; what made a file is said at its first."""
+    told: set[str] = set()
 
     def block(found: re.Match[str]) -> str:
         opening, table, name = found.groups()
         link = Path(os.path.relpath(raw.FOLDER / name, path.parent)).as_posix()
-        return f"{opening}\n{TABLES[table](raw.read(name))}\n\n{raw.made(name, link)}\n\n"
+        origin = f"From [{link}]({link}) too." if name in told else raw.made(name, link)
+        told.add(name)
+        return f"{opening}\n{TABLES[table](raw.read(name))}\n\n{origin}\n\n"
 
     return _BLOCK.sub(block, path.read_text(encoding="utf-8"))
 
