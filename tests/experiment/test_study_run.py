@@ -195,6 +195,7 @@ def test_texts_that_say_the_same_are_copies(data, tmp_path):
     study = small(data=(texts,), encoder={"kind": "terms"})
     (known,) = prepare(study, tmp_path / "rows", data).values()
     assert known.n_copies == 2
+    assert known.provenance.startswith("FOLDER/texts.csv:")
     copies = rows_of(tmp_path / "rows", known.digest).copies
     assert [copies[3] == copies[10], copies[8] == copies[11], len(set(copies))] == [1, 1, 10]
 

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -143,7 +144,9 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
     if not (folder / name).exists():
         replace_folder(folder / name, files)
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
-    return Prepared(name, counts, n_copies, dataset.provenance, dataset.licence)
+    # A page is for others: it names the folder as the command does that it prints.
+    provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")
+    return Prepared(name, counts, n_copies, provenance, dataset.licence)
 
 
 def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, bytes], int]:

@@ -432,8 +432,8 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
         copies = f"{known.n_copies:,} rows are copies of others: none is on both sides of a split."
         parts = (
             known.provenance,
-            known.licence,
             copies if known.n_copies else "",
+            known.licence,
             _beside_the_paper(spec, known),
         )
         if text := " ".join(filter(None, parts)):
