@@ -36,7 +36,9 @@ def main() -> None:
         found, failed = store.results(), report.failures(store.cells())
     print(report.write(found, arguments.out or RESULTS / name, failed))
     if arguments.publish:
-        raw.record("results.csv.gz", found, "python -m benchmarks.quality --data DIR", commit)
+        splits = f" --splits {arguments.splits}" if arguments.splits else ""
+        command = f"python -m benchmarks.quality --data DIR{splits}"
+        raw.record("results.csv.gz", found, command, commit)
 
 
 def _compute(arguments: argparse.Namespace, results: Path) -> None:
