@@ -1,6 +1,6 @@
 """The comparison study.
 
-    python -m benchmarks.quality --data DIR [--part text|tabular|all] [--quick] [--tables]
+    python -m benchmarks.quality --data DIR [--part text|tabular] [--quick] [--tables] [--publish]
 
 Cells that the results file has already are not computed again, so an interrupted run goes on
 where it stopped. `benchmarks.quality.tasks` says which data sets there are, where they are
@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.quality import report
+from benchmarks.quality import raw, report
 from benchmarks.quality.evaluate import work
 from benchmarks.quality.study import ALL, cells
 from benchmarks.quality.tasks import SEMEVAL_ROWS
@@ -29,10 +29,16 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     name = "quality-quick" if arguments.quick else "quality"
     results = arguments.results or RESULTS / f"{name}.sqlite"
+    commit = raw.head() if arguments.publish else ""
     if not arguments.tables:
         _compute(arguments, results)
     with Store(results) as store:
-        print(report.write(store, arguments.out or RESULTS / name))
+        found, failed = store.results(), report.failures(store.cells())
+    print(report.write(found, arguments.out or RESULTS / name, failed))
+    if arguments.publish:
+        splits = f" --splits {arguments.splits}" if arguments.splits else ""
+        command = f"python -m benchmarks.quality --data DIR{splits}"
+        raw.record("results.csv.gz", found, command, commit)
 
 
 def _compute(arguments: argparse.Namespace, results: Path) -> None:
@@ -73,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--retry-failed", action="store_true", help="compute failed cells again")
     add("--results", type=Path, help="SQLite file; benchmarks/results/quality.sqlite")
     add("--tables", action="store_true", help="compute nothing, only write tables and figures")
+    add("--publish", action="store_true", help="put the results into docs/quality")
     add("--out", type=Path, help="folder for tables and figures; beside the results")
     return parser
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks.quality import measures
 from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS, methods, quiet
 from benchmarks.quality.splits import folds, seed_of, split
-from benchmarks.quality.tasks import SEMEVAL_ROWS, Spec, load, specs
+from benchmarks.quality.tasks import SEMEVAL_ROWS, Spec, Task, load, specs
 from benchmarks.quality.tuning import Bench, tuned_thresholds
+from benchmarks.quality.wrappers import Searched
 from setconv.experiment import Cell
 
 Figures = dict[str, float]
@@ -27,16 +29,21 @@ _WIDE = 100
 
 def work(cell: Cell, data: Path | None = None, semeval_rows: int = SEMEVAL_ROWS) -> Figures:
     """Return the figures of a cell."""
+    task = load(_by_name()[cell.dataset], data, semeval_rows)
+    estimator = methods(wide=task.X.shape[1] > _WIDE)[cell.method](cell.split)
+    return figures_of(cell, task, estimator)
+
+
+def figures_of(cell: Cell, task: Task, estimator: Any) -> Figures:
+    """Return the figures of an estimator on the cell's split of a task, dense or sparse."""
     quiet()
     # Small sets spend most of their time in checks of the same rows, over and over.
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        return _evaluate(cell, data, semeval_rows)
+        return _evaluate(cell, task, estimator)
 
 
-def _evaluate(cell: Cell, data: Path | None, semeval_rows: int) -> Figures:
-    task = load(_by_name()[cell.dataset], data, semeval_rows)
+def _evaluate(cell: Cell, task: Task, estimator: Any) -> Figures:
     train, test = split(task.y, task.groups, seed_of(task.name, cell.split))
-    estimator = methods(wide=task.X.shape[1] > _WIDE)[cell.method](cell.split)
     bench = Bench(task.X, task.y, task.groups)
     started = time.perf_counter()
     model = bench.fit(estimator, train)
@@ -53,14 +60,17 @@ def _evaluate(cell: Cell, data: Path | None, semeval_rows: int) -> Figures:
     figures |= _decisions("natural", y, natural, natural)
     figures |= _probabilities(model, X, y)
     if cell.method == OURS:
-        figures |= _ours(model, X, y)
+        figures |= ours(model, X, y)
     elif cell.method not in {**PRESETS, **CALIBRATED}:
         groups = None if task.groups is None else task.groups[train]
         splits = folds(task.y[train], groups, seed_of(task.name, cell.split, "tuning"))
         started = time.perf_counter()
-        found = tuned_thresholds(estimator, bench, train, splits)
+        # A threshold is found with the parameters that were chosen on all training rows: scores of
+        # models that each choose their own have different scales.
+        settled = clone(model.estimator_) if isinstance(model, Searched) else estimator
+        found = tuned_thresholds(settled, bench, train, splits)
         figures["tuning_seconds"] = time.perf_counter() - started
-        figures |= _tuned(found, y, scores, natural)
+        figures |= tuned(found, y, scores, natural)
     return figures
 
 
@@ -76,7 +86,8 @@ def _decisions(kind: str, y: NDArray, for_g_mean: NDArray, for_f1: NDArray) -> F
     }
 
 
-def _tuned(found: dict[str, float], y: NDArray, scores: NDArray, natural: NDArray) -> Figures:
+def tuned(found: dict[str, float], y: NDArray, scores: NDArray, natural: NDArray) -> Figures:
+    """Return the decisions at the thresholds that were found for each metric."""
     # Constant scores cannot be tuned: the model's own decision stands.
     chosen = {
         name: (scores >= found[name]).astype(int) if name in found else natural
@@ -92,7 +103,7 @@ def _probabilities(model: Any, X: NDArray, y: NDArray) -> Figures:
     return {"brier": measures.brier(y, p), "ece": measures.calibration_error(y, p)}
 
 
-def _ours(model: Any, X: NDArray, y: NDArray) -> Figures:
+def ours(model: Any, X: NDArray, y: NDArray) -> Figures:
     """Return decisions for both objectives, and what the fit itself expected of them."""
     model.set_objective("balanced")
     expected, for_g_mean = model.oof_report_, model.predict(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from benchmarks.quality.markdown import number, section, table
 from benchmarks.quality.peers import OURS
 from benchmarks.quality.tasks import Spec, specs
 from setconv.errors import DataError
-from setconv.experiment import Store, average_ranks, nemenyi
+from setconv.experiment import average_ranks, nemenyi
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,26 +31,27 @@ PARTS: dict[str, tuple[str, Callable[[Spec], bool]]] = {
 }
 
 
-def write(store: Store, folder: Path) -> str:
-    """Write ``tables.md`` and the figures into a folder, and return the tables."""
-    results, found = store.results(), specs()
-    sources = {spec.name: spec.source for spec in found}
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = []
-    for key, (title, belongs) in PARTS.items():
-        names = {spec.name for spec in found if belongs(spec)}
-        chosen = results[results["dataset"].isin(names)]
+def parts(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, dict[str, str]]]:
+    """Yield key, complete results and the sources of their data sets, for the parts there are."""
+    found = specs()
+    for key, (_, belongs) in PARTS.items():
+        sources = {spec.name: spec.source for spec in found if belongs(spec)}
+        chosen = results[results["dataset"].isin(sources)]
         if OURS in set(chosen["method"]) and len(tables.ranked(chosen)) > 1:
-            parts.append(_part(key, title, tables.complete(chosen), sources, folder))
-    title = "# Tables of the quality study"
-    text = "\n\n".join([title, *parts, _failures(store.cells())]).strip() + "\n"
-    results.to_csv(folder / "results.csv", index=False, lineterminator="\n")
+            yield key, tables.complete(chosen), sources
+
+
+def write(results: pd.DataFrame, folder: Path, *notes: str) -> str:
+    """Write ``tables.md`` and the figures into a folder, and return the tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [_part(key, chosen, sources, folder) for key, chosen, sources in parts(results)]
+    text = section("Tables of the quality study", *notes, *found, level=1).strip() + "\n"
     (folder / "tables.md").write_text(text, encoding="utf-8")
     return text
 
 
-def _part(key: str, title: str, results: pd.DataFrame, sources: dict[str, str], at: Path) -> str:
-    half = key.startswith("tabular-")
+def _part(key: str, results: pd.DataFrame, sources: dict[str, str], at: Path) -> str:
+    title, half = PARTS[key][0], key.startswith("tabular-")
     sections = [
         tables.score_section(results, sources),
         summary_section(results),
@@ -101,7 +102,8 @@ def _estimates(key: str, results: pd.DataFrame, folder: Path) -> None:
     estimate_figure(points, folder / f"estimates-{key}.svg")
 
 
-def _failures(cells: pd.DataFrame) -> str:
+def failures(cells: pd.DataFrame) -> str:
+    """Return the cells without figures, and why."""
     failed = cells[cells["status"] != "ok"]
     rows = [
         [one.dataset, one.method, one.split, one.status, one.error.strip().rpartition("\n")[2]]

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.quality.markdown import number, p_value, section, table
 from benchmarks.quality.peers import CALIBRATED, OURS, PRESETS
 from setconv.errors import DataError
-from setconv.experiment import average_ranks, friedman, nemenyi, wilcoxon_holm
+from setconv.experiment import WilcoxonHolm, average_ranks, friedman, nemenyi, wilcoxon_holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,13 @@ def evidence_section(results: pd.DataFrame, sources: Sources) -> str:
     return section("Evidence", reason, table(head, omnibus), _pairs(pairs))
 
 
-def _pairs(pairs: Mapping[str, object]) -> str:
+def better(test: WilcoxonHolm) -> str:
+    """Return than how many of the other methods the control is significantly better."""
+    count = (test.significant & (test.comparisons["wins"] > test.comparisons["losses"])).sum()
+    return f"{count} of {len(test.comparisons)}"
+
+
+def _pairs(pairs: Mapping[str, WilcoxonHolm]) -> str:
     rows = []
     first = next(iter(pairs.values()))
     for method in first.comparisons.index:
@@ -140,9 +146,11 @@ def _pairs(pairs: Mapping[str, object]) -> str:
             row += [number(one["difference"], sign=True), record, p_value(one["p_holm"]) + star]
         rows.append(row)
     titles = [(name, "won/tied/lost", "p (Holm)") for name in (METRICS[m] for m in pairs)]
+    counts = ", ".join(f"{METRICS[metric]} {better(test)}" for metric, test in pairs.items())
     note = (
         f"{OURS} against each peer over sources: median difference, record, and the p-value of "
-        f"Wilcoxon's test after Holm; * is significant at {first.alpha:g}."
+        f"Wilcoxon's test after Holm; * is significant at {first.alpha:g}. Significantly better "
+        f"than: {counts}."
     )
     return note + "\n\n" + table(["peer", *[t for three in titles for t in three]], rows)
 

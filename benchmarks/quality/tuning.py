@@ -21,9 +21,9 @@ _MOST_THRESHOLDS = 500
 
 @dataclass
 class Bench:
-    """The rows of a task, and what was fitted and answered on them, by row numbers."""
+    """The rows of a task, dense or sparse, and what was fitted and answered on them, by number."""
 
-    X: NDArray[np.float32]
+    X: Any
     y: Index
     groups: Index | None
     fits: dict[bytes, Any] = field(default_factory=dict)

@@ -178,7 +178,9 @@ class Ties(NamedTuple):
 _LARGEST_UNIT = 1 / 4
 
 
-def tie_copies(keys: Keys, rows: Matrix, codes: Indices, groups: NDArray[Any] | None) -> Ties:
+def tie_copies(
+    keys: Keys | Indices, rows: Matrix | None, codes: Indices, groups: NDArray[Any] | None
+) -> Ties:
     """Say which rows stay together: groups, copies, and groups that share copies.
 
     Where one such unit would have more than a quarter of the rows, because many groups share a row
@@ -191,7 +193,8 @@ def tie_copies(keys: Keys, rows: Matrix, codes: Indices, groups: NDArray[Any] | 
     ----------
     keys : uint64 array of shape (n_rows,)
         Equal for copies.
-    rows : Matrix
+    rows : Matrix, optional
+        Nothing for texts, which are never alike by nature.
     codes : int array of shape (n_rows,)
     groups : array of shape (n_rows,), optional
     """
@@ -203,7 +206,7 @@ def tie_copies(keys: Keys, rows: Matrix, codes: Indices, groups: NDArray[Any] | 
     if not n_copies:
         return Ties(numbers)
     units = copies if numbers is None else _joined(numbers, copies)
-    if _alike_by_nature(rows, first, copies, units, codes):
+    if rows is not None and _alike_by_nature(rows, first, copies, units, codes):
         return Ties(numbers, natural=True)
     shares, crossing = 1 / counts[copies], None
     if numbers is not None:

@@ -1,4 +1,4 @@
-"""Splits of a study: every row on one side, classes in their shares, groups together."""
+"""Splits of a study: every row on one side, classes in their shares, groups and copies together."""
 
 import hashlib
 
@@ -26,7 +26,7 @@ def rows(draw):
 @given(rows(), st.sampled_from([(70, 30), (60, 40), (95, 5)]))
 def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
     labels, seed = made
-    split = make_split(SplitRule(parts), labels, None, 0, seed)
+    split = make_split(SplitRule(parts), labels, None, None, 0, seed)
     assert sorted(np.concatenate(split).tolist()) == list(range(len(labels)))
     for label in np.unique(labels):
         total = (labels == label).sum()
@@ -40,7 +40,7 @@ def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
 def test_groups_are_never_divided(made):
     labels, seed = made
     groups = np.random.default_rng(seed + 1).integers(0, max(2, len(labels) // 3), len(labels))
-    split = make_split(SplitRule(), labels, groups, 0, seed)
+    split = make_split(SplitRule(), labels, groups, None, 0, seed)
     assert not set(groups[split.train]) & set(groups[split.test])
     assert sorted(np.concatenate(split).tolist()) == list(range(len(labels)))
 
@@ -50,11 +50,41 @@ def test_each_group_of_a_class_is_left_out_in_turn():
     of_crash = np.unique(EVENTS[LABELS == "crash"])
     assert count_splits(rule, LABELS, EVENTS, "events") == len(of_crash) == 2
     for number, event in enumerate(of_crash):
-        split = make_split(rule, LABELS, EVENTS, number, seed=number)
+        split = make_split(rule, LABELS, EVENTS, None, number, seed=number)
         assert event not in EVENTS[split.train]
         assert set(EVENTS[split.test][LABELS[split.test] == "crash"]) == {event}
         assert "no" in LABELS[split.test]
         assert set(LABELS[split.train]) == {"crash", "no"}
+
+
+@given(rows(), st.sampled_from(["alone", "grouped", "an event left out"]))
+def test_no_copy_of_a_test_row_is_learned_from(made, kind):
+    labels, seed = made
+    rng = np.random.default_rng(seed + 1)
+    copies = rng.integers(0, len(labels), len(labels))  # of any class
+    groups = None if kind == "alone" else rng.integers(0, max(2, len(labels) // 3), len(labels))
+    rule = SplitRule(leave_out="class 0" if kind == "an event left out" else None)
+    train, test = make_split(rule, labels, groups, copies, 0, seed)
+    assert len(train)
+    assert len(test)
+    assert not set(copies[train]) & set(copies[test])
+    if kind == "alone":
+        assert sorted(np.concatenate([train, test]).tolist()) == list(range(len(labels)))
+    if kind == "grouped":
+        assert not set(groups[train]) & set(groups[test])
+
+
+@given(rows())
+def test_classes_keep_their_shares_where_rows_have_copies(made):
+    labels, seed = made
+    copies = np.random.default_rng(seed + 1).integers(0, len(labels), len(labels))
+    copies = np.unique(
+        [f"{label} {copy}" for label, copy in zip(labels, copies, strict=True)], return_inverse=True
+    )[1]
+    _, test = make_split(SplitRule(), labels, None, copies, 0, seed)
+    for label in np.unique(labels):
+        mine = labels == label
+        assert abs(mine[test].sum() - 0.3 * mine.sum()) <= np.bincount(copies[mine]).max()
 
 
 @pytest.mark.parametrize(
@@ -78,9 +108,9 @@ def test_splits_are_those_of_earlier_versions():
     groups = np.arange(60) // 3
     seed = seed_of(0, "rows", 1)
     splits = [
-        make_split(SplitRule((60, 40)), labels, None, 0, seed),
-        make_split(SplitRule(), labels, groups, 0, seed),
-        make_split(SplitRule(leave_out="b"), labels, groups, 1, seed),
+        make_split(SplitRule((60, 40)), labels, None, None, 0, seed),
+        make_split(SplitRule(), labels, groups, None, 0, seed),
+        make_split(SplitRule(leave_out="b"), labels, groups, None, 1, seed),
     ]
     parts = [part for split in splits for part in split]
     parts.append(thin(np.arange(60), labels, 5, 20, seed))

@@ -39,6 +39,12 @@ def random_table(seed, sources=12, methods=4, step=0.5):
 # ------------------------------------------------------------------------------------- the ranks
 
 
+def test_scores_that_agree_to_four_decimals_share_a_rank():
+    noisy = pd.DataFrame({"x": [0.9, 0.3], "y": [0.9 + 4e-5, 0.1 + 0.2], "z": [0.9 + 9e-5, 0.1]})
+    assert average_ranks(noisy).by_source.to_numpy().tolist() == [[2.5, 2.5, 1], [1.5, 1.5, 3]]
+    assert friedman(noisy).chi_square == friedman(noisy.round(4)).chi_square
+
+
 # -------------------------------------------------------------------------------------- Friedman
 
 

@@ -10,7 +10,7 @@ import pytest
 from setconv.errors import DataError, LabelError, ParameterError, StudyError
 from setconv.experiment import runner
 from setconv.experiment.cells import StudyWork, plan_cells
-from setconv.experiment.data import prepare
+from setconv.experiment.data import prepare, rows_of
 from setconv.experiment.results import findings, run_study
 from setconv.experiment.runner import Tally
 from setconv.experiment.splits import make_split
@@ -110,7 +110,7 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
 
     stored = np.load(data / "rows.npz")
     X, y = stored["X"].astype(np.float32), stored["y"]
-    train, test = make_split(study.split, y, None, 0, notes["seed"])
+    train, test = make_split(study.split, y, None, None, 0, notes["seed"])
     model = DecisionTreeClassifier(random_state=notes["seed"]).fit(X[train], y[train])
     expected = report(y[test], model.predict(X[test]), model.predict_proba(X[test]))
     for metric in ("f1", "auc"):
@@ -146,9 +146,58 @@ def test_training_rows_are_thinned_and_searched_and_test_rows_are_not(data, tmp_
 def test_texts_are_encoded_by_what_the_training_texts_teach(data, tmp_path):
     for encoder in ({"kind": "tfidf", "n_components": 4}, {"kind": "terms", "max_features": 20}):
         texts = DataSpec("texts", "file", {"path": "texts.csv", "text": "text", "label": "label"})
-        study = small(LOGISTIC, data=(texts,), split=SplitRule(repeats=1), encoder=encoder)
-        ((figures, _),) = compute_here(study, tmp_path / "rows", data).values()
+        once = {"split": SplitRule(repeats=1), "encoder": encoder, "search": SearchRule(2)}
+        searched = replace(LOGISTIC, search={"logisticregression__C": [0.1]})
+        study = small(searched, data=(texts,), **once)
+        ((figures, notes),) = compute_here(study, tmp_path / "rows", data).values()
         assert figures["auc:spam"] == 1
+        assert notes["chosen"] == {"logisticregression__C": "0.1"}
+
+
+def test_a_method_for_two_classes_is_searched_one_against_the_rest(data, tmp_path):
+    study = small(
+        MethodSpec("WEOB2", parameters={"n_estimators": 2}, search={"theta": [0.9]}),
+        split=SplitRule(repeats=1),
+        search=SearchRule(2),
+    )
+    ((_, notes),) = compute_here(study, tmp_path / "rows", data).values()
+    assert notes["chosen"] == {"theta": "0.9"}
+
+
+def test_copies_are_on_one_side_of_every_split_and_fold(data, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] > 0) ^ (rng.random(200) < 0.3)
+    np.savez(data / "twins.npz", X=np.tile(X, (2, 1)), y=np.tile(y, 2))
+    nearest = MethodSpec(
+        "nearest",
+        estimator="sklearn.neighbors.KNeighborsClassifier",
+        search={"n_neighbors": [1, 20]},  # one is best where it is the row's own copy
+    )
+    twins = DataSpec("twins", "npz", {"path": "twins.npz"})
+    study = small(nearest, data=(twins,), search=SearchRule(3, "auc"))
+    for figures, notes in compute_here(study, tmp_path / "rows", data).values():
+        assert notes["chosen"] == {"n_neighbors": "20"}
+        assert figures["auc:True"] < 0.9
+        assert all(size % 2 == 0 for size in notes["rows"])
+
+
+def test_texts_that_say_the_same_are_copies(data, tmp_path):
+    lines = [
+        "text,label",
+        *(f"Good day {n},ham" for n in range(8)),
+        "win cash,spam",
+        "win gold,spam",
+    ]
+    lines += ["good  DAY 3 @you,ham", "Win cash http://x.y,spam"]
+    (data / "texts.csv").write_text("\n".join(lines), encoding="utf-8")
+    texts = DataSpec("texts", "file", {"path": "texts.csv", "text": "text", "label": "label"})
+    study = small(data=(texts,), encoder={"kind": "terms"})
+    (known,) = prepare(study, tmp_path / "rows", data).values()
+    assert known.n_copies == 2
+    assert known.provenance.startswith("FOLDER/texts.csv:")
+    copies = rows_of(tmp_path / "rows", known.digest).copies
+    assert [copies[3] == copies[10], copies[8] == copies[11], len(set(copies))] == [1, 1, 10]
 
 
 def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
@@ -169,14 +218,20 @@ def test_sizes_of_the_post_training_subset_become_a_curve(data, tmp_path):
 
 
 def test_units_say_what_a_row_of_a_table_is_about(data, tmp_path):
+    stored = dict(np.load(data / "rows.npz"))
+    stored["X"][:10] = stored["X"][10:20]
+    np.savez(data / "rows.npz", **stored)
     both = (spec(), spec("binary", binary="crash", source="rows"))
     study = small(LOGISTIC, data=both, split=SplitRule((60, 40), 1))
     run_study(study, tmp_path / "r", data=data, jobs=1, threads=1, progress=False)
-    units = {one.name: one for one in findings(study, tmp_path / "r").units}
+    found = findings(study, tmp_path / "r")
+    units = {one.name: one for one in found.units}
     assert set(units) == {"rows: crash", "rows: fire", "binary"}
     assert units["rows: fire"].imbalance_ratio == 6
     assert units["binary"].source == "rows"
     assert units["binary"].test_share == pytest.approx(2 / 3)
+    assert len(found.notes) == 2
+    assert all("10 rows are copies of others" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, ParameterError
 from setconv.experiment.data import Prepared, rows_of, with_encoder
-from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin
+from setconv.experiment.splits import Split, count_splits, make_split, seed_of, thin, tie
 from setconv.experiment.store import Cell
 from setconv.experiment.study import METRICS, DataSpec, MethodSpec, Probe, Study, known_name
 from setconv.metrics.report import Report, report
@@ -115,7 +115,8 @@ class StudyWork:
         rows = rows_of(self.folder, self.prepared[data.name].digest)
         # Variants of a data set have the same splits.
         seed = seed_of(self.study.seed, data.base or data.name, cell.split)
-        split = make_split(self.study.rule(data), rows.labels, rows.groups, cell.split, seed)
+        rule = self.study.rule(data)
+        split = make_split(rule, rows.labels, rows.groups, rows.copies, cell.split, seed)
         if data.train_ratio is not None:
             train = thin(split.train, rows.labels, data.train_ratio, data.train_majority, seed)
             split = split._replace(train=train)
@@ -133,8 +134,11 @@ class StudyWork:
         rows = rows_of(self.folder, known.digest)
         texts = rows.features.dtype == object
         model = build_method(method, seed, len(known.counts))
+        # Where a search finds the method's own parameters in what is put around it.
+        place = "" if set(method.search) <= set(model.get_params()) else "estimator__"
         if texts:
             model = with_encoder(model, self.study.text_encoder(data))
+            place = f"{model.steps[-1][0]}__{place}"
         train, test = (
             _Labelled(taken.tolist() if texts else np.asarray(taken), rows.labels[chosen])
             for chosen in split
@@ -142,7 +146,13 @@ class StudyWork:
         )
         groups = None if rows.groups is None else rows.groups[split.train]
         if method.search:
-            model = self._searched(model, method, train.labels, groups, seed)
+            tied = tie(rows.labels, rows.groups, rows.copies)
+            together = None if tied is None else tied[split.train]
+            grid = {
+                f"{place}{name}": [_from_yaml(one) for one in values]
+                for name, values in method.search.items()
+            }
+            model = self._searched(model, grid, train.labels, together, seed)
         # Groups are for what can keep them apart when it judges itself.
         takes_groups = "groups" in inspect.signature(model.fit).parameters
         started = time.perf_counter()
@@ -162,12 +172,13 @@ class StudyWork:
             figures |= _probe(model, self.study.probe, train, test, reported, seed)
         if not method.search:
             return figures, {}
-        return figures, {"chosen": {name: str(one) for name, one in model.best_params_.items()}}
+        best = {name.removeprefix(place): str(one) for name, one in model.best_params_.items()}
+        return figures, {"chosen": best}
 
     def _searched(
-        self, estimator: Any, method: MethodSpec, labels: NDArray[Any], groups: Any, seed: int
+        self, estimator: Any, grid: dict[str, Any], labels: NDArray[Any], groups: Any, seed: int
     ) -> Any:
-        """Return a grid search around the estimator, over folds that groups do not cross."""
+        """Return a grid search around the estimator, over folds that no group or copy crosses."""
         from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 
         rule = self.study.search
@@ -176,7 +187,6 @@ class StudyWork:
             raise DataError("a class has one training row: nothing can be cross-validated.")
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
-        grid = {name: [_from_yaml(one) for one in values] for name, values in method.search.items()}
         scoring = partial(_score, rule.metric)
         return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
 

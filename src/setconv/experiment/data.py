@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -25,6 +26,7 @@ from setconv.errors import DataError, ParameterError
 from setconv.experiment.study import DataSpec, Study, known_name
 from setconv.io.files import replace_folder, write_atomically
 from setconv.messages import require_column
+from setconv.sampling import row_keys, text_keys, tie_copies
 
 if TYPE_CHECKING:
     from setconv.datasets.dataset import Dataset
@@ -33,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 # "transformer" learns nothing from the rows, so it may see all of them before they are split.
 _ENCODERS = ("transformer", "paper", "tfidf", "terms")
+_FORMAT = 2  # changes when the same files would be kept as other rows
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,17 @@ class Prepared:
     Attributes
     ----------
     digest : str
-        Of everything that a cell can see: features or texts, labels and groups.
+        Of everything that a cell can see: features or texts, labels, groups and copies.
     counts : dict of str to int
         Rows of each class.
+    n_copies : int
+        Rows that are copies of others.
     provenance, licence : str
     """
 
     digest: str
     counts: dict[str, int]
+    n_copies: int
     provenance: str
     licence: str
 
@@ -63,11 +69,14 @@ class Rows:
     features : array of shape (n_rows, n_features), or of texts
     labels : array of str
     groups : array of int or None
+    copies : array of int or None
+        Equal for rows that are copies; None if none are.
     """
 
     features: NDArray[Any]
     labels: NDArray[Any]
     groups: NDArray[Any] | None
+    copies: NDArray[np.int64] | None
 
 
 def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
@@ -104,7 +113,7 @@ def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
 
 def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
     """Return the file that tells of a data set, named by what its rows depend on."""
-    kept = (spec.load, dict(spec.options), spec.binary, spec.drop, spec.size)
+    kept = (_FORMAT, spec.load, dict(spec.options), spec.binary, spec.drop, spec.size)
     key = json.dumps([*kept, study.text_encoder(spec)], sort_keys=True)
     return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
 
@@ -113,19 +122,20 @@ def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
 def rows_of(folder: Path, digest: str) -> Rows:
     """Return the rows of a prepared data set; features are read from disk where they are needed."""
     place = folder / digest
-    groups, texts = place / "groups.npy", place / "texts.json"
+    groups, copies, texts = (place / name for name in ("groups.npy", "copies.npy", "texts.json"))
     return Rows(
         np.array(json.loads(texts.read_text(encoding="utf-8")), dtype=object)
         if texts.exists()
         else np.load(place / "features.npy", mmap_mode="r"),
         np.load(place / "labels.npy"),
         np.load(groups) if groups.exists() else None,
+        np.load(copies) if copies.exists() else None,
     )
 
 
 def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared:
     dataset = _load_data(spec, data)
-    files = _files(dataset, study.text_encoder(spec))
+    files, n_copies = _files(dataset, study.text_encoder(spec))
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}:{len(content)}:".encode())
@@ -134,16 +144,25 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
     if not (folder / name).exists():
         replace_folder(folder / name, files)
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
-    return Prepared(name, counts, dataset.provenance, dataset.licence)
+    # A page is for others: it names the folder as the command does that it prints.
+    provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")
+    return Prepared(name, counts, n_copies, provenance, dataset.licence)
 
 
-def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> dict[str, bytes]:
+def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, bytes], int]:
+    """Return the content of each file, and how many rows are copies of others."""
     arrays, files = {"labels.npy": dataset.labels.astype(str)}, {}
     texts, features = dataset.texts, dataset.features
     if texts is not None and (features := _encode_texts(texts, encoder)) is None:
         files["texts.json"] = json.dumps(texts).encode()
     if features is not None:
         arrays["features.npy"] = np.asarray(features, dtype=np.float32)
+    rows = arrays["features.npy"] if texts is None else None
+    keys = row_keys(arrays["features.npy"]) if texts is None else text_keys(texts)
+    codes = np.unique(arrays["labels.npy"], return_inverse=True)[1]
+    ties = tie_copies(keys, rows, codes, None)
+    if ties.units is not None:
+        arrays["copies.npy"] = ties.units
     if dataset.groups is not None:
         # Names may be of any kind; workers need only know which are equal, and their order.
         names = np.asarray(dataset.groups).astype(str)
@@ -152,7 +171,7 @@ def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> dict[str, bytes]:
         content = BytesIO()
         np.save(content, values, allow_pickle=False)
         files[name] = content.getvalue()
-    return files
+    return files, ties.n_copies
 
 
 def _source_files(spec: DataSpec, folder: Path) -> list[list[str | int]]:

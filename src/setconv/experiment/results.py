@@ -26,7 +26,7 @@ from setconv.metrics.report import HEADINGS
 
 ALPHA = 0.05
 BETTER, WORSE = "▲", "▼"
-DIGITS, _TIED = 3, 12  # of figures that are shown; of means, to see ties
+DIGITS = 3  # of figures that are shown
 
 # What a study keeps in its folder.
 _STORE, _ROWS = "results.sqlite", "rows"
@@ -301,8 +301,7 @@ def _ranking(findings: Findings, metric: str) -> Ranking:
     if len(means) < 2 or len(methods) < 2:
         reason = "Ranks need two methods, and two units with a split that all of them have."
         return Ranking(metric, reason, notes)
-    # Equal means of decimal scores differ in the last bits, and would not be seen as ties.
-    table = pd.DataFrame(means, index=methods).T.round(_TIED)
+    table = pd.DataFrame(means, index=methods).T
     sources = {unit.name: unit.source for unit in findings.units}
     higher = higher_is_better(metric)
     ranks = statistics.average_ranks(table, sources, higher)
@@ -430,7 +429,13 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     told: dict[str, str] = {}
     for spec in study.data:
         known = prepared[spec.name]
-        parts = (known.provenance, known.licence, _beside_the_paper(spec, known))
+        copies = f"{known.n_copies:,} rows are copies of others: none is on both sides of a split."
+        parts = (
+            known.provenance,
+            copies if known.n_copies else "",
+            known.licence,
+            _beside_the_paper(spec, known),
+        )
         if text := " ".join(filter(None, parts)):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())

@@ -1,4 +1,4 @@
-"""The division of rows into training and test rows."""
+"""The division of rows into training and test rows; no copy of a test row is learned from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from setconv.errors import DataError, LabelError
 from setconv.experiment.study import SplitRule
 from setconv.messages import listed
-from setconv.sampling import draw_by_class
+from setconv.sampling import draw_by_class, tie_copies
 
 _Index = NDArray[np.int64]
 _Groups = NDArray[Any] | None
@@ -53,7 +53,12 @@ def count_splits(rule: SplitRule, labels: NDArray[Any], groups: _Groups, where: 
 
 
 def make_split(
-    rule: SplitRule, labels: NDArray[Any], groups: _Groups, number: int, seed: int
+    rule: SplitRule,
+    labels: NDArray[Any],
+    groups: _Groups,
+    copies: _Index | None,
+    number: int,
+    seed: int,
 ) -> Split:
     """Return a split: the same for every method, whatever else is in the study.
 
@@ -63,17 +68,29 @@ def make_split(
     labels : array of shape (n_rows,)
     groups : array of shape (n_rows,) or None
         Rows of one group stay together.
+    copies : int64 array of shape (n_rows,) or None
+        Equal for rows that are copies. They stay together, and join their groups; where that
+        cannot be, because a group is left out or nearly all groups share copies, training rows
+        that have a copy in the test rows are left out.
     number : int
         Which split, from 0.
     seed : int
     """
     rng = np.random.default_rng(seed)
     if rule.leave_out is not None and groups is not None:
-        drawn = _deal(labels, None, rule, rng) & (labels.astype(str) != rule.leave_out)
+        drawn = _deal(labels, copies, rule, rng) & (labels.astype(str) != rule.leave_out)
         test = drawn | (groups == _left_out(rule, labels, groups)[number])
     else:
-        test = _deal(labels, groups, rule, rng)
-    return Split(np.flatnonzero(~test), np.flatnonzero(test))
+        test = _deal(labels, tie(labels, groups, copies), rule, rng)
+    seen = test if copies is None else np.isin(copies, copies[test])
+    return Split(np.flatnonzero(~seen), np.flatnonzero(test))
+
+
+def tie(labels: NDArray[Any], groups: _Groups, copies: _Index | None) -> _Groups:
+    """Return what stays together: groups, copies, and groups that share copies."""
+    if copies is None:
+        return groups
+    return tie_copies(copies, None, np.unique(labels, return_inverse=True)[1], groups).units
 
 
 def _left_out(rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,8 @@ from setconv.errors import DataError, ParameterError
 MINIMUM_SOURCES = 10
 # Equal differences of decimal scores differ in the last bits, and would not be seen as ties.
 _DIGITS = 12
+# Scores that agree so far share a rank: what nobody would report decides none.
+_RANK_DIGITS = 4
 
 
 def source_scores(table: pd.DataFrame, sources: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -82,7 +84,8 @@ def average_ranks(
     Returns
     -------
     Ranks
-        ``average`` by method and ``by_source``; equal scores share the mean of their ranks.
+        ``average`` by method and ``by_source``; scores that agree to four decimals share the mean
+        of their ranks.
     """
     _check_complete(table)
     by_source = source_scores(_rank_rows(table, higher_is_better), sources)
@@ -90,8 +93,9 @@ def average_ranks(
 
 
 def _rank_rows(table: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
-    """Rank within each row; 1 is best, and equal scores share the mean of their ranks."""
-    return table.rank(axis="columns", method="average", ascending=not higher_is_better)
+    """Rank within each row; 1 is best, and scores that agree share the mean of their ranks."""
+    rounded = table.round(_RANK_DIGITS)
+    return rounded.rank(axis="columns", method="average", ascending=not higher_is_better)
 
 
 def _check_complete(table: pd.DataFrame, at_least: int = 1) -> None:
@@ -188,7 +192,7 @@ def friedman(by_source: pd.DataFrame, alpha: float = 0.05) -> Friedman:
     n, k = by_source.shape
     if k < 3:
         raise DataError("Friedman's test needs 3 methods; compare two with wilcoxon_holm.")
-    values = by_source.to_numpy(dtype=np.float64)
+    values = by_source.to_numpy(dtype=np.float64).round(_RANK_DIGITS)
     if (values == values[:, :1]).all():
         return Friedman(n, alpha, k, 0.0, 1.0, 0.0, 1.0)
     chi_square, p_value = map(float, stats.friedmanchisquare(*values.T))

@@ -34,7 +34,8 @@ class SplitRule:
     Attributes
     ----------
     parts : tuple of int
-        Per cent of the rows: training and test. Classes keep their shares, groups stay together.
+        Per cent of the rows: training and test. Classes keep their shares, groups and copies stay
+        together.
     repeats : int
         Number of random divisions.
     leave_out : str or None
