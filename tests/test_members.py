@@ -1,5 +1,7 @@
 """Members: trained at once yet apart, each without a fold; what their out-of-fold scores decide."""
 
+import re
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
@@ -132,8 +134,13 @@ def test_the_report_is_on_decisions_that_every_fold_has_from_the_others(clf, obj
         said.scores,
         probabilities=said.probabilities,
         classes=clf.classes_,
+        confidence_intervals=True,
     )
-    assert clf.oof_report_ == clf.report_ == expected
+    assert replace(clf.oof_report_, notes=()) == replace(clf.report_, notes=()) == expected
+    (note,) = clf.report_.notes
+    judges, members = re.match(r"Each row is judged by (\d+) of (\d+) members", note).groups()
+    assert said.left_out.shape[0] == int(members)
+    assert (said.left_out.sum(axis=0) == int(judges)).all()
     assert clf.report_source_ == "out_of_fold"
     values = said.decision_values
     decided = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)

@@ -288,11 +288,17 @@ def test_the_rare_class_is_spread_over_the_parts(rare, n_cuts):
 def test_judges_learn_from_what_lies_before_the_rows_that_they_judge(data, n_members):
     moments, codes = in_time(data.draw, n_classes=3)
     units = data.draw(st.none() | st.just(np.arange(len(codes)) // 3))
-    left_out, judged = leave_later_out(moments, codes, n_members, units, seed=0)
+    left_out, judged, speakers = leave_later_out(moments, codes, n_members, units, seed=0)
     judges = judged.any(axis=1)
+    assert not (judges & speakers).any()
     assert (judged <= left_out).all()
     assert (judged.sum(axis=0) <= 1).all()
-    assert not left_out[len(judges) - (n_members - max(2, n_members // 2)) :].any()
+    n_judges = int((~speakers).sum())
+    assert n_judges <= max(2, n_members // 2)
+    assert speakers[n_judges:].all()
+    # The others leave random folds out, of which none holds all of a class.
+    right = leave_out(codes, n_members - n_judges, units, seed=0)
+    np.testing.assert_array_equal(left_out[n_judges:], right)
     for out, mine in zip(left_out[judges], judged[judges], strict=True):
         assert moments[~out].max() < moments[mine].min()
         assert set(codes[~out]) == set(codes)
@@ -301,6 +307,6 @@ def test_judges_learn_from_what_lies_before_the_rows_that_they_judge(data, n_mem
             moments[out].min() == moments[judged[(left_out == out).all(axis=1)].any(axis=0)].min()
         )
     # All that lies behind the first cut is judged, by two members if it is one part.
-    assert np.array_equal(judged.any(axis=0), left_out.any(axis=0))
+    assert np.array_equal(judged.any(axis=0), left_out[:n_judges].any(axis=0))
     if judges.any() and judged.any(axis=0).sum() > 1 and units is None:
         assert judges.sum() > 1

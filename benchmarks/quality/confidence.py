@@ -3,9 +3,9 @@
     python -m benchmarks.quality.confidence [--fits N] [--large N] [--jobs N] [--publish]
 
 Three kinds of made rows (a linear problem, interactions, clusters), another problem for each fit;
-20 to 60 rare rows, or 200, of 3, 6 or 12 %; 40,000 test rows each. Every fit has the defaults. It is
-asked for minimums with and without a confidence by `set_objective`, and the test rows say whether
-they are kept and whether the intervals of `oof_report_` hold the figures there.
+20 to 60 rare rows, or 200, of 3, 6 or 12 %; 40,000 test rows each. Every fit has the defaults. It
+is asked for minimums with and without a confidence by `set_objective`, and the test rows say
+whether they are kept and whether the intervals of `oof_report_` hold the figures there.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def evaluate(cell: Cell) -> list[dict[str, Any]]:
         rule = model._decision.rule
         alarms = said.scores > model.threshold_
         hits = float(truth[alarms].sum())
-        kept = hits / (truth.sum() if kind == "recall" else max(alarms.sum(), 1))
+        # No alarm at all has no precision, and counts as a miss.
+        kept = hits / truth.sum() if kind == "recall" else hits / (alarms.sum() or math.nan)
         found.append({**asked, "stated": rule.met, "may_miss": rule.may_miss, "truth": kept})
     return found
 
@@ -181,7 +182,7 @@ def intervals(found: pd.DataFrame) -> str:
 
 def _stated(one: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     stated = one.stated.astype(bool)
-    return stated, stated & (one.truth < one.level)
+    return stated, stated & ~(one.truth >= one.level)
 
 
 def _size(large: object) -> str:

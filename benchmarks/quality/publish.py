@@ -16,11 +16,23 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.quality import baselines, claims, overview, raw, report, semeval, sparse
+from benchmarks.quality import (
+    baselines,
+    claims,
+    confidence,
+    overview,
+    raw,
+    report,
+    semeval,
+    sparse,
+)
 
 STUDY = "results.csv.gz"
 FIGURES = ("ranks-tabular-auc.svg", "ranks-tabular-g_mean_tuned.svg", "estimates-tabular.svg")
-DOCUMENTS = ("README.md", "docs/quality.md", "docs/baselines.md", "docs/claims.md")
+DOCUMENTS = (
+    *("README.md", "docs/quality.md", "docs/baselines.md", "docs/claims.md"),
+    "docs/user-guide.md",
+)
 TABLES: dict[str, Callable[[pd.DataFrame], str]] = {
     f"{STUDY}: ranks": overview.ranks,
     f"{STUDY}: means": overview.means,
@@ -30,6 +42,9 @@ TABLES: dict[str, Callable[[pd.DataFrame], str]] = {
     "sparse.csv: split 1": partial(sparse.ranks, place=1),
     "sparse.csv: tasks": partial(sparse.tasks, vectors="words", place=1),
     "semeval.csv: gains": semeval.gains,
+    f"{confidence.RAW}: minimums": confidence.minimums,
+    f"{confidence.RAW}: averages": confidence.averages,
+    f"{confidence.RAW}: intervals": confidence.intervals,
     "baselines.csv: tables": baselines.tables,
     f"{STUDY}: new events": claims.new_events,
     f"{claims.SMS_RAW}: means": claims.sms,

@@ -402,9 +402,10 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             the file that has it; it is no feature. Rows are then judged forward in time, not by
             random folds, which flatter where things drift: half of the members are *judges*, each
             of which learns from what lies before a moment and judges what lies between it and the
-            next, and the others learn from all rows and predict. Rows before the first moment are
-            not judged, nor is one whose copy, or group, its judge has seen. What is learned without
-            labels (scaling, projection) is from all rows. ``n_members`` is 3 at least.
+            next, and the others, each without a random fold, predict. Rows before the first moment
+            are not judged, nor is one whose copy, or group, its judge has seen. What is learned
+            without labels (scaling, projection) is from all rows. ``n_members`` is 3 at least, and
+            no confidence can be stated.
         resume_from : path, optional
             Folder with a checkpoint of this very fit (same data, parameters and random_state);
             the result is identical to that of the uninterrupted run.

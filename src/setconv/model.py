@@ -290,17 +290,26 @@ class SetConvModel:
             total += aligned[:, member] * mark[:, None]
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
-    def aligned(self, raw: NDArray[np.float64]) -> SetConvModel:
+    def aligned(
+        self, raw: NDArray[np.float64], counted: NDArray[np.bool_] | None = None
+    ) -> SetConvModel:
         """Return the model with its members on one scale, that of their average.
 
         Parameters
         ----------
         raw : array of shape (n_rows, n_stacked)
             `member_scores` of the same rows before any alignment.
+        counted : bool array of shape (n_members, n_rows), optional
+            The rows that each member is aligned on; None: all.
         """
         heads = self.network.n_heads
-        spread = raw.std(axis=0).reshape(-1, heads)
-        level = raw.mean(axis=0).reshape(-1, heads)
+        if counted is None:
+            level, spread = raw.mean(axis=0), raw.std(axis=0)
+        else:
+            own = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+            parts = [raw[own[place // heads], place] for place in range(raw.shape[1])]
+            level, spread = (np.array([f(part) for part in parts]) for f in (np.mean, np.std))
+        level, spread = level.reshape(-1, heads), spread.reshape(-1, heads)
         common = spread.mean(axis=0)
         usable = (spread > 0) & (common > 0)
         relative = np.where(usable, spread / np.where(common > 0, common, 1), 1)

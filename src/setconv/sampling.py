@@ -293,12 +293,14 @@ FEWEST_FORWARD = 3  # members: two judge, so that a threshold is not judged by i
 
 def leave_later_out(
     moments: Indices, codes: Indices, n_members: int, units: Indices | None, seed: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows each member does not learn from, and which it judges; (n_members, n_rows).
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows each member does not learn from, which it judges, and who speaks.
+
+    The first two are (n_members, n_rows), the last is (n_members,).
 
     The first half of the members are judges. Each learns from what lies before a cut in time
     (`forward_cuts`) and judges what lies between it and the next. If there is one cut only, two
-    judges share the rows behind it. The other members learn from all rows and judge none.
+    judges share the rows behind it. The other members leave random folds out and judge none.
 
     Parameters
     ----------
@@ -318,7 +320,9 @@ def leave_later_out(
         parts[later] = assign_folds(codes[later], 2, theirs, np.random.default_rng(seed))
     left_out = np.zeros((n_members, len(codes)), dtype=np.bool_)
     left_out[: len(cuts)] = moments >= cuts[:, None]
-    return left_out, parts == np.arange(n_members)[:, None]
+    left_out[len(cuts) :] = leave_out(codes, n_members - len(cuts), units, seed)
+    members = np.arange(n_members)
+    return left_out, parts == members[:, None], members >= len(cuts)
 
 
 def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:

@@ -207,8 +207,8 @@ def test_of_groups_and_copies_one_row_counts():
     assert average.thresholds == sure.thresholds
     assert sure.may_miss == pytest.approx(binom.cdf(19, 200, 0.1), abs=1e-6)
     assert average.may_miss == pytest.approx(0.9**10, abs=1e-6)  # as the lowest of ten rows
-    with pytest.raises(ParameterError, match="copies of rows in common"):
-        rule_for(tied, "balanced", shared=True).with_objective("precision>=0.5 @ 80%")
+    with pytest.raises(ParameterError, match="hang together"):
+        rule_for(tied, "balanced", doubt="all hang together").with_objective("precision>=0.5 @ 80%")
 
 
 # --------------------------------------------------------------------- precision with a confidence

@@ -88,11 +88,19 @@ def note(sentences: Iterable[str]) -> None:
         say(f"note: {sentence}")
 
 
-def table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Return a table whose first column is text and whose others are numbers."""
+def table(
+    title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], *, width: int | None = None
+) -> Table:
+    """Return a table whose first column is text and whose others are numbers.
+
+    With ``width`` the numbers have at least so many characters, close together.
+    """
     made = Table(title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    if width is not None:
+        made.padding = (0, 0)
     for number, name in enumerate(head):
-        made.add_column(escape(name), justify="left" if number == 0 else "right")
+        side: Any = "left" if number == 0 else "right"
+        made.add_column(escape(name), justify=side, min_width=width if number else None)
     for row in rows:
         made.add_row(*(escape(str(cell)) for cell in row))
     return made

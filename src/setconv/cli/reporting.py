@@ -89,11 +89,9 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
         [label, *(_with_interval(of, name) for name in _COLUMNS)]
         for label, of in measured.per_class.items()
     ]
-    made = table(title, ["class", *(HEADINGS[name] for name in _COLUMNS)], rows)
-    made.padding = (0, 0)  # intervals of three digits fit into 80 columns
-    for column in made.columns[1:]:
-        column.min_width = len(".123-.456")
-    out.print(made)
+    head = ["class", *(HEADINGS[name] for name in _COLUMNS)]
+    # Intervals of three digits fit into 80 columns, and a long name gives way to them.
+    out.print(table(title, head, rows, width=len(".123-.456")))
     sentences = ["Below each figure is its 95 % interval.", *measured.remarks()]
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")

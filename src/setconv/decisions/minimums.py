@@ -26,9 +26,14 @@ from setconv.metrics.intervals import effective_size, wilson
 Flags = NDArray[np.bool_]
 
 
+# Why no confidence can be stated.
 SHARED = (
     "groups have copies of rows in common, so that not even one row a group stands alone. Leave "
     "out the copies, or the confidence."
+)
+FORWARD = (
+    "with time later rows are not taken to be like earlier ones, so that nothing is sure of them. "
+    "Leave out the confidence, or the time."
 )
 
 
@@ -66,8 +71,8 @@ def choose_minimum(
     judged = rows.seen[target] and (objective.kind == "recall" or rows.seen.all())
     if not rows.seen[target]:
         return thresholds, nothing_known(objective)
-    if objective.confidence is not None and grounds.shared:
-        return thresholds, Minimum(0.0, met=False, problem=f"{objective}: {SHARED}")
+    if objective.confidence is not None and grounds.doubt:
+        return thresholds, Minimum(0.0, met=False, problem=f"{objective}: {grounds.doubt}")
     if objective.confidence is not None:
         rows = rows.one_a_unit(grounds.seed)
     known = (_margins(rows.scores, target), rows.codes == target)
@@ -446,7 +451,7 @@ def promises(y: ArrayLike, *, groups: ArrayLike | None = None, confidence: float
     --------
     >>> from setconv import promises
     >>> print(promises(["fire"] * 40 + ["no"] * 900))
-    40 rows of 'fire' can promise a recall of at most 0.944 and a precision of at most 0.907 @ 90%;
+    40 rows of 'fire' can promise a recall of at most 0.944 and a precision of at most 0.908 @ 90%;
     a recall of 0.5 would be known to ±0.15. Of rows, a recall of 0.95 takes 45, 0.99 takes 230.
     """
     rows = check_rows(y, y)

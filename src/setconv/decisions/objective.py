@@ -373,8 +373,8 @@ class Grounds:
     evidence : OutOfFoldScores
         Without any rows nothing can be chosen.
     seed : int
-    shared : bool
-        Whether units of the evidence have copies of rows in common.
+    doubt : str
+        Why no confidence can be stated on the evidence; empty where one can.
     """
 
     classes: NDArray[Any]
@@ -383,4 +383,4 @@ class Grounds:
     class_weights: Floats
     evidence: OutOfFoldScores
     seed: int = 0
-    shared: bool = False
+    doubt: str = ""

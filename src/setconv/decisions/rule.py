@@ -226,7 +226,7 @@ class DecisionRule:
             "met": self.met,
             "may_miss": self.may_miss,
             "seed": self.grounds.seed,
-            "shared": self.grounds.shared,
+            "doubt": self.grounds.doubt,
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -251,7 +251,7 @@ class DecisionRule:
                 class_weights=np.asarray(data["class_weights"], dtype=np.float64),
                 evidence=OutOfFoldScores(**arrays, n_classes=len(classes)),
                 seed=int(data["seed"]),
-                shared=bool(data["shared"]),
+                doubt=str(data["doubt"]),
             ),
             objective=Objective.from_dict(data["objective"]),
             thresholds=np.asarray(data["thresholds"], dtype=np.float64),
@@ -424,7 +424,8 @@ class FittedDecision:
             return (
                 f"{objective} is kept in at least {100 * objective.confidence:.4g} of 100 such fits"
             )
-        assert rule.may_miss is not None
+        if rule.may_miss is None or rule.grounds.doubt:
+            return f"{objective} is met on average, on rows like these"
         return (
             f"{objective} is met on average: about {100 * rule.may_miss:.0f} of 100 such fits may "
             "miss it on new rows"
