@@ -679,7 +679,7 @@ def test_what_a_confidence_needs_is_checked_before_training(tied):
         return
     fitted = classifier(**parameters).fit(X, y)
     with pytest.raises(ParameterError, match="chose the weights"):
-        fitted.set_objective("precision>=0.5 @ 90%")
+        fitted.set_objective("recall>=0.5 @ 60%")
 
 
 def test_noise_promises_no_precision_and_nothing_changes_where_it_is_refused(tmp_path):

@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-from benchmarks.quality import confidence, raw
+from benchmarks.quality import confidence, forward, raw
 
 from setconv.fitting import JUDGED_BY_PARTS
 
@@ -94,3 +94,28 @@ def test_reports_say_by_how_much_out_of_fold_figures_are_low(published):
     for name, number in zip(("auc", "average_precision"), said, strict=True):
         one = few[few.asked == name]
         assert round((one.estimate - one.truth).mean(), 3) == number
+
+
+# -------------------------------------------------------------------------------- forward in time
+
+
+def test_forward_and_random_folds_are_asked_about_the_same_later_rows(monkeypatch):
+    small = {"still": forward.Problem(200, 12, 0.2, 0.0)}
+    monkeypatch.setattr(forward, "PROBLEMS", small)
+    monkeypatch.setattr(forward, "LATER", 300)
+    found = pd.DataFrame([forward.evaluate(("still", seed)) for seed in range(2)])
+    line = cells(forward.figures(found))
+    assert line[0] == "still"
+    ratio = (found.forward_alarms_later / found.forward_alarms_said).mean()
+    assert line[-1] == f"{ratio:.2f}"
+    said, later = (float(one) for one in line[1].split(" / "))
+    assert said == pytest.approx(found.random_auc_said.mean(), abs=5.1e-4)
+    assert later == pytest.approx(found.random_auc_later.mean(), abs=5.1e-4)
+
+
+def test_what_was_published_shows_that_random_folds_flatter_where_rows_drift():
+    found = raw.read(forward.RAW)
+    part = found[found.problem == "attacks of new kinds"]
+    later = part.forward_auc_later.mean()
+    assert part.random_auc_said.mean() > later + 0.05
+    assert part.forward_auc_said.mean() < later

@@ -419,7 +419,7 @@ class Promises:
 
     def __str__(self) -> str:
         needed = [
-            f"{level:g} takes {rows_for_recall(level, self.confidence):,}"
+            f"{rows_for_recall(level, self.confidence):,} for a recall of {level:g}"
             for level in (0.8, 0.9, 0.95, 0.99)
             if level > self.recall
         ]
@@ -427,7 +427,7 @@ class Promises:
             f"{self.n_rows:,} rows of {self.label!r} can promise a recall of at most "
             f"{self.recall:.3f} and a precision of at most {self.precision:.3f} @ "
             f"{100 * self.confidence:.10g}%; a recall of 0.5 would be known to ±{self.margin:.2f}."
-            + (f" Of rows, a recall of {', '.join(needed)}." if needed else "")
+            + (f" More takes more rows: {', '.join(needed)}." if needed else "")
         )
 
 
@@ -452,7 +452,8 @@ def promises(y: ArrayLike, *, groups: ArrayLike | None = None, confidence: float
     >>> from setconv import promises
     >>> print(promises(["fire"] * 40 + ["no"] * 900))
     40 rows of 'fire' can promise a recall of at most 0.944 and a precision of at most 0.908 @ 90%;
-    a recall of 0.5 would be known to ±0.15. Of rows, a recall of 0.95 takes 45, 0.99 takes 230.
+    a recall of 0.5 would be known to ±0.15. More takes more rows: 45 for a recall of 0.95, 230 for
+    a recall of 0.99.
     """
     rows = check_rows(y, y)
     rare = rarest(rows.counts)
