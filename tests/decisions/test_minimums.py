@@ -349,6 +349,9 @@ def test_which_way_a_precision_is_tested():
     by_rates = threshold_by_rates(scores, member, np.ones(1100), asked, 0.05)
     assert moved.met
     assert moved.thresholds[0] == by_rates.threshold > plain.thresholds[0]
+    # A prevalence is a fact, not a wish: where the minimum is not shown at it, that is said.
+    with pytest.warns(UserWarning, match=r"at a share of 0\.0001 of the class"):
+        assert plain.with_prior({"fire": 0.0001}).met is False
     # Rows that were left aside: the evidence has another prevalence than the training data.
     thinned = rule_for(rows, objective, train_prior=prior)
     assert thinned.thresholds[0] == by_rates.threshold
