@@ -202,7 +202,7 @@ def fit_model(
 
     # Post-training (section 3.1), and a decision on rows that were left out.
     model, unseen = run.score_unseen(run.represented(), classes.tolist(), rule_seed)
-    notes = (*notes, *_forward_notes(train.moments, judged, unseen.evidence))
+    notes = (*notes, *_judging_notes(train.moments, judged, unseen))
     decision = decide(unseen, train.codes, classes, class_weights, objective, rule_seed, notes)
     return FitResult(model, state, decision)
 
@@ -322,18 +322,27 @@ def _leave_forward(
     return left_out, judged, speakers
 
 
-def _forward_notes(
-    moments: NDArray[np.int64] | None, judged: NDArray[np.bool_], evidence: OutOfFoldScores
+# Measured by benchmarks.quality.confidence.
+JUDGED_BY_PARTS = (
+    "Each row is judged by {} of {} members, so that figures tend to be low: on made data with 20 "
+    "to 60 rare rows AUC by .013 and AP by .016 on average."
+)
+
+
+def _judging_notes(
+    moments: NDArray[np.int64] | None, judged: NDArray[np.bool_], unseen: UnseenRows
 ) -> tuple[str, ...]:
-    """Say who judged what, if that was forward in time."""
-    if moments is None:
+    """Say who judged the rows, and what to think of it."""
+    if unseen.source != "out_of_fold" or unseen.left_out is None or not len(unseen.evidence):
         return ()
+    if moments is None:
+        return (JUDGED_BY_PARTS.format(unseen.left_out.sum(axis=0).max(), len(judged)),)
     behind = int(judged.sum())
     said = (
         "Rows are judged forward in time, each by a network that learned from earlier rows only; "
         f"the first {len(moments) - behind:,} rows are not judged"
     )
-    known = behind - len(evidence)
+    known = behind - len(unseen.evidence)
     if known:
         said += f", nor {known:,} with a copy, or a row of their group, among the earlier ones"
     return (f"{said}.",)
@@ -577,13 +586,6 @@ def _ratio_preserving(
     return draw_by_class(numbers, places, rng)
 
 
-# Measured by benchmarks.quality.confidence.
-JUDGED_BY_PARTS = (
-    "Each row is judged by {} of {} members, so that figures tend to be low: on made data with 20 "
-    "to 60 rare rows AUC by .013 and AP by .016 on average."
-)
-
-
 def decide(
     unseen: UnseenRows,
     codes: NDArray[np.int64],
@@ -599,9 +601,6 @@ def decide(
     """
     labels = tuple(classes.tolist())
     counts = np.bincount(codes, minlength=len(labels))
-    if unseen.source == "out_of_fold" and unseen.left_out is not None and len(unseen.evidence):
-        judges = int(unseen.left_out.sum(axis=0).max())
-        notes = (*notes, JUDGED_BY_PARTS.format(judges, len(unseen.left_out)))
     grounds = Grounds(
         classes=classes,
         positive=rarest(counts),
