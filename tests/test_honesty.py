@@ -6,6 +6,7 @@ most four standard errors under the null hypothesis, or the class is said not to
 rows do tell something, figures are compared with those on many fresh rows.
 """
 
+import html
 import json
 import math
 import re
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from imblearn.over_sampling import SMOTE, RandomOverSampler
 from scipy import sparse
+from scipy.stats import beta, binom
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.class_weight import compute_sample_weight
@@ -28,6 +30,7 @@ from small_models import Interrupt
 from setconv.classifier import SetConvClassifier
 from setconv.errors import CheckpointError, DataError, ParameterError
 from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
+from setconv.report import make_report
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -706,6 +709,24 @@ def test_noise_promises_no_precision_and_nothing_changes_where_it_is_refused(tmp
     assert clf.threshold_basis_.endswith("recall>=0.8 @ 90% is not known to be met")
     with pytest.raises(ParameterError, match="as it was before"):
         clf.set_objective("recall>=0.8 @ 90%")
+
+
+@pytest.mark.parametrize("objective", ["recall>=0.85", "precision>=0.4"])
+def test_how_many_fits_miss_a_minimum_is_said_wherever_the_threshold_is(objective, tmp_path):
+    X, y = shifted((270, 30), 0)
+    clf = classifier(objective=objective).fit(X, y)
+    scores = clf.predict_out_of_fold().scores
+    if objective.startswith("recall"):  # floor(31 x .15) = 4: fewer than 4 of 30 below the .15
+        share = binom.cdf(3, 30, 0.15)
+    else:
+        alarms = y[clf.predict_out_of_fold().rows][scores > clf.threshold_]
+        share = beta.cdf(0.4, alarms.sum() + 0.5, (1 - alarms).sum() + 0.5)
+    said = f"{objective} is met on average: up to about {100 * share:.0f} of 100 such fits miss it"
+    clf.save(tmp_path / "model")
+    page = make_report(clf, X, y, out_of_fold=True).html
+    card = (tmp_path / "model" / "README.md").read_text()
+    for place in (clf.threshold_basis_, html.unescape(page), card):
+        assert said in place
 
 
 def test_what_is_stated_is_kept_and_intervals_hold_as_often_as_they_say():

@@ -427,8 +427,8 @@ class FittedDecision:
         if rule.may_miss is None or rule.grounds.doubt:
             return f"{objective} is met on average, on rows like these"
         return (
-            f"{objective} is met on average: about {100 * rule.may_miss:.0f} of 100 such fits may "
-            "miss it on new rows"
+            f"{objective} is met on average: up to about {100 * rule.may_miss:.0f} of 100 such "
+            "fits miss it on new rows"
         )
 
     def moved(self, rule: DecisionRule) -> FittedDecision:
