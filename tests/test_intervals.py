@@ -10,6 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from setconv.errors import DataError
 from setconv.metrics import Report, intervals, report
+from setconv.metrics.arithmetic import check_rows
 
 
 def rows(rng, counts=(90, 30), d=1.2):
@@ -86,6 +87,11 @@ def test_many_rows_are_drawn_from_a_part_and_the_interval_is_not_narrower(monkey
     codes, guess, columns, _ = rows(np.random.default_rng(2), (4000, 400))
     exact = report(codes, guess, columns, confidence_intervals=True)
     monkeypatch.setattr(intervals, "_MOST", 1)  # 2,000 rows
+    drawn = intervals.rows_to_draw(check_rows(codes, guess))
+    assert len(drawn.rows) == len(set(drawn.rows)) <= 2000
+    # All rare rows, and each class with the weight that it has.
+    np.testing.assert_array_equal(np.bincount(codes[drawn.rows])[1], 400)
+    np.testing.assert_allclose(np.bincount(codes[drawn.rows], drawn.weights), [4000, 400])
     part = report(codes, guess, columns, confidence_intervals=True)
     for name in ("auc", "average_precision", "f1"):
         wide, right = (np.diff(one[1].intervals[name])[0] for one in (part, exact))
