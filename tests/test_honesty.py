@@ -230,6 +230,23 @@ def test_forward_folds_tell_what_later_rows_will_be_like_and_random_folds_flatte
     assert np.mean(random) > np.mean(later) + 3 * error
 
 
+@pytest.mark.parametrize(("passed", "named"), [(80, True), (120, False)])
+def test_from_which_auc_on_a_feature_is_named(passed, named):
+    """One of 100 rare rows lies below so many of 1,000 others: an AUC of .9992, or of .9988."""
+    X, y = noise((1000, 100), d=3)
+    X[:, 1] = np.where(y == 1, 2000.0, 0.0) + np.arange(len(y))
+    X[y == 1, 1] += 10.0
+    X[np.flatnonzero(y == 1)[0], 1] = np.sort(X[y == 0, 1])[-passed] - 0.5
+    assert roc_auc_score(y, X[:, 1]) == pytest.approx(1 - passed / 100_000)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier(max_steps=1, n_members=2).fit(X, y)
+    said = [str(one.message) for one in caught if "alone" in str(one.message)]
+    assert len(said) == named
+    if named:
+        assert "column 1 (class 1, AUC 0.9992)" in said[0]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_shuffled_labels_of_real_rows_say_nothing(seed):
     X, digit = load_digits(return_X_y=True)
