@@ -170,8 +170,8 @@ def too_few_rows(objective: Objective, size: float) -> str | None:
     if size >= needed - 1e-6:
         return None
     return (
-        f"{objective} takes {needed:,} rows of the class that were kept from the model, each of a "
-        f"group of its own, and there are {size:.4g}: to find all of them stands for a recall of "
+        f"{objective} takes {needed:,} rows of the class that were kept from the model (copies and "
+        f"groups count once), and there are {size:.4g}: to find all of them stands for a recall of "
         f"{stands:.3f}. Ask for less, or add rows."
     )
 

@@ -403,7 +403,7 @@ class FittedDecision:
             return "the largest score decides: no threshold was chosen"
         if rule.unjudged and (len(classes) == 2 or not n_rows):
             said = (
-                f"no row {f'of {names}' if n_rows else 'at all'} was kept from the model, so "
+                f"no row {f'of {names}' if n_rows else 'at all'} could be judged, so "
                 "scores are cut in the middle of balanced episodes, unchecked"
             )
         else:
