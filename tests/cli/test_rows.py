@@ -165,6 +165,7 @@ def test_a_time_is_no_feature_and_a_wrong_one_is_named_by_its_row_of_the_file(
         return
     done = setconv(*fit, "--report", tmp_path / "page.html")
     assert "Rows are judged forward in time" in " ".join((done.out + done.err).split())
+    assert "can promise" not in done.err
     fitted = library.load(model)
     assert not [name for name in fitted.encoder_.get_feature_names_out() if "seen" in name]
     kept = np.delete(days, [1, 4])

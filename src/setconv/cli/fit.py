@@ -83,7 +83,8 @@ def command(
         given: Any = {"label": label, "features": features, "group": group, "time": time}
         rows = load_rows(data, reading, **given, skip_empty=skip, stream=stream)
         reporting.show_classes(rows.y)
-        say(str(promises(rows.y, groups=rows.groups)))
+        if time is None:  # else nothing can be promised of later rows
+            say(str(promises(rows.y, groups=rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:
             return _fit(model, rows, checkpoint, resume), rows
