@@ -738,6 +738,12 @@ def test_how_many_fits_miss_a_minimum_is_said_wherever_the_threshold_is(objectiv
     else:
         alarms = y[clf.predict_out_of_fold().rows][scores > clf.threshold_]
         share = beta.cdf(0.4, alarms.sum() + 0.5, (1 - alarms).sum() + 0.5)
+    assert (
+        clf.set_objective({"recall": 0.85, "class": 0})
+        .threshold_basis_.split("; ")[1]
+        .startswith("recall>=0.85 of 0 is met on average")
+    )
+    clf.set_objective(objective)
     said = f"{objective} is met on average: up to about {100 * share:.0f} of 100 such fits miss it"
     clf.save(tmp_path / "model")
     page = make_report(clf, X, y, out_of_fold=True).html

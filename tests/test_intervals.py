@@ -122,7 +122,19 @@ def test_one_row_of_a_class_says_next_to_nothing():
     assert high == pytest.approx(1)
 
 
-def test_groups_of_another_length_are_refused():
+@pytest.mark.parametrize("groups", [[1], [None, "a"], [["a"], ["b"]]])
+def test_groups_that_cannot_be_counted_are_refused(groups):
     with pytest.raises(DataError) as caught:
-        report([0, 1], [0, 1], confidence_intervals=True, groups=[1])
+        report([0, 1], [0, 1], confidence_intervals=True, groups=groups)
     assert caught.value.parameter == "groups"
+
+
+def test_huge_weights_count_by_their_ratios():
+    codes, guess, columns, _ = rows(np.random.default_rng(4))
+    weights = np.random.default_rng(5).choice([1.0, 3.0], len(codes))
+    small, huge = (
+        report(codes, guess, columns, sample_weight=weights * w, confidence_intervals=True)
+        for w in (1, 1e100)
+    )
+    for name, bounds in small[1].intervals.items():
+        assert huge[1].intervals[name] == pytest.approx(bounds, nan_ok=True)

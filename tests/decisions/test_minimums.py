@@ -22,7 +22,7 @@ from setconv.decisions.minimums import (
 )
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule
-from setconv.errors import ParameterError
+from setconv.errors import ParameterError, SetConvError
 
 TWO = np.array(["no", "fire"])
 
@@ -422,6 +422,23 @@ def test_what_labels_alone_can_promise(n, confidence):
     assert found.margin == pytest.approx((high - low) / 2)
     grouped = promises(["fire"] * n + ["no"] * 900, groups=[0] * n + list(range(900)))
     assert grouped.n_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "given", "parameter"),
+    [
+        ([0, 0, 1], {"confidence": 90}, "confidence"),
+        ([0, 0, 1], {"groups": [1]}, "groups"),
+        ([0, 0, 1], {"groups": [None, "a", "b"]}, "groups"),
+        ([1, 1], {}, "y"),
+        ([], {}, "y"),
+        ([0.0, float("nan")], {}, "y"),
+    ],
+)
+def test_what_cannot_promise_anything_is_refused_by_name(y, given, parameter):
+    with pytest.raises(SetConvError) as caught:
+        promises(y, **given)
+    assert caught.value.parameter == parameter
 
 
 def simulate(objective, n1, n0, gap, repeats=400):

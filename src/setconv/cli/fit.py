@@ -83,7 +83,8 @@ def command(
         given: Any = {"label": label, "features": features, "group": group, "time": time}
         rows = load_rows(data, reading, **given, skip_empty=skip, stream=stream)
         reporting.show_classes(rows.y)
-        if time is None:  # else nothing can be promised of later rows
+        # Of later rows nothing can be promised; of one class the fit says what is wrong.
+        if time is None and len(set(rows.y.tolist())) > 1:
             say(str(promises(rows.y, groups=rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:

@@ -20,7 +20,8 @@ from scipy.special import bdtrik, betainc, betaincinv
 
 from setconv.decisions.objective import Floats, Grounds, Objective, OutOfFoldScores
 from setconv.decisions.thresholds import RankedScores
-from setconv.metrics.arithmetic import check_rows, rarest
+from setconv.errors import LabelError, ParameterError
+from setconv.metrics.arithmetic import check_rows, check_units, plain_labels, rarest
 from setconv.metrics.intervals import effective_size, wilson
 
 Flags = NDArray[np.bool_]
@@ -455,10 +456,16 @@ def promises(y: ArrayLike, *, groups: ArrayLike | None = None, confidence: float
     a recall of 0.5 would be known to ±0.15. More takes more rows: 45 for a recall of 0.95, 230 for
     a recall of 0.99.
     """
-    rows = check_rows(y, y)
-    rare = rarest(rows.counts)
+    if not 0.5 <= confidence < 1:
+        why = f"confidence={confidence!r}: give a share from 0.5 to under 1 (90% is 0.9)."
+        raise ParameterError(why, parameter="confidence")
+    labels = plain_labels(y, "y")
+    if len(set(labels)) < 2:
+        raise LabelError("y needs rows of two classes: one of them is rare.", parameter="y")
+    rows = check_rows(labels, labels)
+    rare, units = rarest(rows.counts), check_units(groups, len(labels))
     own = rows.truth == rare
-    size = int(own.sum()) if groups is None else len(np.unique(np.asarray(groups)[own]))
+    size = int(own.sum()) if units is None else len(np.unique(units[own]))
     low, high = wilson(0.5, size)
     return Promises(
         rows.classes[rare],

@@ -418,17 +418,18 @@ class FittedDecision:
     def _kept(self) -> str:
         """Say how sure the minimum is that was asked for."""
         rule, objective = self.rule, self.rule.objective
+        asked = str(objective)
+        if objective.target is not None:
+            asked += f" of {rule.grounds.classes.tolist()[objective.target]!r}"
         if not rule.met or self.source == "none" or self.updates:
-            return f"{objective} is not known to be met"
+            return f"{asked} is not known to be met"
         if objective.confidence is not None:
-            return (
-                f"{objective} is kept in at least {100 * objective.confidence:.4g} of 100 such fits"
-            )
+            return f"{asked} is kept in at least {100 * objective.confidence:.4g} of 100 such fits"
         if rule.may_miss is None or rule.grounds.doubt:
-            return f"{objective} is met on average, on rows like these"
+            return f"{asked} is met on average, on rows like these"
         return (
-            f"{objective} is met on average: up to about {100 * rule.may_miss:.0f} of 100 such "
-            "fits miss it on new rows"
+            f"{asked} is met on average: up to about {100 * rule.may_miss:.0f} of 100 such fits "
+            "miss it on new rows"
         )
 
     def moved(self, rule: DecisionRule) -> FittedDecision:

@@ -172,6 +172,21 @@ def check_rows(
     )
 
 
+def check_units(groups: npt.ArrayLike | None, n_rows: int) -> IntArray | None:
+    """Return groups as numbers from 0; None where each row stands alone."""
+    if groups is None:
+        return None
+    names = np.asarray(groups)
+    if names.shape != (n_rows,):
+        why = f"groups has shape {names.shape}: give one for each of the {n_rows} rows."
+        raise DataError(why, parameter="groups")
+    try:
+        return np.unique(names, return_inverse=True)[1]
+    except TypeError as error:
+        why = f"groups cannot be told apart ({error}): give strings or numbers, and no gaps."
+        raise DataError(why, parameter="groups") from error
+
+
 def encode(labels: list[Label], classes: Sequence[Label], name: str) -> IntArray:
     """Return labels as positions in ``classes``: the one way from labels to class numbers."""
     number = {label: i for i, label in enumerate(classes)}

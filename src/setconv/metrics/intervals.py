@@ -49,7 +49,8 @@ def effective_size(weights: FloatArray, units: IntArray | None = None) -> float:
 
     Rows of one unit count together, as if they all said the same. Rows of weight 0 do not count.
     """
-    together = weights if units is None else np.bincount(units, weights)
+    shares = weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny)  # no overflow
+    together = shares if units is None else np.bincount(units, shares)
     return float(ratio(np.square(together.sum()), np.square(together).sum(), 0.0))
 
 
@@ -101,7 +102,8 @@ class Drawn(NamedTuple):
 
 def rows_to_draw(rows: Rows) -> Drawn:
     """Return all rows, or of many a part of each class, with the weight of the whole."""
-    weights = np.ones(len(rows.truth)) if rows.weight is None else rows.weight
+    # Of the largest one: products of huge weights would overflow.
+    weights = np.ones(len(rows.truth)) if rows.weight is None else rows.weight / rows.weight.max()
     most = max(_MOST // len(rows.classes), 2000)
     if len(weights) <= most:
         return Drawn(np.arange(len(weights)), weights)

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setconv.errors import DataError
 from setconv.messages import needed
 from setconv.metrics.arithmetic import (
-    IntArray,
     Label,
-    Rows,
     check_columns,
     check_rows,
+    check_units,
     figures_by_class,
     find_class,
     overall_figures,
@@ -341,7 +339,9 @@ def report(
         answers = Answers(
             rows.predicted, columns[1] if columns[0] is None else columns[0], columns[1]
         )
-        of_classes, sure = intervals(rows, answers, by_class, overall, check_units(groups, rows))
+        of_classes, sure = intervals(
+            rows, answers, by_class, overall, check_units(groups, len(rows.truth))
+        )
         per_class = {
             label: replace(of, intervals=bounds)
             for (label, of), bounds in zip(per_class.items(), of_classes, strict=True)
@@ -359,17 +359,6 @@ def report(
 
 def _of_class(by_class: Mapping[str, npt.NDArray[np.float64]], c: int) -> dict[str, Any]:
     return {name: float(values[c]) for name, values in by_class.items()}
-
-
-def check_units(groups: npt.ArrayLike | None, rows: Rows) -> IntArray | None:
-    """Return groups as numbers from 0; None where each row stands alone."""
-    if groups is None:
-        return None
-    names = np.asarray(groups)
-    if names.shape != rows.truth.shape:
-        why = f"groups has shape {names.shape}: give one for each of the {len(rows.truth)} rows."
-        raise DataError(why, parameter="groups")
-    return np.unique(names, return_inverse=True)[1]
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
