@@ -1,15 +1,15 @@
 """Rows, classifiers whose fit takes a moment, and what makes two of them the same."""
 
-import hashlib
 import json
 
 import numpy as np
+from safetensors import safe_open
 from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from sklearn.datasets import make_classification
 
 from setconv import presets
 from setconv.classifier import SetConvClassifier
+from setconv.persistence import pack
 from setconv.training import Callback
 
 SMALL = {"n_members": 3, "encoder": (8,), "out_features": 4, "n_episodes": 2, "max_steps": 6}
@@ -80,16 +80,22 @@ def assert_same_model(one, other, X, other_rows=None):
 
 def tamper(folder, *, config=None, tensors=None):
     """Change a saved model and keep its checksum right, as no accident would."""
-    stored = load_tensors((folder / "model.safetensors").read_bytes())
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    values, stored = config_of(folder), load_tensors(content)
     if tensors:
         tensors(stored)
-    content = save_tensors(stored)
-    (folder / "model.safetensors").write_bytes(content)
-    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    values["sha256"] = hashlib.sha256(content).hexdigest()
     if config:
         config(values)
-    (folder / "config.json").write_text(json.dumps(values), encoding="utf-8")
+    path.write_bytes(pack(values, {name: one.numpy() for name, one in stored.items()}))
+
+
+def config_of(folder):
+    """The configuration in the file of a saved model, without its checksum."""
+    with safe_open(folder / "model.safetensors", "np") as file:
+        values = json.loads(file.metadata()["setconv"])
+    del values["sha256"]
+    return values
 
 
 class Interrupt(Callback):

@@ -58,7 +58,7 @@ LAYERS = [
 ALONE = {
     "decisions": {"data", "errors", "messages", "metrics", "sampling"},
     "explain": {"errors", "messages"},
-    "io": {"errors", "messages"},
+    "io": {"data", "errors", "messages"},
     "metrics": {"data", "errors", "messages", "sampling"},
     "nn": {"errors", "messages"},
     "experiment.statistics": {"errors", "messages"},

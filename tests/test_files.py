@@ -1,12 +1,13 @@
-"""Files and folders that are there whole or not at all."""
+"""Files that are there whole or not at all."""
 
 import os
+import signal
 import stat
 from pathlib import Path
 
 import pytest
 
-from setconv.io.files import replace_folder, write_atomically
+from setconv.io.files import replaced, write_atomically
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_the_content_is_on_the_disk_before_the_file_is_moved(tmp_path, monkeypat
     monkeypatch.setattr(os, "fsync", lambda handle: (events.append("sync"), sync(handle)))
     monkeypatch.setattr(Path, "replace", lambda *both: (events.append("move"), move(*both)))
     write_atomically(tmp_path / "a.bin", b"new")
-    assert events == ["sync", "move"]
+    assert events == ["sync", "move", "sync"]  # the file, then the folder that it was moved in
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
@@ -92,77 +93,53 @@ def test_a_file_has_the_mode_that_the_umask_gives(tmp_path, umask, mask, mode):
     assert os.umask(mask) == mask
 
 
-# ---------------------------------------------------------------------------------- one folder
-
-
-def test_a_folder_is_written_with_its_parents(tmp_path):
-    replace_folder(tmp_path / "a" / "b" / "model", {"one": b"1", "two": b"2"})
-    assert contents(tmp_path / "a" / "b" / "model") == {"one": b"1", "two": b"2"}
-    assert names(tmp_path / "a" / "b") == ["model"]
-
-
-def test_a_folder_that_was_there_is_replaced_with_all_it_held(tmp_path):
-    replace_folder(tmp_path / "model", {"one": b"1", "old": b"0"})
-    replace_folder(tmp_path / "model", {"one": b"2"})
-    assert contents(tmp_path / "model") == {"one": b"2"}
-    assert names(tmp_path) == ["model"]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
-@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o755), (0o077, 0o700)])
-def test_a_folder_has_the_mode_that_the_umask_gives(tmp_path, umask, mask, mode):
-    umask(mask)
-    replace_folder(tmp_path / "model", {"one": b"1"})
-    assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == mode
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_that_is_replaced_keeps_its_mode_from_the_first_byte_on(tmp_path, umask, mode):
+    umask(0o022)
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"secret")
+    path.chmod(mode)
+    with replaced(path) as file:
+        file.write(b"new")
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == mode
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_failure_while_the_files_are_written_changes_nothing(tmp_path, monkeypatch):
-    replace_folder(tmp_path / "model", {"one": b"old", "two": b"old"})
-    monkeypatch.setattr(Path, "replace", failing(2))
-    with pytest.raises(OSError, match="No space"):
-        replace_folder(tmp_path / "model", {"one": b"new", "two": b"new"})
-    assert contents(tmp_path / "model") == {"one": b"old", "two": b"old"}
-    assert names(tmp_path) == ["model"]
+# ----------------------------------------------------------------------------------- leftovers
 
 
-def test_a_failure_while_the_new_folder_is_moved_brings_the_old_one_back(tmp_path, monkeypatch):
-    replace_folder(tmp_path / "model", {"one": b"old"})
-    # The moves are: the file inside the new folder, the old folder aside, the new one in place.
-    monkeypatch.setattr(Path, "replace", failing(3))
-    with pytest.raises(OSError, match="No space"):
-        replace_folder(tmp_path / "model", {"one": b"new"})
-    assert contents(tmp_path / "model") == {"one": b"old"}
-    assert names(tmp_path) == ["model"]
+def test_what_a_killed_writer_left_goes_with_the_next_write_and_nothing_else_does(tmp_path):
+    killed = [tmp_path / ".a[1].csv.new-0123abcd", tmp_path / ".a[1].csv.new-4567"]
+    others = [tmp_path / ".a1.csv.new-0123", tmp_path / "a[1].csv.new-1", tmp_path / ".env"]
+    for path in (*killed, *others):
+        path.write_bytes(b"half")
+    write_atomically(tmp_path / "a[1].csv", b"new")
+    assert names(tmp_path) == sorted(["a[1].csv", *(path.name for path in others)])
 
 
-def test_a_failure_while_the_old_folder_is_moved_aside_leaves_no_litter(tmp_path, monkeypatch):
-    replace_folder(tmp_path / "model", {"one": b"old"})
-    monkeypatch.setattr(Path, "replace", failing(2))
-    with pytest.raises(OSError, match="No space"):
-        replace_folder(tmp_path / "model", {"one": b"new"})
-    assert contents(tmp_path / "model") == {"one": b"old"}
-    assert names(tmp_path) == ["model"]
+@pytest.mark.skipif(os.name != "posix", reason="other systems refuse to remove what is open")
+def test_the_file_of_a_writer_at_work_stays(tmp_path):
+    path = tmp_path / "a.csv"
+    with replaced(path) as file:
+        write_atomically(path, b"from another")
+        file.write(b"later")
+        assert len(names(tmp_path)) == 2
+    assert contents(tmp_path) == {"a.csv": b"later"}
 
 
-def test_a_failure_in_a_place_that_was_free_leaves_it_free(tmp_path, monkeypatch):
-    monkeypatch.setattr(Path, "replace", failing(2))
-    with pytest.raises(OSError, match="No space"):
-        replace_folder(tmp_path / "model", {"one": b"new"})
-    assert names(tmp_path) == []
-
-
-def test_a_process_that_dies_between_the_moves_leaves_the_old_folder_aside(tmp_path, monkeypatch):
-    replace_folder(tmp_path / "model", {"one": b"old"})
-    real = Path.replace
-
-    def die(self, target):
-        if Path(target).name == "model":
-            raise SystemError  # neither move into place succeeds, as if the process were gone
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "replace", die)
-    with pytest.raises(SystemError):
-        replace_folder(tmp_path / "model", {"one": b"new"})
-    (aside,) = tmp_path.iterdir()
-    assert aside.name.startswith(".model.old-")
-    assert contents(aside) == {"one": b"old"}
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
+def test_the_file_of_a_writer_that_was_killed_is_not_locked(tmp_path):
+    path, (ready, told) = tmp_path / "a.csv", os.pipe()
+    child = os.fork()
+    if child == 0:
+        with replaced(path) as file:
+            file.write(b"half")
+            os.write(told, b"x")
+            signal.pause()
+    os.read(ready, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert len(names(tmp_path)) == 1
+    write_atomically(path, b"whole")
+    assert contents(tmp_path) == {"a.csv": b"whole"}

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from types import UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 _CHUNK = 8192
+_Plain = TypeVar("_Plain")
 
 
 class Matrix(Protocol):
@@ -135,3 +148,35 @@ class Part:
     def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the part that has these fields; an array without dimensions is a number."""
         return cls(**{name: one if one.ndim else one.item() for name, one in arrays.items()})
+
+
+def from_plain(cls: type[_Plain], plain: Mapping[str, Any]) -> _Plain:
+    """Return a dataclass from what JSON keeps of it; a wrong type is a ValueError."""
+    hints = get_type_hints(cls)
+    for name, value in plain.items():
+        if not _is_of(value, hints[name]):
+            raise ValueError(f"wrong: {name} of {cls.__name__}")
+    return cls(**{name: _as_tuples(value, hints[name]) for name, value in plain.items()})
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        return any(_is_of(value, one) for one in args)
+    if origin is Literal:
+        return type(value) is str and value in args
+    if origin is list or (origin is tuple and args[-1] is Ellipsis):
+        return isinstance(value, list | tuple) and all(_is_of(one, args[0]) for one in value)
+    if origin is tuple:
+        some = isinstance(value, list | tuple) and len(value) == len(args)
+        return some and all(map(_is_of, value, args))
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint
+
+
+def _as_tuples(value: Any, hint: Any) -> Any:
+    """Return lists of JSON as the tuples, also of tuples, that they were."""
+    if type(value) is list and "tuple[" in str(hint):
+        return tuple(_as_tuples(one, hint) for one in value)
+    return value

@@ -151,9 +151,17 @@ class SetConvModel:
         cls, config: Mapping[str, Any], arrays: Mapping[str, Array], device: torch.device
     ) -> SetConvModel:
         """Return what `describe` described; a ValueError says which parts do not fit together."""
-        network = SetConvNetwork(**config["network"])
-        weights = under("network/", arrays)
-        network.load_state_dict({name: torch.from_numpy(one) for name, one in weights.items()})
+        spec = config["network"]
+        weights = {n: torch.from_numpy(one) for n, one in under("network/", arrays).items()}
+        shares = [spec[name] for name in ("dropout", "input_dropout")]
+        if len(spec["encoder"]) > len(weights) or not all(0 <= one < 1 for one in shares):
+            raise ValueError("wrong: network")
+        with torch.device("meta"):  # nothing is allocated for shapes that the weights do not have
+            shapes = {n: one.shape for n, one in SetConvNetwork(**spec).state_dict().items()}
+        if shapes != {name: one.shape for name, one in weights.items()}:
+            raise ValueError("wrong: shapes of the network")
+        network = SetConvNetwork(**spec)
+        network.load_state_dict(weights)
         kinds = VIEWS | FRONTS | LINEAR_PARTS
         parts: dict[str, Any] = {
             place: kinds[kind].restore(under(f"{place}/", arrays))
@@ -183,18 +191,20 @@ class SetConvModel:
         right = {
             "n_features": self.scaler.width(width) == n_inputs,
             "heads": network.n_heads == heads,
-            "offset": len(self.offset) == heads,
+            "offset": np.shape(self.offset) == (heads,),
             "anchors": self.anchors.ndim == 3 and self.anchors.shape[::2] == (stacked, width),
             "views": self.scaler.fits(width),
             "front": self.front is None or self.front.fits(n_features),
             "chosen": self.chosen.shape == (network.n_members,) and bool(self.chosen.any()),
             "levels": self.levels.shape == self.spreads.shape == (stacked,),
+            "spreads": bool((self.spreads > 0).all()),
             "linear": self.linear is None or self.linear.fits(stacked, n_features, n_inputs),
         }
         if right["anchors"]:
             size = network.setconv.out_features * self.anchors.shape[1]
             right["sums"] = self.sums.total.shape == (stacked, 2, size)
             right["sums"] &= self.sums.weight.shape == (stacked, 2)
+            right["sums"] &= bool((self.sums.weight > 0).all())
         if not all(right.values()):
             raise ValueError(f"wrong: {', '.join(name for name, ok in right.items() if not ok)}")
 

@@ -1,18 +1,27 @@
 """A model folder: a fitted classifier as plain data, and back.
 
-A folder holds tensors (safetensors), everything else (JSON) and a card for people (Markdown), and
-no code. `describe` makes a fitted classifier a `SavedModel`, `save` writes that to a folder,
-`read_model` reads it and `restore` makes a new classifier what the saved one was. Each part of a
-classifier (model, views, sparse front, linear part, decision, labels, parameters) is described and
-restored side by side; the card is at the end.
+The model is one file, model.safetensors: tensors, everything else as JSON in its metadata, and one
+checksum over both. It is moved into its place last, so a folder holds the old model or the new one.
+config.json and README.md are copies for people, which nothing reads. There is no code in any of it.
+
+`describe` makes a fitted classifier a `SavedModel`, `save` writes that to a folder, `read_model`
+reads it and `restore` makes a new classifier what the saved one was. Each part of a classifier
+(model, views, sparse front, linear part, decision, labels, parameters) is described and restored
+side by side; the card is at the end.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
+import os
 import platform
-from collections.abc import Mapping, Sequence
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -22,14 +31,14 @@ import numpy as np
 import sklearn
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
+from scipy.sparse import csr_matrix
 
 from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision
-from setconv.errors import ModelFileError
-from setconv.io.files import replace_folder
+from setconv.errors import MissingDependencyError, ModelFileError
+from setconv.io.files import locked_folder, replaced, write_atomically
 from setconv.metrics.report import (
     HEADINGS,
     WHY_NOT_THE_LARGEST,
@@ -38,12 +47,18 @@ from setconv.metrics.report import (
     show_bounds,
 )
 from setconv.model import SetConvModel, under
-from setconv.nn.network import resolve_device
 
 Array = NDArray[Any]
 _FORMAT = "setconv-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
+# How the header of the file begins, up to the checksum, which is of the file with zeros there.
+_HEAD = b'{"__metadata__":{"setconv":"{\\"sha256\\":\\"'
+_SIGNATURE = slice(8 + len(_HEAD), 8 + len(_HEAD) + 64)
+_UNSIGNED = "0" * 64
+_LONGEST_HEADER = 100_000_000  # safetensors reads no longer one
+_COPIES = re.compile("encoder-[0-9a-f]{20}")  # folders of files that a model needs
+_LONGEST_LABELS = 1 << 26  # bytes
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,8 @@ class SavedModel:
         Everything but tensors, ready for JSON.
     arrays : dict of str to array
     files : dict of str to Path
-        Files to copy into the folder, by their names there; only for writing.
+        Other files that the model needs, by their names. They are copied into a folder of their
+        own, whose name says what is in them.
     """
 
     kind: str
@@ -68,92 +84,224 @@ class SavedModel:
 
 
 def save(saved: SavedModel, folder: Path) -> None:
-    """Write a model folder in one move; see `setconv.SetConvClassifier.save`."""
-    _refuse_foreign(folder)
-    tensors = save_tensors(
-        {name: torch.from_numpy(np.asarray(one, order="C")) for name, one in saved.arrays.items()}
-    )
-    config = {
-        "format": _FORMAT,
-        "format_version": FORMAT_VERSION,
-        "kind": saved.kind,
-        "sha256": hashlib.sha256(tensors).hexdigest(),
-        **saved.config,
-    }
-    text = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
-    own = {_CONFIG: text.encode(), _TENSORS: tensors, _CARD: write_card(saved.config).encode()}
-    replace_folder(folder.resolve(), {**saved.files, **own})  # behind a link, what it points to
+    """Write a model folder; see `setconv.SetConvClassifier.save`."""
+    place = folder.resolve()  # behind a link, what it points to
+    try:
+        copied = {name: _digest(path) for name, path in sorted(saved.files.items())}
+        config = {
+            "format": _FORMAT,
+            "format_version": FORMAT_VERSION,
+            "kind": saved.kind,
+            "copied": copied,
+            **saved.config,
+        }
+        content = pack(config, saved.arrays)
+        told = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
+        if place.exists() and not place.is_dir():
+            raise ModelFileError(f"{folder} is a file: give a folder to save the model in.")
+        place.mkdir(parents=True, exist_ok=True)
+        with locked_folder(place):
+            _refuse_foreign(place)
+            with _cleaned(place, _copies_of(copied)):
+                for name, path in saved.files.items():
+                    _copy(path, place / _copies_of(copied) / name, copied[name])
+                with replaced(place / _TENSORS) as file:
+                    file.write(content)
+                    write_atomically(place / _CONFIG, told.encode("utf-8", "backslashreplace"))
+                    card = write_card(saved.config)
+                    write_atomically(place / _CARD, card.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise ModelFileError(
+            f"The model cannot be saved in {folder} "
+            f"({'the disk is full' if full else error.strerror or error}). What was there is as it "
+            "was: choose another place, or make room."
+        ) from error
+
+
+def pack(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Return a model as the content of its file, with the checksum."""
+    signed = {"sha256": _UNSIGNED, **config}
+    text = json.dumps(signed, allow_nan=False, separators=(",", ":"))
+    tensors = {n: torch.from_numpy(np.asarray(one, order="C")) for n, one in arrays.items()}
+    content = bytearray(save_tensors(tensors, {"setconv": text}))
+    if not content.startswith(_HEAD, 8) or int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
+        raise ModelFileError(
+            "The model has more names of columns, words or categories than a model file can hold: "
+            "fit it with fewer."
+        )
+    content[_SIGNATURE] = hashlib.sha256(content).hexdigest().encode()
+    return bytes(content)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Never replace what is not a model of ours."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ModelFileError(f"{folder} is a file: give a folder to save the model in.")
-    if any(folder.iterdir()) and _peek_format(folder) != _FORMAT:
+    """Never replace what is not of a model of ours; other files of the folder stay."""
+    taken = [name for name in (_TENSORS, _CONFIG, _CARD) if os.path.lexists(folder / name)]
+    if taken and not (
+        _starts_with(folder / _TENSORS, _HEAD, 8)
+        or _starts_with(folder / _CONFIG, f'{{\n  "format": "{_FORMAT}"'.encode())
+    ):
         raise ModelFileError(
-            f"{folder} is not empty and is not a setconv model: choose another folder, or empty it."
+            f"{folder} has a {taken[0]} that is not of a setconv model: choose another folder, or "
+            "move it away."
         )
 
 
-def _peek_format(folder: Path) -> str | None:
+def _starts_with(path: Path, start: bytes, skipped: int = 0) -> bool:
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(skipped + len(start))[skipped:] == start
+    return False
+
+
+@contextmanager
+def _cleaned(folder: Path, copies: str) -> Iterator[None]:
+    """Remove copies that neither the model before nor the new one needs, and what failed.
+
+    Whoever has opened the model before may still read its copies; they go with the next save.
+    """
+    before = ""
+    with suppress(ModelFileError):
+        before = _copies_of(_read_file(folder)[0]["copied"])
     try:
-        config = json.loads((folder / _CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return config.get("format") if isinstance(config, dict) else None
+        yield
+    except BaseException:
+        if not os.path.lexists(folder / _TENSORS):  # there was no model: nor is there a half one
+            for name in (_CONFIG, _CARD):
+                (folder / name).unlink(missing_ok=True)
+        copies = ""
+        raise
+    finally:
+        for one in folder.iterdir():
+            if _COPIES.fullmatch(one.name) and one.name not in (before, copies):
+                shutil.rmtree(one, ignore_errors=True)
+        with suppress(OSError):
+            folder.rmdir()  # if nothing is in it
+
+
+def _copies_of(copied: Mapping[str, str]) -> str:
+    """Return the name of the folder of copies, made from what is in them."""
+    told = json.dumps(copied, sort_keys=True).encode()
+    return f"encoder-{hashlib.sha256(told).hexdigest()[:20]}"
+
+
+def _copy(source: Path, target: Path, digest: str) -> None:
+    """Copy a file, unless it is there."""
+    if not target.is_file() or _digest(target) != digest:
+        target.parent.mkdir(exist_ok=True)
+        write_atomically(target, source)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_model(folder: Path) -> SavedModel:
     """Read a model folder; a damaged, foreign or newer one is a clear error."""
-    config = _read_config(folder)
-    version = config.get("format_version")
-    if version != FORMAT_VERSION:
-        versions = config.get("versions")
-        wrote = versions.get("setconv", "") if isinstance(versions, dict) else ""
-        raise ModelFileError(
-            f"{folder} has format version {version!r}, written by setconv {wrote}; this version "
-            f"reads {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
-        )
+    config, arrays = _read_file(folder)
+    copied = config["copied"]
+    found = {}
+    for name, digest in copied.items():
+        path = folder / _copies_of(copied) / name
+        if name in ("", ".", "..") or set(name) & set("/\\:\0"):
+            raise ModelFileError(f"{folder} names a file outside of it, {name!r}: do not use it.")
+        try:
+            whole = path.is_file() and _digest(path) == digest
+        except OSError:
+            whole = False
+        if not whole:
+            raise ModelFileError(
+                f"{path} is missing or damaged: copy the whole model folder again."
+            )
+        found[name] = path.absolute()
+    return SavedModel(config["kind"], config, arrays, found)
+
+
+def _read_file(folder: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what is in the one file of a model, its checksum and its format checked."""
     path = folder / _TENSORS
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(
-            f"{folder} has no readable {_TENSORS} ({error.strerror}): copy the whole model folder."
-        ) from error
-    if hashlib.sha256(content).hexdigest() != config.get("sha256"):
-        raise ModelFileError(
-            f"{path} is truncated or damaged (its checksum is not the one in {_CONFIG}): copy the "
-            "model folder again."
-        )
-    try:
-        tensors = load_tensors(content)
-    except SafetensorError as error:
-        raise ModelFileError(f"{path} cannot be read: {error}") from error
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-    return SavedModel(str(config.get("kind")), config, arrays)
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        aside = sorted(folder.absolute().parent.glob(f".{folder.name}.old-*"))
-        hint = f" A save was cut short; the earlier model is in {aside[-1]}." if aside else ""
-        raise ModelFileError(f"{folder} is not a folder: give the folder of a saved model.{hint}")
+        raise ModelFileError(f"{folder} is not a folder: give the folder of a saved model.")
+    if not path.is_file():  # a pipe would never end
+        raise ModelFileError(
+            f"{folder} is not a setconv model: it has no {_TENSORS}. Give the folder of a saved "
+            "model, whole."
+        )
+    with understood(folder):
+        with path.open("rb") as file:
+            start = file.read(_SIGNATURE.stop)
+            if not start.startswith(_HEAD, 8):
+                raise ModelFileError(
+                    f"{path} is not the file of a setconv model, or is damaged: give the folder of "
+                    "a saved model, or copy it again."
+                )
+            # Nothing is read of a file that is longer than it says: it may be of any length.
+            length = int.from_bytes(start[:8], "little")
+            size = os.fstat(file.fileno()).st_size
+            if length > min(size, _LONGEST_HEADER):
+                raise ModelFileError(f"{path} is cut short: copy the model folder again.")
+            header = start + file.read(8 + length - len(start))
+            told: dict[str, Any] = json.loads(header[8:])
+            ends = [one["data_offsets"][1] for name, one in told.items() if name[:1] != "_"]
+            if 8 + length + max(ends, default=0) != size:
+                raise ModelFileError(
+                    f"{path} is cut short or damaged: copy the model folder again."
+                )
+            content = header + file.read()
+        digest = hashlib.sha256(content[: _SIGNATURE.start] + _UNSIGNED.encode())
+        digest.update(memoryview(content)[_SIGNATURE.stop :])
+        if digest.hexdigest().encode() != content[_SIGNATURE]:
+            raise ModelFileError(
+                f"{path} is damaged (its checksum is not that of its content): copy the model "
+                "folder again."
+            )
+        config = json.loads(
+            told["__metadata__"]["setconv"],
+            parse_float=_finite,
+            parse_int=_whole,
+            parse_constant=_finite,
+        )
+        version = config["format_version"]
+        if version != FORMAT_VERSION:
+            versions = config.get("versions")
+            wrote = versions.get("setconv", "") if isinstance(versions, dict) else ""
+            raise ModelFileError(
+                f"{folder} has format version {version!r}, written by setconv {wrote}; this "
+                f"version reads {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
+            )
+        if not isinstance(config["kind"], str) or not _are(str, [*config["copied"].values()]):
+            raise ValueError("wrong: kind or copied")
+        return config, {name: one.numpy() for name, one in load_tensors(content).items()}
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is no finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(f"{text[:20]} is no number of 64 bits")
+    return number
+
+
+@contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """Make whatever goes wrong with the content of a model folder one clear error."""
     try:
-        config = json.loads((folder / _CONFIG).read_bytes())
-    except OSError as error:
+        yield
+    except (ModelFileError, MissingDependencyError):
+        raise
+    except Exception as error:  # hostile data finds any of them: RecursionError, MemoryError, ...
         raise ModelFileError(
-            f"{folder} is not a setconv model: it has no readable {_CONFIG} ({error.strerror})."
+            f"The content of {folder} does not fit together ({type(error).__name__}: "
+            f"{str(error)[:300]}): copy the model folder again."
         ) from error
-    except ValueError as error:
-        raise ModelFileError(
-            f"{folder / _CONFIG} is truncated or damaged ({error}): copy the model folder again."
-        ) from error
-    if not isinstance(config, dict) or config.get("format") != _FORMAT:
-        raise ModelFileError(f"{folder} is not a setconv model: {_CONFIG} is of another kind.")
-    return config
 
 
 # Not part of a model: what only makes sense in the process that fitted it.
@@ -190,38 +338,50 @@ def describe(estimator: Any) -> SavedModel:
     return SavedModel(type(estimator).__name__, config, arrays)
 
 
-def restore(estimator: Any, saved: SavedModel, device: str) -> None:
-    """Make a new estimator what the saved one was; errors name the damage."""
-    target = resolve_device(device)
+def restore(estimator: Any, saved: SavedModel, device: torch.device) -> None:
+    """Make a new estimator what the saved one was; an error of any kind tells of damage."""
     config, arrays = saved.config, saved.arrays
-    try:
-        parameters = {
-            name: _decode_parameter(value) for name, value in config["parameters"].items()
-        }
-        if parameters["anchor"] is None:
-            parameters["anchor"] = arrays["anchors"]
-        classes = _decode_labels(config["classes"])
-        model, decision = restore_fitted(config, arrays, classes, target)
-        names, width = config["feature_names"], model.n_features
-        lengths = {len(config["class_counts"]), len(config["weight_scales"]), model.n_classes}
-        if lengths != {len(np.unique(classes))} or len(names or range(width)) != width:
-            raise ValueError("wrong: classes or feature_names")
-        estimator.set_params(**parameters, device=device)
-        estimator.n_features_in_ = width
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        estimator.classes_ = classes
-        estimator.class_counts_ = np.array(config["class_counts"])
-        estimator._weight_scales = np.array(config["weight_scales"], dtype=np.float64)
-        estimator.objective_ = estimator.objective
-        estimator.history_ = config["history"]
-        estimator.n_steps_ = config["n_steps"]
-        estimator._model, estimator._decision = model, decision
-    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise ModelFileError(
-            f"The model's files do not fit together ({type(error).__name__}: {error}): copy the "
-            "model folder again."
-        ) from error
+    parameters = {name: _decode_parameter(value) for name, value in config["parameters"].items()}
+    if parameters["anchor"] is None:
+        parameters["anchor"] = arrays["anchors"]
+    classes = _decode_labels(config["classes"])
+    model, decision = restore_fitted(config, arrays, classes, device)
+    names, width = config["feature_names"], model.n_features
+    counts, scales = (np.array(config[name]) for name in ("class_counts", "weight_scales"))
+    right = {
+        "classes": len(np.unique(classes)) == model.n_classes,
+        "class_counts": counts.shape == classes.shape and counts.dtype.kind == "i",
+        "weight_scales": scales.shape == classes.shape and bool((scales > 0).all()),
+        "feature_names": names is None or _are(str, names, width),
+        "n_steps": type(config["n_steps"]) is int and config["n_steps"] >= 0,
+        "history": _are(dict, config["history"]),
+        "report": list(decision.report.classes) == classes.tolist(),
+    }
+    if not all(right.values()) or counts.min() < 0:
+        raise ValueError(f"wrong: {', '.join(name for name, ok in right.items() if not ok)}")
+    estimator.set_params(**parameters)
+    estimator.n_features_in_ = width
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.classes_ = classes
+    estimator.class_counts_ = counts
+    estimator._weight_scales = scales.astype(np.float64)
+    estimator.objective_ = estimator.objective
+    estimator.history_ = config["history"]
+    estimator.n_steps_ = config["n_steps"]
+    estimator._model, estimator._decision = model, decision
+    # What opens has decided on a row, and what is told of it can be told.
+    row = csr_matrix((1, width)) if model.front is not None else model.anchors[:1, 0]
+    said = decision.rule.predictions(model.scores(row))
+    if not np.allclose(said.probabilities.sum(axis=1), 1):
+        raise ValueError("wrong: probabilities")
+    write_card(config)
+
+
+def _are(kind: type, values: Any, length: int | None = None) -> bool:
+    """Whether values are a list of this kind, and so many."""
+    listed = isinstance(values, list) and all(type(one) is kind for one in values)
+    return listed and (length is None or len(values) == length)
 
 
 def describe_fitted(
@@ -254,11 +414,20 @@ def restore_fitted(
     device: torch.device,
 ) -> tuple[SetConvModel, FittedDecision]:
     """Return what `describe_fitted` described; a ValueError says what does not fit together."""
+    for name, array in arrays.items():
+        endless = name.endswith("/high")  # the piece of a constant column has no end
+        if (
+            array.dtype.kind == "f"
+            and not (~np.isnan(array) if endless else np.isfinite(array)).all()
+        ):
+            raise ValueError(f"wrong: {name} is not finite")
     model = SetConvModel.restore(config["model"], arrays, device)
     evidence = under("rule/", arrays)
     left_out, rows = evidence.pop("left_out", None), evidence.pop("rows", None)
     if left_out is not None:
         n_folds = int(evidence.pop("n_folds"))
+        if not 0 < n_folds <= 8 * len(left_out):
+            raise ValueError("wrong: n_folds")
         left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
     rule = DecisionRule.from_dict(config["rule"], evidence, classes)
     given = enumerate((rows, left_out))
@@ -288,7 +457,11 @@ def _encode_labels(labels: NDArray[Any]) -> dict[str, Any]:
 
 
 def _decode_labels(encoded: Mapping[str, Any]) -> NDArray[Any]:
-    return np.array(encoded["values"], dtype=np.dtype(encoded["dtype"]))
+    values, dtype = encoded["values"], np.dtype(encoded["dtype"])
+    plain = all(isinstance(one, (str, bool, int, float)) for one in values)
+    if not plain or dtype.kind not in "biufUO" or dtype.itemsize * len(values) > _LONGEST_LABELS:
+        raise ValueError("wrong: labels")
+    return np.array(values, dtype=dtype)
 
 
 def _encode_parameter(name: str, value: Any) -> Any:
@@ -337,7 +510,7 @@ def write_card(config: Mapping[str, Any]) -> str:
     encoder = config.get("encoder", {})
     made_by = " ".join(encoder[name] for name in ("kind", "model") if name in encoder)
     data = f"{sum(counts)} {takes or 'rows'}, {width} features"
-    shares = [[n, f"{n / sum(counts):.1%}"] for n in counts]
+    shares = [[n, f"{n / max(sum(counts), 1):.1%}"] for n in counts]
     report = Report.from_dict(config["report"])
     figures = [[_figure(of, name) for name in _COLUMNS] for of in report.per_class.values()]
     card = files("setconv").joinpath("card.md").read_text(encoding="utf-8")
@@ -348,9 +521,9 @@ def write_card(config: Mapping[str, Any]) -> str:
         classes=_table(["class", "rows", "share"], classes, shares),
         source=_SOURCES[config["report_source"]],
         metrics=_table(["class", *(HEADINGS[name] for name in _COLUMNS)], classes, figures),
-        remarks="".join(f"{remark}\n\n" for remark in report.remarks()),
-        objective=config["parameters"]["objective"],
-        basis=config["threshold_basis"],
+        remarks="".join(f"{_cell(remark)}\n\n" for remark in report.remarks()),
+        objective=_cell(repr(config["parameters"]["objective"])),
+        basis=_cell(config["threshold_basis"]),
         why=WHY_NOT_THE_LARGEST,
         n_steps=config["n_steps"],
         versions=", ".join(f"{name} {version}" for name, version in config["versions"].items()),
@@ -371,6 +544,9 @@ def _table(head: list[str], labels: Sequence[Any], rows: Sequence[Sequence[Any]]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
-def _cell(label: Any) -> str:
-    """Return a label that cannot break the table."""
-    return " ".join(str(label).replace("|", "\\|").split()) or "(empty)"
+def _cell(words: Any) -> str:
+    """Return a label, or words with labels in them, on one line and without marks of Markdown."""
+    return _MARKS.sub(r"\\\1", " ".join(str(words).split())) or "(empty)"
+
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")

@@ -18,11 +18,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from setconv.classifier import SetConvClassifier
+from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, ParameterError
+from setconv.messages import excerpt
 from setconv.model import under
-from setconv.persistence import SavedModel, describe, read_model, restore, save
+from setconv.nn.network import resolve_device
+from setconv.persistence import SavedModel, describe, read_model, restore, save, understood
 from setconv.sampling import Keys, text_keys
 from setconv.validation import check_texts
 
@@ -35,7 +37,6 @@ _ENCODERS = {
     "TextEncoder": "setconv.text.encoder",
     "TfidfEncoder": "setconv.text.tfidf",
 }
-_COPIED = "encoder"  # the folder inside a model folder for the encoder's own files
 
 
 def _encoder_class(kind: str) -> Any:
@@ -189,32 +190,27 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
             )
         config, arrays = self.encoder_.describe()
         files = self.encoder_.files if copy_encoder else {}
-        encoder = {"kind": kind, "copied": bool(files), **config}
+        encoder = {"kind": kind, **config}
         return SavedModel(
             type(self).__name__,
             saved.config | {"takes": self.takes, "encoder": encoder, "source": self.source_},
             saved.arrays | {f"encoder/{name}": np.array(one) for name, one in arrays.items()},
-            {f"{_COPIED}/{name}": path for name, path in files.items()},
+            files,
         )
 
     @classmethod
-    def restore(cls, saved: SavedModel, folder: Path, device: str) -> Self:
+    def restore(cls, saved: SavedModel, classifier: SetConvClassifier) -> Self:
         """Return the estimator that was saved; `setconv.load` calls this."""
-        classifier = SetConvClassifier()
-        restore(classifier, saved, device)
-        try:
-            described = dict(saved.config["encoder"])
-            kind = _encoder_class(described.pop("kind"))
-            if described.pop("copied", False):
-                described |= {"model": str((folder / _COPIED).absolute()), "revision": None}
-            encoder = kind.restore(described, under("encoder/", saved.arrays))
-        except ModelFileError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(
-                f"The model's encoder cannot be restored ({type(error).__name__}: {error}): copy "
-                "the model folder again."
-            ) from error
+        described = dict(saved.config["encoder"])
+        kind = _encoder_class(described.pop("kind"))
+        if saved.files:
+            copies = next(iter(saved.files.values())).parent
+            described |= {"model": str(copies), "revision": None}
+        encoder = kind.restore(described, under("encoder/", saved.arrays))
+        if getattr(encoder, "revision", None) is None:  # else it may have to be downloaded first
+            width = len(encoder.get_feature_names_out())
+            if width != classifier.n_features_in_:
+                raise ValueError(f"{width} columns, but {classifier.n_features_in_} are needed")
         estimator = cls(encoder=clone(encoder), classifier=clone(classifier))
         estimator.encoder_, estimator.classifier_ = encoder, classifier
         estimator.source_ = saved.config.get("source")
@@ -370,15 +366,18 @@ def load(folder: str | Path, *, device: str = "auto") -> Any:
     setconv.errors.ModelFileError
         If the folder is damaged, not a setconv model, or written by a newer version.
     """
-    saved = read_model(Path(folder))
-    if saved.kind == SetConvClassifier.__name__:
-        estimator = SetConvClassifier()
-        restore(estimator, saved, device)
-        return estimator
-    for encoded in (SetConvTextClassifier, SetConvTableClassifier):
-        if saved.kind == encoded.__name__:
-            return encoded.restore(saved, Path(folder), device)
+    place, target = Path(folder), resolve_device(device)
+    saved = read_model(place)
+    with understood(place):
+        classifier = SetConvClassifier(device=device)
+        restore(classifier, saved, target)
+        check_parameters(classifier)
+        if saved.kind == SetConvClassifier.__name__:
+            return classifier
+        for encoded in (SetConvTextClassifier, SetConvTableClassifier):
+            if saved.kind == encoded.__name__:
+                return encoded.restore(saved, classifier)
     raise ModelFileError(
-        f"{folder} holds a {saved.kind}, which this version of setconv does not know: "
+        f"{folder} holds a {excerpt(saved.kind)}, which this version of setconv does not know: "
         "upgrade with pip install --upgrade setconv"
     )

@@ -383,7 +383,8 @@ class Standard(Part):
 
     def fits(self, n_features: int) -> bool:
         """Say whether the arrays have the shapes that go with so many columns."""
-        return self.mean.shape == self.scale.shape == (n_features,)
+        alike = self.mean.shape == self.scale.shape == (n_features,)
+        return alike and bool((self.scale > 0).all())
 
 
 _KNOTS = 500  # points that a column's distribution is kept at
@@ -446,7 +447,8 @@ class Normal(Part):
     def fits(self, n_features: int) -> bool:
         """Say whether the arrays have the shapes that go with so many columns."""
         ends = self.starts.shape == (n_features + 1,) and self.starts[-1] == len(self.knots)
-        return bool(ends and self.knots.shape == self.values.shape)
+        some = self.starts[0] == 0 and (np.diff(self.starts) > 0).all()
+        return bool(ends and some and self.knots.shape == self.values.shape)
 
 
 _PIECES = 8

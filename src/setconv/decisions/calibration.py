@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_softmax
 
+from setconv.data import count_heads, from_plain
 from setconv.decisions.objective import Codes, Floats, OutOfFoldScores
 
 # A loss, its gradient and its curvature.
@@ -101,12 +102,12 @@ class Calibrator:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibrator:
         """Return the calibrator that `to_dict` described."""
-        low, high = map(float, data["slopes"])
-        intercepts, prior = (tuple(map(float, data[name])) for name in ("intercepts", "prior"))
-        heads = 1 if len(prior) == 2 else len(prior)
-        if len(intercepts) != heads or min(low, high, *prior) <= 0:
+        found = from_plain(cls, data)
+        if len(found.intercepts) != count_heads(len(found.prior)):
+            raise ValueError("wrong: intercepts")
+        if min(*found.slopes, found.scale, *found.prior) <= 0:
             raise ValueError("wrong: calibrator")
-        return cls((low, high), intercepts, float(data["centre"]), float(data["scale"]), prior)
+        return found
 
     def _shift(self, prior: Floats | None) -> Floats:
         if prior is None:

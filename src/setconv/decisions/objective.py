@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setconv.data import from_plain
 from setconv.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
@@ -22,7 +23,7 @@ Codes = NDArray[np.int64]
 Kind = Literal["paper", "balanced", "f1", "mcc", "accuracy", "recall", "precision", "cost"]
 
 _NAMED = ("balanced", "f1", "mcc", "accuracy")
-_MINIMUMS = ("recall", "precision")
+MINIMUMS = ("recall", "precision")
 _SHARE_TEXT = r"\s*(\d*\.?\d+(?:e-?\d+)?)\s*(%?)"
 _MINIMUM_TEXT = re.compile(rf"(recall|precision)\s*(?:>=|≥){_SHARE_TEXT}(?:\s*@{_SHARE_TEXT})?")
 _ALLOWED = (
@@ -75,10 +76,7 @@ class Objective:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Objective:
         """Return the objective that `to_dict` described."""
-        if data["kind"] not in get_args(Kind):
-            raise ParameterError(f"There is no objective of kind {data['kind']!r}.")
-        cost = data.get("cost")
-        return cls(**{**data, "cost": None if cost is None else tuple(map(tuple, cost))})
+        return from_plain(cls, data)
 
 
 def parse_objective(objective: Any, classes: Any) -> Objective:
@@ -154,7 +152,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
-    kinds = [name for name in _MINIMUMS if name in objective]
+    kinds = [name for name in MINIMUMS if name in objective]
     if len(kinds) != 1 or set(objective) - {*kinds, "class", "confidence"}:
         why = "it has 'recall' or 'precision', and may have 'class' and 'confidence'."
         raise _refused(objective, why)

@@ -20,6 +20,7 @@ from scipy.special import expit, log_expit
 from setconv.decisions.calibration import Calibrator, fit_calibrator
 from setconv.decisions.minimums import Minimum, choose_minimum, nothing_known
 from setconv.decisions.objective import (
+    MINIMUMS,
     Codes,
     Floats,
     Grounds,
@@ -239,10 +240,28 @@ class DecisionRule:
         cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any]
     ) -> DecisionRule:
         """Return the rule that `to_dict` and `arrays` described."""
-        calibrator, prior = data["calibrator"], data["prior"]
+        calibrator, prior, objective = data["calibrator"], data["prior"], data["objective"]
         known = [data["train_prior"], data["class_weights"], prior, (calibrator or {}).get("prior")]
-        if any(one is not None and np.shape(one) != classes.shape for one in known):
-            raise ValueError("wrong: classes of the rule")
+        for one in known:
+            if one is not None and (np.shape(one) != classes.shape or min(one) <= 0):
+                raise ValueError("wrong: classes of the rule")
+        size, codes = len(classes), arrays["codes"]
+        target, cost, level = (objective.get(name) for name in ("target", "cost", "level"))
+        shares = (level, objective.get("confidence"), data["may_miss"])
+        right = {
+            "codes": codes.dtype == np.int64 and not ((codes < 0) | (codes >= size)).any(),
+            "weights": not (arrays["weights"] < 0).any(),
+            "positive": data["positive"] in range(size),
+            "target": target is None or target in range(size),
+            "cost": cost is None or np.shape(cost) == (size, size),
+            "level": (level is not None) == (objective["kind"] in MINIMUMS),
+            "shares": all(one is None or 0 <= one <= 1 for one in shares),
+            "calibrator": (calibrator is None) == (objective["kind"] == "paper"),
+            "seed": data["seed"] >= 0,
+            "met": data["met"] in (None, True, False),
+        }
+        if not all(right.values()):
+            raise ValueError(f"wrong: {', '.join(name for name, ok in right.items() if not ok)}")
         return cls(
             grounds=Grounds(
                 classes=classes,
@@ -253,7 +272,7 @@ class DecisionRule:
                 seed=int(data["seed"]),
                 doubt=str(data["doubt"]),
             ),
-            objective=Objective.from_dict(data["objective"]),
+            objective=Objective.from_dict(objective),
             thresholds=np.asarray(data["thresholds"], dtype=np.float64),
             calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
             prior=None if prior is None else np.asarray(prior, dtype=np.float64),

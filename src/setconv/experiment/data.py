@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError, ParameterError
 from setconv.experiment.study import DataSpec, Study, known_name
-from setconv.io.files import replace_folder, write_atomically
+from setconv.io.files import write_atomically
 from setconv.messages import require_column
 from setconv.sampling import row_keys, text_keys, tie_copies
 
@@ -141,8 +141,11 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
         digest.update(f"{name}:{len(content)}:".encode())
         digest.update(content)
     name = digest.hexdigest()[:20]
-    if not (folder / name).exists():
-        replace_folder(folder / name, files)
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    for file, content in files.items():
+        if not (place / file).exists():
+            write_atomically(place / file, content)
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
     # A page is for others: it names the folder as the command does that it prints.
     provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from setconv.data import from_plain
 from setconv.errors import DataError, ParameterError
 from setconv.io.columns import (
     Numbers,
@@ -38,6 +39,7 @@ _MISSING_NAME = "(missing)"
 _OTHER_NAME = "(other)"
 _NEARLY = 0.9  # share of numbers in a column of strings that is worth a note
 _ENOUGH = 20  # values that tell a free text by how many of them are distinct
+_WIDEST = 1 << 20  # columns of a vector
 _ROWS = 4096  # encoded at once: a wide matrix of them fits into a cache
 
 Matrix = NDArray[np.float32]
@@ -172,8 +174,17 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         FeatureEncoder
         """
         encoder = cls(max_categories=config["max_categories"])
-        encodings = [_encoding(one) for one in config["columns"]]
-        encoder._set(encodings, list(config["notes"]), config["columns_in"])
+        encodings = [
+            from_plain(_OTHER_KINDS.get(one["kind"], NumberEncoding), one)
+            for one in config["columns"]
+        ]
+        kinds = {one.kind for one in encodings} - set(_OTHER_KINDS) - {"number", "boolean", "date"}
+        widths = [one.width for one in encodings if isinstance(one, VectorEncoding)]
+        if kinds or any(not 0 < width <= _WIDEST for width in widths):
+            raise ValueError("wrong: columns")
+        if {one.name for one in encodings} - set(config["columns_in"]):
+            raise ValueError("wrong: columns_in")
+        encoder._set(encodings, list(map(str, config["notes"])), config["columns_in"])
         return encoder
 
     def _set(self, encodings: Sequence[Encoding], notes: list[str], names: Sequence[str]) -> None:

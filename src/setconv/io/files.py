@@ -1,26 +1,37 @@
-"""Files and folders that are there whole or not at all.
+"""Files that are there whole or not at all.
 
-Both are written beside their place, under a name that starts with a dot, and moved there: whoever
-reads sees the old or the new one.
+A file is written beside its place, under a name that starts with a dot, and moved there: whoever
+reads sees the old or the new one. What a killed writer leaves behind nobody locks any more, and the
+next writer to the same place removes it.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+import stat
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+if sys.platform != "win32":
+    import fcntl
+
 
 @contextmanager
 def replaced(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write, which takes its place at the end; after an error it is gone."""
-    temporary = _beside(path, "new")
-    file = temporary.open("xb")
+    """Give a file to write, which takes its place at the end; after an error it is gone.
+
+    A file that was there passes its owner and mode on to the new one.
+    """
+    remove_leftovers(path)
+    file, temporary = _new_file(path)
     try:
+        _take_mode(file, path)
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -31,52 +42,85 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
             file.close()
         temporary.unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
+def write_atomically(path: Path, content: bytes | Path) -> None:
+    """Write a file, or copy one, beside its place and move it there."""
     with replaced(path) as file:
-        file.write(content)
-
-
-def replace_folder(folder: Path, files: Mapping[str, bytes | Path]) -> None:
-    """Write a folder of files beside its place and move it there.
-
-    A name may have folders in it; a path as content is a file to copy.
-
-    A folder that was there is moved aside first and removed last: if the process dies in between,
-    it lies beside ``folder`` under a name that starts with ``.<name>.old``, and nothing is lost.
-    """
-    temporary = _beside(folder, "new")
-    temporary.mkdir(parents=True)
-    try:
-        for name, content in files.items():
-            target = temporary / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, Path):
-                shutil.copyfile(content, target)
-            else:
-                write_atomically(target, content)
-        if folder.exists():
-            _swap(temporary, folder)
+        if isinstance(content, Path):
+            with content.open("rb") as source:
+                shutil.copyfileobj(source, file, 1 << 20)
         else:
-            temporary.replace(folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+            file.write(content)
 
 
-def _swap(new: Path, folder: Path) -> None:
-    """Put ``new`` in the place of ``folder``, which is back in its place if that fails."""
-    aside = _beside(folder, "old")
-    folder.replace(aside)
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed writers of this file left beside it."""
+    for one in path.parent.glob(f".{glob.escape(path.name)}.new-*"):
+        with suppress(OSError), one.open("rb") as file:
+            if _lock(file.fileno(), wait=False):
+                one.unlink()
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes that lock the folder out, which wait; where locks work."""
+    if sys.platform == "win32":  # a folder cannot be opened there
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        new.replace(folder)
-    except BaseException:
-        aside.replace(folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+        _lock(handle, wait=True)
+        yield
+    finally:
+        os.close(handle)
 
 
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f".{path.name}.{what}-{secrets.token_hex(4)}")
+def sync_folder(folder: Path) -> None:
+    """See to it that a move within a folder survives a loss of power, where that can be had."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def _new_file(path: Path) -> tuple[IO[bytes], Path]:
+    """Return a new file beside a place, locked by this process."""
+    while True:
+        temporary = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
+        file = temporary.open("xb")
+        _lock(file.fileno(), wait=True)
+        # Before it was locked, another writer may have taken it for a leftover.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(temporary.stat(), os.fstat(file.fileno())):
+                return file, temporary
+        file.close()
+
+
+def _take_mode(file: IO[bytes], path: Path) -> None:
+    """Give a file the owner and the mode of the one that it will replace, if there is one."""
+    with suppress(OSError):
+        before = path.stat()
+        if sys.platform != "win32":
+            with suppress(OSError):  # only root may give files away
+                os.fchown(file.fileno(), before.st_uid, before.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open file for as long as it is open; return whether nobody else had it.
+
+    Windows needs no lock: an open file cannot be removed there. File systems without locks have
+    leftovers that stay.
+    """
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True

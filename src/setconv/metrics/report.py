@@ -172,11 +172,16 @@ class Report:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """Read the report that :meth:`to_dict` wrote."""
-        classes, prior = data["classes"], data["prior"]
+        classes, prior, matrix = data["classes"], data["prior"], np.asarray(data["confusion"])
+        per_class = {of["class"]: ClassMetrics(**_read(of)) for of in data["per_class"]}
+        if matrix.shape != (len(classes),) * 2 or matrix.dtype.kind not in "if":
+            raise ValueError("wrong: confusion")
+        if list(per_class) != classes or data["positive"] not in classes:
+            raise ValueError("wrong: classes of the report")
         changed = {
             "classes": tuple(classes),
-            "per_class": {of["class"]: ClassMetrics(**_read(of)) for of in data["per_class"]},
-            "confusion": np.asarray(data["confusion"]),
+            "per_class": per_class,
+            "confusion": matrix,
             "prior": None if prior is None else dict(zip(classes, prior, strict=True)),
             "unjudged": {one["class"]: one["reason"] for one in data["unjudged"]},
             "notes": tuple(data["notes"]),
@@ -227,6 +232,10 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return figures as `to_dict` wrote them; None is nan again."""
     known = {k: value for k, value in plain.items() if value is not None and k != "class"}
     bounds = plain["intervals"].items()
+    figures = [known.get(name, 0.0) for name in HEADINGS]
+    figures += [one for _, pair in bounds for one in pair or ()]
+    if not all(type(one) in (int, float) for one in figures):
+        raise ValueError("wrong: figures")
     return known | {
         "intervals": {n: (math.nan, math.nan) if b is None else tuple(b) for n, b in bounds}
     }

@@ -136,12 +136,14 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         encoder = cls(**{**parameters, **ranges})
         encoder.vectorizers_ = encoder._new_vectorizers()
         for kind, one in encoder.vectorizers_.items():
-            one.set_params(vocabulary=config["terms"][kind])
+            one.set_params(vocabulary=list(map(str, config["terms"][kind])))
             one.idf_ = np.asarray(arrays[f"{kind}_weights"], dtype=np.float32)
         encoder.components_ = np.asarray(arrays["components"], dtype=np.float32)
         n_terms = sum(map(len, config["terms"].values()))
         if encoder.components_.ndim != 2 or encoder.components_.shape[1] != n_terms:
             raise ValueError(f"{n_terms} terms, but components of {encoder.components_.shape}")
+        encoder._check_parameters()
+        encoder.transform(["a text"])
         return encoder
 
     def _new_vectorizers(self) -> dict[str, TfidfVectorizer]:

@@ -6,9 +6,11 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -19,6 +21,7 @@ from setconv.io.files import write_atomically
 
 FILE_NAME = "checkpoint.safetensors"
 _FORMAT = "setconv-checkpoint-1"
+_Number = TypeVar("_Number", int, float)
 logger = logging.getLogger("setconv")
 
 
@@ -53,6 +56,15 @@ class TrainingState:
     best_score: float = float("-inf")
     looks_since_best: int = 0
     stop: bool = False
+
+    def look(self, score: float) -> bool:
+        """Add a look at the validation rows to the last record; return whether it is the best."""
+        self.history[-1]["validation"] = score
+        if best := self.best_step is None or score > self.best_score:
+            self.best_step, self.best_score, self.looks_since_best = self.step, score, 0
+        else:
+            self.looks_since_best += 1
+        return best
 
 
 @dataclass(frozen=True)
@@ -95,23 +107,17 @@ class Checkpoint:
 
     def write(self, folder: Path) -> None:
         """Write the checkpoint; an earlier one is replaced in one move."""
-        state = json.dumps(asdict(self.state))
+        # All else of the state follows from the history.
+        state = json.dumps({"step": self.state.step, "history": self.state.history})
         tensors = {
-            f"{section}/{name}": tensor.detach().cpu().contiguous()
-            for section, named in self.sections.items()
-            for name, tensor in named.items()
+            name: tensor.detach().cpu().contiguous()
+            for name, tensor in _flat(self.sections).items()
         }
         metadata = {"format": _FORMAT, "fingerprint": self.fingerprint, "state": state}
         metadata["checksum"] = _checksum(tensors, state)
-        try:
+        with _writable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / FILE_NAME, save(tensors, metadata))
-        except OSError as error:
-            raise CheckpointError(
-                f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}).",
-                parameter="checkpoint_dir",
-                hint="Give a folder with space that you may write to.",
-            ) from error
 
 
 def set_aside(folder: Path) -> None:
@@ -119,7 +125,8 @@ def set_aside(folder: Path) -> None:
     earlier = folder / FILE_NAME
     if earlier.is_file():
         kept = earlier.with_name(f"{FILE_NAME}.previous")
-        earlier.replace(kept)
+        with _writable(folder):
+            earlier.replace(kept)
         logger.warning(
             "checkpoint_dir had the checkpoint of an earlier run; it is now %s. To go on from it, "
             "move it back and fit with resume_from.",
@@ -127,8 +134,28 @@ def set_aside(folder: Path) -> None:
         )
 
 
-def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
-    """Read the checkpoint of a run, which must be the run of ``fingerprint``."""
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}).",
+            parameter="checkpoint_dir",
+            hint="Give a folder with space that you may write to.",
+        ) from error
+
+
+def read_checkpoint(folder: str | Path, own: Checkpoint) -> Checkpoint:
+    """Read the checkpoint of a run.
+
+    Parameters
+    ----------
+    folder : str or Path
+    own : Checkpoint
+        The same run at its start. Under "best" it has the form of the best weights, if it keeps
+        any.
+    """
     path = Path(folder) / FILE_NAME
     if not path.is_file():
         raise CheckpointError(
@@ -145,22 +172,66 @@ def read_checkpoint(folder: str | Path, fingerprint: str) -> Checkpoint:
             raise ValueError(f"its format is {metadata['format']}, which is not read here")
         if metadata["checksum"] != _checksum(tensors, metadata["state"]):
             raise ValueError("its checksum is wrong")
-        state = TrainingState(**json.loads(metadata["state"]))
-        found = metadata["fingerprint"]
-    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
+        if metadata["fingerprint"] != own.fingerprint:
+            raise CheckpointError(
+                f"{path} belongs to a fit with other data, parameters or random_state: resume with "
+                "the same, or fit without resume_from."
+            )
+        state = _read_state(metadata["state"], own.state.max_steps)
+        best = {} if state.best_step is None else own.sections["best"]
+        _check_tensors(tensors, _flat({**own.sections, "best": best}))
+    except CheckpointError:
+        raise
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise CheckpointError(
             f"{path} is damaged or not a checkpoint of setconv ({error}): remove it and fit anew."
         ) from error
-    if found != fingerprint:
-        raise CheckpointError(
-            f"{path} belongs to a fit with other data, parameters or random_state: resume with "
-            "the same, or fit without resume_from."
-        )
     sections: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for key, tensor in tensors.items():
         section, _, name = key.partition("/")
         sections[section][name] = tensor
-    return Checkpoint(found, state, sections)
+    return Checkpoint(own.fingerprint, state, sections)
+
+
+def _read_state(text: str, max_steps: int) -> TrainingState:
+    """Return the state to which the written history leads."""
+    written, state = json.loads(text), TrainingState(max_steps)
+    for record in written["history"]:
+        state.step, state.loss = _number(record["step"], int), _number(record["loss"], float)
+        _number(record["lr"], float)
+        state.history.append(record)
+        if "validation" in record:
+            state.look(_number(record["validation"], float))
+    state.step = _number(written["step"], int)
+    steps = [0, *(record["step"] for record in state.history), state.step, max_steps]
+    if steps != sorted(steps):
+        raise ValueError("its steps are not in order")
+    return state
+
+
+def _number(value: Any, kind: type[_Number]) -> _Number:
+    if type(value) is not kind:
+        raise ValueError(f"it has {value!r} where a number is due")
+    return value
+
+
+def _check_tensors(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """Refuse tensors that cannot be those of a run with tensors of this form."""
+    if found.keys() != own.keys():
+        raise ValueError(f"it lacks or adds {min(found.keys() ^ own.keys())}")
+    for name, tensor in found.items():
+        if (tensor.shape, tensor.dtype) != (own[name].shape, own[name].dtype):
+            raise ValueError(f"{name} has another form")
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} has numbers that are not finite")
+
+
+def _flat(sections: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {
+        f"{section}/{name}": tensor
+        for section, named in sections.items()
+        for name, tensor in named.items()
+    }
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:

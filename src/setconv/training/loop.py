@@ -11,7 +11,7 @@ import copy
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from tqdm.auto import tqdm
 
 from setconv.data import Matrix
 from setconv.episodes import EpisodeBatches, Layout
-from setconv.errors import CheckpointError, DivergedError
+from setconv.errors import DivergedError
 from setconv.messages import is_shown
 from setconv.nn.network import SetConvNetwork
 from setconv.preprocessing import Scaler
@@ -231,7 +231,7 @@ class Trainer:
         elif self.checkpoints.folder is not None:
             # The first one is written at once: a folder that cannot be used is found out now.
             set_aside(self.checkpoints.folder)
-            self._write_checkpoint(self.checkpoints.folder)
+            self._checkpoint(self._best_weights).write(self.checkpoints.folder)
         self._notify("on_fit_begin")
         steps = range(self.state.step, self.settings.max_steps)
         draws = (self.episodes.draw() for _ in steps)
@@ -277,7 +277,7 @@ class Trainer:
         if self.checkpoints.folder is not None and (
             last or state.stop or state.step % CHECKPOINT_EVERY == 0
         ):
-            self._write_checkpoint(self.checkpoints.folder)
+            self._checkpoint(self._best_weights).write(self.checkpoints.folder)
 
     def _score_episodes(self, drawn: Drawn, rows: Tensor) -> Tensor:
         """Return the loss of the drawn episodes."""
@@ -315,15 +315,10 @@ class Trainer:
         self._notify("on_record")
 
     def _look(self, score: float) -> None:
-        state = self.state
-        state.history[-1]["validation"] = score
-        if state.best_step is None or score > state.best_score:
-            state.best_step, state.best_score, state.looks_since_best = state.step, score, 0
-            if self.restore_best:
-                self._best_weights = copy.deepcopy(self.network.state_dict())
-            return
-        state.looks_since_best += 1
-        state.stop = state.stop or self._out_of_patience()
+        if not self.state.look(score):
+            self.state.stop = self.state.stop or self._out_of_patience()
+        elif self.restore_best:
+            self._best_weights = copy.deepcopy(self.network.state_dict())
 
     def _out_of_patience(self) -> bool:
         patience = self.settings.patience
@@ -335,25 +330,21 @@ class Trainer:
         for callback in self.callbacks:
             getattr(callback, event)(self.state)
 
-    def _write_checkpoint(self, folder: Path) -> None:
+    def _checkpoint(self, best: Mapping[str, Tensor]) -> Checkpoint:
         sections = {
             "network": self.network.state_dict(),
             "optimizer": self.optimizer.state(),
-            "best": self._best_weights,
+            "best": best,
             "loss": {"sum": self._loss_sum},
         }
-        Checkpoint(self.checkpoints.fingerprint, self.state, sections).write(folder)
+        return Checkpoint(self.checkpoints.fingerprint, self.state, sections)
 
     def _resume(self, folder: str | Path) -> None:
-        saved = read_checkpoint(folder, self.checkpoints.fingerprint)
-        try:
-            self.network.load_state_dict(saved.sections["network"])
-            self.optimizer.load_state(saved.sections["optimizer"])
-            self._loss_sum.copy_(saved.sections["loss"]["sum"])
-        except (RuntimeError, KeyError) as error:
-            raise CheckpointError(
-                f"The checkpoint in {folder} lacks a part ({error}): remove it and fit anew."
-            ) from error
+        form = self.network.state_dict() if self.restore_best else {}
+        saved = read_checkpoint(folder, self._checkpoint(form))
+        self.network.load_state_dict(saved.sections["network"])
+        self.optimizer.load_state(saved.sections["optimizer"])
+        self._loss_sum.copy_(saved.sections["loss"]["sum"])
         self._best_weights = dict(saved.sections["best"])
         self.state = saved.state
         self.state.stop = self._out_of_patience()  # what a callback decided is not carried over

@@ -141,7 +141,7 @@ class Adam:
         }
 
     def load_state(self, kept: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` returned; raises KeyError where a part is missing."""
+        """Go on from what `state` returned."""
         for name, tensor in self.state().items():
             tensor.copy_(kept[name])
 
