@@ -443,7 +443,7 @@ DAMAGE = {
     "labels of gigabytes": configured(classes={"dtype": "<U1000000000", "values": ["a", "b"]}),
     "labels that are dates": configured(classes={"dtype": "<M8[s]", "values": [0, 1]}),
     "a number beyond all": configured(n_steps=10**30),
-    "a file elsewhere": configured(copied={"../../x": "00"}),
+    "a file elsewhere": configured(copied={"../../x": [1, "00"]}),
     "a network of terabytes": described(
         network={"in_features": 8, "encoder": [10**9], "dropout": 0, "input_dropout": 0}
     ),

@@ -87,7 +87,7 @@ def save(saved: SavedModel, folder: Path) -> None:
     """Write a model folder; see `setconv.SetConvClassifier.save`."""
     place = folder.resolve()  # behind a link, what it points to
     try:
-        copied = {name: _digest(path) for name, path in sorted(saved.files.items())}
+        copied = {name: _state(path) for name, path in sorted(saved.files.items())}
         config = {
             "format": _FORMAT,
             "format_version": FORMAT_VERSION,
@@ -180,43 +180,61 @@ def _cleaned(folder: Path, copies: str) -> Iterator[None]:
             folder.rmdir()  # if nothing is in it
 
 
-def _copies_of(copied: Mapping[str, str]) -> str:
+def _copies_of(copied: Mapping[str, Sequence[Any]]) -> str:
     """Return the name of the folder of copies, made from what is in them."""
     told = json.dumps(copied, sort_keys=True).encode()
     return f"encoder-{hashlib.sha256(told).hexdigest()[:20]}"
 
 
-def _copy(source: Path, target: Path, digest: str) -> None:
+def _copy(source: Path, target: Path, state: Sequence[Any]) -> None:
     """Copy a file, unless it is there."""
-    if not target.is_file() or _digest(target) != digest:
+    if not _is_whole(target, state):
         target.parent.mkdir(exist_ok=True)
         write_atomically(target, source)
 
 
-def _digest(path: Path) -> str:
+def _is_whole(path: Path, state: Sequence[Any]) -> bool:
+    # The size first: the digest of a file that was made longer may take for ever.
+    with suppress(OSError):
+        return path.is_file() and path.stat().st_size == state[0] and _state(path) == list(state)
+    return False
+
+
+def _state(path: Path) -> list[Any]:
+    """Return the size of a file, and the digest of what is in it."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return [os.fstat(file.fileno()).st_size, digest]
 
 
 def read_model(folder: Path) -> SavedModel:
     """Read a model folder; a damaged, foreign or newer one is a clear error."""
     config, arrays = _read_file(folder)
-    copied = config["copied"]
+    while True:
+        try:
+            found = _find_copies(folder, config["copied"])
+        except ModelFileError:
+            before = config
+            config, arrays = _read_file(folder)
+            if config == before:  # else saves came in between, and the second took the copies away
+                raise
+        else:
+            return SavedModel(config["kind"], config, arrays, found)
+
+
+def _find_copies(folder: Path, copied: Mapping[str, Sequence[Any]]) -> dict[str, Path]:
+    """Return where the copied files are, each checked."""
     found = {}
-    for name, digest in copied.items():
+    for name, state in copied.items():
         path = folder / _copies_of(copied) / name
         if name in ("", ".", "..") or set(name) & set("/\\:\0"):
             raise ModelFileError(f"{folder} names a file outside of it, {name!r}: do not use it.")
-        try:
-            whole = path.is_file() and _digest(path) == digest
-        except OSError:
-            whole = False
-        if not whole:
+        if not _is_whole(path, state):
             raise ModelFileError(
                 f"{path} is missing or damaged: copy the whole model folder again."
             )
         found[name] = path.absolute()
-    return SavedModel(config["kind"], config, arrays, found)
+    return found
 
 
 def _read_file(folder: Path) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -271,7 +289,7 @@ def _read_file(folder: Path) -> tuple[dict[str, Any], dict[str, Array]]:
                 f"{folder} has format version {version!r}, written by setconv {wrote}; this "
                 f"version reads {FORMAT_VERSION}. Upgrade: pip install --upgrade setconv"
             )
-        if not isinstance(config["kind"], str) or not _are(str, [*config["copied"].values()]):
+        if not isinstance(config["kind"], str) or not _are(list, [*config["copied"].values()]):
             raise ValueError("wrong: kind or copied")
         return config, {name: one.numpy() for name, one in load_tensors(content).items()}
 
@@ -416,11 +434,9 @@ def restore_fitted(
     """Return what `describe_fitted` described; a ValueError says what does not fit together."""
     for name, array in arrays.items():
         endless = name.endswith("/high")  # the piece of a constant column has no end
-        if (
-            array.dtype.kind == "f"
-            and not (~np.isnan(array) if endless else np.isfinite(array)).all()
-        ):
-            raise ValueError(f"wrong: {name} is not finite")
+        plain = array.dtype.kind in "biuf"
+        if not plain or not (~np.isnan(array) if endless else np.isfinite(array)).all():
+            raise ValueError(f"wrong: {name} has what is no finite number")
     model = SetConvModel.restore(config["model"], arrays, device)
     evidence = under("rule/", arrays)
     left_out, rows = evidence.pop("left_out", None), evidence.pop("rows", None)

@@ -58,9 +58,10 @@ def write_atomically(path: Path, content: bytes | Path) -> None:
 def remove_leftovers(path: Path) -> None:
     """Remove what killed writers of this file left beside it."""
     for one in path.parent.glob(f".{glob.escape(path.name)}.new-*"):
-        with suppress(OSError), one.open("rb") as file:
-            if _lock(file.fileno(), wait=False):
-                one.unlink()
+        if one.is_file():  # a pipe would never open
+            with suppress(OSError), one.open("rb") as file:
+                if _lock(file.fileno(), wait=False):
+                    one.unlink()
 
 
 @contextmanager

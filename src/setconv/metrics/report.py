@@ -183,8 +183,8 @@ class Report:
             "per_class": per_class,
             "confusion": matrix,
             "prior": None if prior is None else dict(zip(classes, prior, strict=True)),
-            "unjudged": {one["class"]: one["reason"] for one in data["unjudged"]},
-            "notes": tuple(data["notes"]),
+            "unjudged": {one["class"]: str(one["reason"]) for one in data["unjudged"]},
+            "notes": tuple(map(str, data["notes"])),
         }
         return cls(**_read(data) | changed)
 
@@ -234,7 +234,8 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     bounds = plain["intervals"].items()
     figures = [known.get(name, 0.0) for name in HEADINGS]
     figures += [one for _, pair in bounds for one in pair or ()]
-    if not all(type(one) in (int, float) for one in figures):
+    pairs = all(pair is None or len(pair) == 2 for _, pair in bounds)
+    if not pairs or not all(type(one) in (int, float) for one in figures):
         raise ValueError("wrong: figures")
     return known | {
         "intervals": {n: (math.nan, math.nan) if b is None else tuple(b) for n, b in bounds}
