@@ -7,7 +7,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -139,6 +139,8 @@ def _writable(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        with suppress(OSError):
+            folder.rmdir()  # if nothing is in it: there is nothing to go on from
         raise CheckpointError(
             f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}).",
             parameter="checkpoint_dir",
