@@ -859,8 +859,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def save(self, folder: str | Path) -> None:
         """Save the model to a folder: safetensors, JSON and a readable card; no pickle.
 
-        The write is atomic. A folder that holds another setconv model is replaced; any other
-        folder that is not empty is refused. Load with `setconv.load`.
+        The write is atomic: the folder has the old model or the new one. Other files in it stay;
+        one that has a model's name and is not of a setconv model is never replaced. Load with
+        `setconv.load`.
         """
         self._fitted()
         save(describe(self), Path(folder))

@@ -284,7 +284,7 @@ class SetConvTextClassifier(EncodedClassifier):
         Parameters
         ----------
         folder : path
-            Replaced in one move if it holds a setconv model; refused if it holds anything else.
+            A setconv model in it is replaced in one move; other files stay.
         copy_encoder : bool, default=False
             Whether to copy the files of a Hugging Face encoder into the folder, so that it works
             where the encoder is not installed. By default the folder says which one it is.
