@@ -118,6 +118,13 @@ def test_what_a_killed_writer_left_goes_with_the_next_write_and_nothing_else_doe
     assert names(tmp_path) == sorted(["a[1].csv", *(path.name for path in others)])
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes are those of POSIX")
+def test_a_pipe_under_the_name_of_a_leftover_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / ".a.csv.new-0123")
+    write_atomically(tmp_path / "a.csv", b"new")
+    assert names(tmp_path) == [".a.csv.new-0123", "a.csv"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="other systems refuse to remove what is open")
 def test_the_file_of_a_writer_at_work_stays(tmp_path):
     path = tmp_path / "a.csv"

@@ -1,16 +1,17 @@
 """SetConvTextClassifier: encoder and classifier in one, saved as one folder."""
 
 import io
-import json
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
+from small_models import tamper
 from tiny_bert import save_tiny_bert
 
 import setconv
+from setconv import persistence
 from setconv.classifier import SetConvClassifier
 from setconv.errors import ModelFileError, ParameterError
 from setconv.pipelines import SetConvTextClassifier
@@ -49,11 +50,55 @@ def test_the_encoder_is_named_or_copied_into_the_folder(bert_model, tmp_path):
     expected = bert_model.predict_proba(TEXTS)
     named, whole = (setconv.load(tmp_path / one) for one in ("named", "whole"))
     np.testing.assert_allclose(named.predict_proba(TEXTS), expected, atol=1e-6)
-    assert not (tmp_path / "named" / "encoder").exists()
+    assert not copies(tmp_path / "named")
     (tmp_path / "bert" / "config.json").unlink()
     np.testing.assert_allclose(whole.predict_proba(TEXTS), expected, atol=1e-6)
     with pytest.raises(ModelFileError):
         setconv.load(tmp_path / "named")
+
+
+def copies(folder):
+    return {path.name for path in folder.glob("encoder-*")}
+
+
+def test_copies_are_checked_and_those_of_the_model_before_stay_until_the_next_save(
+    bert_model, tmp_path
+):
+    other = TextEncoder(str(save_tiny_bert(tmp_path / "other", seed=1)), cache=EmbeddingCache())
+    models = [bert_model, SetConvTextClassifier(other, FAST).fit(TEXTS, LABELS)]
+    place = tmp_path / "model"
+    (place / "encoder-mine").mkdir(parents=True)
+    seen = []
+    for model in (*models, models[1]):
+        model.save(place, copy_encoder=True)
+        seen.append(copies(place))
+    assert [len(names) for names in seen] == [2, 3, 2]  # "encoder-mine" is not ours
+    assert seen[0] < seen[1]
+    assert not seen[0] & seen[2] - {"encoder-mine"}
+    (copied,) = seen[2] - {"encoder-mine"}
+    for path in (place / copied).iterdir():
+        content = path.read_bytes()
+        for damage in (content[:-1] + bytes([content[-1] ^ 1]), content[:-1], content + b" ", None):
+            path.unlink() if damage is None else path.write_bytes(damage)
+            with pytest.raises(ModelFileError, match=path.name):
+                setconv.load(place)
+        path.write_bytes(content)
+    assert setconv.load(place).predict(TEXTS).tolist() == models[1].predict(TEXTS).tolist()
+
+
+def test_a_reader_whose_copies_two_saves_took_away_reads_again(bert_model, tmp_path, monkeypatch):
+    place, find = tmp_path / "model", persistence._find_copies
+    bert_model.save(place, copy_encoder=True)
+
+    def overtaken(folder, copied):
+        monkeypatch.undo()
+        bert_model.save(place)
+        bert_model.save(place)
+        return find(folder, copied)
+
+    monkeypatch.setattr(persistence, "_find_copies", overtaken)
+    assert setconv.load(place).predict(TEXTS).tolist() == bert_model.predict(TEXTS).tolist()
+    assert copies(place) == set()
 
 
 class Reader(pickle.Unpickler):
@@ -103,9 +148,7 @@ def test_bad_input_is_named():
 @pytest.mark.parametrize("part", ["kind", "terms", "parameters"])
 def test_a_damaged_description_of_the_encoder_is_a_model_file_error(model, tmp_path, part):
     model.save(tmp_path / "model")
-    path = tmp_path / "model" / "config.json"
-    config = json.loads(path.read_text())
-    config["encoder"][part] = {"words": ["one"]}
-    path.write_text(json.dumps(config))
+    change = {part: {"words": ["one"]}}
+    tamper(tmp_path / "model", config=lambda config: config["encoder"].update(change))
     with pytest.raises(ModelFileError):
         setconv.load(tmp_path / "model")

@@ -18,7 +18,7 @@ import setconv
 from setconv import presets
 from setconv.classifier import SetConvClassifier
 from setconv.errors import CheckpointError
-from setconv.training import Callback, loop
+from setconv.training import Callback, checkpoint, loop
 from setconv.training.checkpoint import FILE_NAME
 
 KILLED_AT, EVERY = 18, 7  # the last checkpoint before the end is that of step 14
@@ -302,6 +302,18 @@ def test_folders_that_cannot_be_used_are_refused_by_their_parameter(binary, tmp_
         with pytest.raises(CheckpointError) as raised:
             small(**parameters).fit(*binary, **fit)
         assert raised.value.parameter in {**parameters, **fit}
+
+
+def test_a_disk_that_was_full_from_the_first_checkpoint_on_leaves_none(
+    binary, tmp_path, monkeypatch
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    with pytest.raises(CheckpointError, match="No space"):
+        small(checkpoint_dir=tmp_path / "run").fit(*binary)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
