@@ -66,7 +66,7 @@ def test_what_is_wrong_is_refused_by_name(given):
     with pytest.raises(ParameterError) as caught:
         parse_objective(given, TWO)
     assert caught.value.parameter == "objective"
-    with pytest.raises(ParameterError):
+    with pytest.raises(ValueError, match="kind"):
         Objective.from_dict({"kind": "luck"})
 
 
