@@ -565,4 +565,4 @@ def _cell(words: Any) -> str:
     return _MARKS.sub(r"\\\1", " ".join(str(words).split())) or "(empty)"
 
 
-_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
+_MARKS = re.compile(r"([\\`*_{}\[\]<#|~!&$])")
