@@ -28,6 +28,7 @@ from setconv.messages import count_of
 from setconv.report.words import readable
 
 _LOWER = "↓"
+_OUTDATED = "†"
 _NO_FIGURE = "\u2013"
 _LONGEST_ERROR = 200
 _SENTENCES = ("splits", "error", "warning", "version")  # columns that are no figures
@@ -182,8 +183,13 @@ def _score_sheet(
     table = table.rename(index=headings[down], level=down)
     table = table if len(headings[down]) > 1 else table.droplevel(down)
     # What stands in place of a figure or beside it, and how often it does.
-    counts = Counter([*rows["state"], *["partial"] * int(rows["partial"].sum())])
-    notes = [text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind]]
+    counts = Counter(rows["state"])
+    counts.update({kind: int(rows[kind].sum()) for kind in ("partial", "outdated")})
+    notes = [
+        text.format(counts[kind], versions=findings.outdated_by)
+        for kind, text in _NOTES.items()
+        if counts[kind]
+    ]
     return Sheet(title, _score_caption(findings, rows, metrics), table, notes)
 
 
@@ -194,7 +200,11 @@ def _shown(entry: Any) -> Any:
     """Return a row of the summary as text: mean and deviation, then mark and number of splits."""
     if entry.state in _WITHOUT_FIGURE:
         return Shown(_WITHOUT_FIGURE[entry.state])
-    after = [entry.mark, f"({entry.n_splits})" if entry.partial else ""]
+    after = [
+        entry.mark,
+        f"({entry.n_splits})" if entry.partial else "",
+        _OUTDATED if entry.outdated else "",
+    ]
     return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(filter(None, after)))
 
 
@@ -209,6 +219,8 @@ _NOTES = {
     "partial": "A number in brackets is the number of splits behind a mean that has fewer than "
     "others ({}): the rest failed, is not computed yet or has no defined value. Such a mean is "
     "never bold.",
+    "outdated": f"{_OUTDATED} ({{}}): another version of setconv computed at least one cell of it "
+    "({versions}).",
     "published": "(published): reported by others, not measured here; never bold and not tested.",
 }
 
