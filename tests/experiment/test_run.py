@@ -147,7 +147,7 @@ def test_a_study_that_was_killed_goes_on_where_it_stopped(tmp_path, notes):
     path = tmp_path / "study.sqlite"
     source = str(Path(setconv.__file__).parents[1])
     killed = subprocess.run(
-        [sys.executable, study_work.__file__, str(path), "4"],
+        [sys.executable, study_work.__file__, str(path), *["kill"] * 4],
         env={**os.environ, "STUDY_KILL": "1", "PYTHONPATH": source},
         capture_output=True,
         timeout=120,

@@ -183,6 +183,8 @@ class Store:
         """Say what an error of the database means, and what to do about it."""
         try:
             yield
+        except UnicodeDecodeError as error:  # of a message that quotes the file
+            raise self._damaged("a text in it cannot be read") from error
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.ProgrammingError):  # a fault of ours
                 raise
