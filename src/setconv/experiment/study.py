@@ -397,8 +397,9 @@ def _read(value: Any, hint: Any, where: str) -> Any:
 def _read_items(value: Any, kind: Any, where: str) -> tuple[Any, ...] | None:
     """Return the items of a list, of "70/30", or of a mapping that names them; else None."""
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, list | dict):
-        if len(twice := [one for one, count in Counter(map(str, value)).items() if count > 1]):
-            raise ParameterError(f"{where} has {listed(twice)} twice: give each of them one name.")
+        if twice := [one for one, count in Counter(map(str, value)).items() if count > 1]:
+            hint = "Leave one out, or give each a name of its own."
+            raise ParameterError(f"{where} has {listed(twice)} twice.", hint=hint)
         named = value if isinstance(value, dict) else dict.fromkeys(value)
         return tuple(
             from_mapping(kind, entry, f"{where}.{name}", name=str(name))
