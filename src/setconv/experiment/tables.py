@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from setconv.experiment.results import (
@@ -31,6 +32,7 @@ _LOWER = "↓"
 _OUTDATED = "†"
 _NO_FIGURE = "\u2013"
 _LONGEST_ERROR = 200
+_MOST_COLUMNS = 6  # of figures, beside each other on a page of 1200 pixels
 _SENTENCES = ("splits", "error", "warning", "version")  # columns that are no figures
 
 
@@ -88,6 +90,13 @@ class Sheet:
             names.iloc[:, 0] = names.iloc[:, 0].mask(names.iloc[:, 0].duplicated(), "")
         cells = zip(names.to_numpy().tolist(), self.table.to_numpy().tolist(), strict=True)
         return [[*map(Shown, named), *shown] for named, shown in cells]
+
+    @property
+    def parts(self) -> list[Sheet]:
+        """The sheet in pieces that fit on a page side by side with the names, as even as can be."""
+        n_columns = len(self.table.columns)
+        pieces = np.array_split(np.arange(n_columns), max(1, math.ceil(n_columns / _MOST_COLUMNS)))
+        return [replace(self, table=self.table.iloc[:, piece]) for piece in pieces]
 
     @property
     def rules(self) -> list[int]:
