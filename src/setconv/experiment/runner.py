@@ -201,11 +201,7 @@ class _Queue:
         self.waiting = deque(cells)
         self.elsewhere = 0
         self._warned = False
-        folder, self._name = store.path.parent, f".{store.path.name}.claim-"
-        for leftover in folder.glob(f"{glob.escape(self._name)}*"):  # of processes that were killed
-            with contextlib.suppress(OSError):
-                if (found := claim(leftover)) is not None:
-                    found.release()
+        self._name = f".{store.path.name}.claim-"
 
     def take(self) -> Cell | None:
         """Return a cell that is now claimed for this process; None if others have all of them."""
@@ -237,9 +233,13 @@ class _Queue:
         self._claims.pop(cell).release()
 
     def close(self) -> None:
-        """Give all cells back."""
+        """Give all cells back, and remove what processes left that were killed."""
         for cell in list(self._claims):
             self.release(cell)
+        for leftover in self._store.path.parent.glob(f"{glob.escape(self._name)}*"):
+            with contextlib.suppress(OSError):
+                if (found := claim(leftover)) is not None:
+                    found.release()
 
 
 def _outcomes(
