@@ -6,7 +6,6 @@ entries of a file; `read_study` and `read_studies` find the file, or the one of 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib.resources import files
@@ -397,10 +396,11 @@ def _read(value: Any, hint: Any, where: str) -> Any:
 def _read_items(value: Any, kind: Any, where: str) -> tuple[Any, ...] | None:
     """Return the items of a list, of "70/30", or of a mapping that names them; else None."""
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, list | dict):
-        if twice := [one for one, count in Counter(map(str, value)).items() if count > 1]:
-            hint = "Leave one out, or give each a name of its own."
-            raise ParameterError(f"{where} has {listed(twice)} twice.", hint=hint)
         named = value if isinstance(value, dict) else dict.fromkeys(value)
+        if len(named) < len(value):
+            twice = listed([str(one) for one in named if value.count(one) > 1])
+            hint = "Leave one out, or give each a name of its own."
+            raise ParameterError(f"{where} has {twice} twice.", hint=hint)
         return tuple(
             from_mapping(kind, entry, f"{where}.{name}", name=str(name))
             for name, entry in named.items()
