@@ -34,7 +34,7 @@ _MEANINGS = {
     Exit.FAILED: "an error that no other code names",
     Exit.USAGE: "a command, option or parameter that cannot be",
     Exit.DATA: "rows, columns, texts, labels or a data file that cannot be used",
-    Exit.FILE: "a model, checkpoint or study that cannot be read or written, or a disk that fails",
+    Exit.FILE: "a model or checkpoint that cannot be read or written, or a disk that fails",
     Exit.MISSING: "an optional package that is not installed",
     Exit.INTERRUPTED: "interrupted",
 }

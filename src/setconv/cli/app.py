@@ -24,7 +24,7 @@ class Exit(IntEnum):
     FAILED = 1  # an error that none of the others name
     USAGE = 2  # a command, option or parameter that cannot be
     DATA = 3  # rows, columns, texts, labels or a data file that cannot be used
-    FILE = 4  # a model, checkpoint or study that cannot be read or written, or a disk that fails
+    FILE = 4  # a model folder or checkpoint that cannot be read or written, or a disk that fails
     MISSING = 5  # an optional package is not installed
     INTERRUPTED = 130
 
