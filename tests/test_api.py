@@ -62,7 +62,7 @@ ALONE = {
     "metrics": {"data", "errors", "messages", "sampling"},
     "nn": {"errors", "messages"},
     "experiment.statistics": {"errors", "messages"},
-    "experiment.store": {"errors", "messages"},
+    "experiment.store": {"errors", "io.files", "messages"},
 }
 
 ERRORS = {
@@ -75,6 +75,7 @@ ERRORS = {
     "DivergedError": ArithmeticError,
     "MissingDependencyError": ImportError,
     "StudyError": ValueError,
+    "StudyFileError": ValueError,
 }
 
 

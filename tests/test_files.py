@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from setconv.io.files import replaced, write_atomically
+from setconv.io.files import claim, replaced, write_atomically
 
 
 @pytest.fixture
@@ -150,3 +150,57 @@ def test_the_file_of_a_writer_that_was_killed_is_not_locked(tmp_path):
     assert len(names(tmp_path)) == 1
     write_atomically(path, b"whole")
     assert contents(tmp_path) == {"a.csv": b"whole"}
+
+
+# -------------------------------------------------------------------------------------- claims
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are those of POSIX")
+def test_a_claim_is_one_process_s_until_it_is_given_back(tmp_path):
+    path = tmp_path / "a.claim"
+    path.touch()  # left by one that was killed
+    mine = claim(path)
+    assert mine is not None
+    assert claim(path) is None
+    mine.release()
+    assert names(tmp_path) == []
+    again = claim(path)
+    assert again is not None
+    again.release()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL and fork")
+def test_a_claim_dies_with_its_process(tmp_path):
+    path, (ready, told) = tmp_path / "a.claim", os.pipe()
+    child = os.fork()
+    if child == 0:
+        claim(path)
+        os.write(told, b"x")
+        signal.pause()
+    os.read(ready, 1)
+    assert claim(path) is None
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    mine = claim(path)
+    assert mine is not None
+    mine.release()
+    assert names(tmp_path) == []
+
+
+def test_a_claim_whose_file_was_removed_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    path, flock, handles = tmp_path / "a.claim", fcntl.flock, []
+
+    def late(handle, kind):
+        if not handles:
+            path.unlink()  # by the one who had it
+        handles.append(handle)
+        return flock(handle, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    mine = claim(path)
+    assert mine is not None
+    assert len(handles) == 2
+    assert path.exists()
+    assert claim(path) is None
+    mine.release()

@@ -17,6 +17,7 @@ __all__ = [
     "ParameterError",
     "SetConvError",
     "StudyError",
+    "StudyFileError",
 ]
 
 
@@ -88,3 +89,7 @@ class MissingDependencyError(SetConvError, ImportError):
 
 class StudyError(SetConvError, ValueError):
     """A store belongs to another study, or the workers of a study cannot start."""
+
+
+class StudyFileError(StudyError):
+    """A file of a study is damaged or foreign, or cannot be read or written."""

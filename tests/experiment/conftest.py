@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-for folder in (".", "../report"):  # pages are read by the same parser
+for folder in (".", "../report", "../soak"):  # pages are read by the same parser
     sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 
 from setconv.experiment.results import Findings, Unit
+from setconv.experiment.runner import library_version
 from setconv.experiment.study import DataSpec, MethodSpec, Study
 
 METRICS = ("f1", "g_mean", "auc", "specificity", "sensitivity")
 HOSTILE = "</script><img src=x onerror=\"window.flag=1\"> & 'q' $x_1$ \\textbf{b} 100%"
 NASTY = r"a_b & 50% {x} \input{y} $z$ #1 ~^ <b>|</b> [q] *r* `s` &amp; é"
-VERSIONS = {"python": "3.11.7", "numpy": "2.1.0"}
+VERSIONS = {"python": "3.11.7", "numpy": "2.1.0", "setconv": library_version()}
 _SCORES = ["unit", "method", "metric", "split", "value", "curve", "setting"]
 _CELLS = ["dataset", "method", "split", "status", "error", "seconds", "peak_mb"]
 

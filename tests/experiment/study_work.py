@@ -1,6 +1,8 @@
 """Work for the tests of studies: what a cell does is the name of its method."""
 
+import logging
 import math
+import multiprocessing
 import os
 import signal
 import time
@@ -61,6 +63,13 @@ def do_kill(cell):
     return do_good(cell)
 
 
+def do_hold(cell):
+    """Work until the file of the study's permission is there."""
+    while not Path(os.environ["STUDY_GO"]).exists():
+        time.sleep(0.01)
+    return do_good(cell)
+
+
 def repaired(_):
     return {"f1": 1.0}
 
@@ -87,15 +96,26 @@ def fail_to_load():
 
 
 def main():
-    """Run a study in a process of its own: store and number of splits are the arguments."""
+    """Run a study in a process of its own: the store and the cells are the arguments."""
     import sys
 
-    from setconv.experiment.runner import run
+    from setconv.experiment import runner
     from setconv.experiment.store import Cell, Store
 
-    cells = [Cell("rows", "kill", split) for split in range(int(sys.argv[2]))]
+    if "STUDY_FORK" in os.environ:
+        # Workers start at once; they do not see that a pipe ends of which they have both sides.
+        runner._PATIENCE = 0.0
+        forked = multiprocessing.get_context("fork")
+        multiprocessing.get_context = lambda _: forked
+    says = logging.StreamHandler(sys.stdout)
+    says.addFilter(lambda record: "waiting" in record.getMessage())
+    logging.getLogger("setconv").addHandler(says)
+    # A shell that starts programs in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    cells = [Cell("rows", method, split) for split, method in enumerate(sys.argv[2:])]
     with Store(sys.argv[1]) as store:
-        run(cells, work, store, jobs=1, progress=False)
+        tally = runner.run(cells, work, store, jobs=1, progress=False)
+    sys.stdout.write(f"{tally}\n")
 
 
 if __name__ == "__main__":

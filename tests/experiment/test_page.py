@@ -15,6 +15,7 @@ from reading import Page
 
 from setconv.experiment.figures import study_figures
 from setconv.experiment.page import latex_escape, latex_text, markdown_text, page_text, write_report
+from setconv.experiment.study import METRICS as METRICS_OF_CELLS
 from setconv.experiment.tables import plain, sections
 
 
@@ -249,6 +250,51 @@ def visits(html, hostile_html, tmp_path_factory):
             found.append((tab, events))
         yield found
         browser.close()
+
+
+def wide():
+    """Return findings of ten methods with long names on many data sets, with every mark."""
+    long = "with_a_name_that_is_rather_long"
+    names = [f"{long}_{i}" if i % 2 else f"Number {i} with a name of many words" for i in range(8)]
+    methods = ("ours", *(f"{i} {long if i % 2 else 'in other words'}" for i in range(9)))
+    found = made_up(
+        units=[unit(f"{name}: {kind}", name) for name in names for kind in ("a", "b")],
+        methods=methods,
+        metrics=METRICS_OF_CELLS,
+        settings=tuple(range(100, 1300, 100)),
+        failed=[(names[1], methods[3])],
+    )
+    found.cells.loc[found.cells.status == "error", "error"] = f"ValueError: {long * 5}"
+    found.cells.loc[:50, "notes"] = json.dumps({"warnings": [f"UserWarning: {'no news ' * 30}"]})
+    found.cells.loc[:100, "versions"] = json.dumps({"setconv": "0.0.9"})
+    last = found.scores.split == 3
+    found.scores.loc[last & (found.scores.method == methods[-1]), "value"] = np.nan
+    return found
+
+
+@pytest.mark.long
+def test_all_columns_of_all_tables_show_at_1200_pixels(visits, tmp_path):
+    (tmp_path / "wide.html").write_text(page_of(wide()), encoding="utf-8")
+    (first, _), *_ = visits
+    size = {"width": 1200, "height": 900}
+    for scheme in ("light", "dark"):
+        tab = first.context.browser.new_page(viewport=size, color_scheme=scheme)
+        tab.goto((tmp_path / "wide.html").as_uri())
+        sections = {"data", "scores-by-unit", "scores-by-metric", "average-ranks", "failed-cells"}
+        sections |= {"along-a-parameter", "cost", "warnings", "versions"}
+        found = tab.locator("section:has(table)").evaluate_all("all => all.map(one => one.id)")
+        assert set(found) == sections
+        assert tab.evaluate(CUT) == []
+        assert tab.evaluate(OUT) == []
+        heads = tab.locator("#average-ranks thead bdi", has_text="difference")
+        assert max(one.bounding_box()["height"] for one in heads.all()) < 30  # on one line
+
+
+# Tables with a scroll bar, and cells with more than fits in.
+CUT = """[...document.querySelectorAll('.scroll:has(table)')]
+    .filter(one => one.scrollWidth > one.clientWidth).map(one => one.ariaLabel)"""
+OUT = """[...document.querySelectorAll('th, td')]
+    .filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"""
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from study_work import Unloadable, repaired, work
 import setconv
 from setconv.errors import ParameterError, StudyError
 from setconv.experiment import runner
-from setconv.experiment.runner import Tally, compute, environment, run, threads_for
+from setconv.experiment.runner import Tally, compute, environment, library_version, run, threads_for
 from setconv.experiment.store import Cell, Store
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
@@ -43,6 +43,10 @@ FAILURES = [
 
 def noted(path):
     return path.read_text().splitlines() if path.exists() else []
+
+
+def taken(queue):
+    return iter(queue.take, None)
 
 
 def gone(pid):
@@ -103,7 +107,7 @@ def test_a_study_goes_on_whatever_a_cell_does(store, notes):
     assert pids[0] == pids[1] != pids[2]
     assert all(gone(int(pid)) for pid in pids)
     versions = json.loads(cells.loc["threads", "versions"])
-    assert versions["setconv"] == setconv.__version__
+    assert versions["setconv"] == library_version()
     assert cells.loc["threads", "peak_mb"] > 5
     # What the store has is not computed again, failed or not.
     assert run(MIXED, work, store, jobs=1) == Tally(skipped=len(MIXED), ok=0, failed=0)
@@ -114,7 +118,7 @@ def test_a_study_goes_on_whatever_a_cell_does(store, notes):
 def test_failed_cells_are_repeated_when_asked(store, monkeypatch):
     # Computed in this process: what is asked of workers shows without them.
     monkeypatch.setattr(
-        runner, "_outcomes", lambda cells, work, *_: (compute(work, c) for c in cells)
+        runner, "_outcomes", lambda queue, work, *_: (compute(work, c) for c in taken(queue))
     )
     cells = [Cell("a", "raise", 0), Cell("a", "good", 0), Cell("a", "good", 0)]
     assert run(cells, work, store) == Tally(0, 1, 1)
@@ -143,7 +147,7 @@ def test_a_study_that_was_killed_goes_on_where_it_stopped(tmp_path, notes):
     path = tmp_path / "study.sqlite"
     source = str(Path(setconv.__file__).parents[1])
     killed = subprocess.run(
-        [sys.executable, study_work.__file__, str(path), "4"],
+        [sys.executable, study_work.__file__, str(path), *["kill"] * 4],
         env={**os.environ, "STUDY_KILL": "1", "PYTHONPATH": source},
         capture_output=True,
         timeout=120,

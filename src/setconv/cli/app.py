@@ -34,6 +34,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.MissingDependencyError, Exit.MISSING),
     (errors.ModelFileError, Exit.FILE),
     (errors.CheckpointError, Exit.FILE),
+    (errors.StudyFileError, Exit.FILE),
     (errors.ParameterError, Exit.USAGE),
     (errors.DataError, Exit.DATA),
     (errors.SetConvError, Exit.FAILED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from setconv.cli.options import out, say, table
+from setconv.errors import StudyError
+from setconv.messages import count_of
 
 if TYPE_CHECKING:
+    from setconv.experiment.results import Findings
     from setconv.experiment.study import Study
+
+_MOST_FAILURES = 10  # kinds of them that are told; the report has all
 
 app = typer.Typer(
     help="Run a study of many data sets and methods, and report what it says.",
@@ -80,28 +86,63 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute again what failed earlier.")
     ] = False,
+    recompute_outdated: Annotated[
+        bool,
+        typer.Option(
+            "--recompute-outdated", help="Compute again what another version of setconv computed."
+        ),
+    ] = False,
 ) -> None:
     """Compute the cells of a study that are missing.
 
     A cell is one method on one split of one data set. Ctrl-C or a crash loses only the cells that
     are at work: the same command goes on. After an edit of the study only what changed is
-    computed again.
+    computed again. The same command in several terminals shares the cells among them. It ends with
+    exit code 1 if cells of the study failed.
     """
-    from setconv.experiment import run_study
+    from setconv.experiment import findings, run_study
 
+    options = {"retry_failed": retry_failed, "recompute_outdated": recompute_outdated}
+    failures: list[str] = []
     studies = _chosen(study, dataset, method, repeats)
     for one in studies:
         folder = _within(_results(study, results), one, studies)
         say(f"{one.name}: results go to {folder}")
         try:
-            tally = run_study(one, folder, data=data, jobs=jobs, retry_failed=retry_failed)
+            tally = run_study(one, folder, data=data, jobs=jobs, **options)
         except KeyboardInterrupt:
             say(f"interrupted: finished cells are in {folder}; the same command goes on")
             raise
+        elsewhere = f", {tally.elsewhere} by other processes" if tally.elsewhere else ""
         say(
-            f"{one.name}: {tally.ok} cells computed, {tally.skipped} there already, "
+            f"{one.name}: {tally.ok} cells computed{elsewhere}, {tally.skipped} there already, "
             f"{tally.failed} failed"
         )
+        found = findings(one, folder)
+        if len(found.outdated):
+            say(
+                f"{one.name}: another version of setconv ({found.outdated_by}) computed "
+                f"{count_of(len(found.outdated), 'cell')}; --recompute-outdated computes them again"
+            )
+        failures += _failures(found)
+    if failures:
+        raise StudyError("\n".join(failures), hint="\n--retry-failed computes them again.")
+
+
+def _failures(found: Findings) -> list[str]:
+    """Return how many cells failed, then which and why."""
+    from setconv.experiment.tables import failure_sheet
+
+    if not len(found.failed):
+        return []
+    told = failure_sheet(found).table
+    lines = [f"{count_of(len(found.failed), 'cell')} of {found.study.name} failed:"]
+    for row in told.reset_index().head(_MOST_FAILURES).to_numpy():
+        data, method, status, splits, error = map(str, row)
+        lines.append(f"  {data} / {method} / {splits}: {status}: {error}")
+    if len(told) > _MOST_FAILURES:
+        lines.append(f"  and {len(told) - _MOST_FAILURES} kinds more, which the report lists.")
+    return lines
 
 
 @app.command(epilog="Example: [bold]setconv experiment report stand-ins[/]")
@@ -134,15 +175,38 @@ def report(
     from setconv.experiment.page import markdown_text
 
     studies = _chosen(study, dataset, method, repeats)
-    command = f"setconv experiment run {study} --data FOLDER"
+    options = ["--results", str(_results(study, results))]
+    for name, values in (("--dataset", dataset), ("--method", method)):
+        options += [word for value in values or () for word in (name, value)]
+    options += [] if repeats is None else ["--repeats", str(repeats)]
     for one in studies:
         folder = _within(_results(study, results), one, studies)
-        found = findings(one, folder, command)
+        found = _with_command(findings(one, folder), study, options)
         place = folder / "report" if output is None else _within(output, one, studies)
         page, *_ = write_report(found, place)
         if not quiet:
             out.print(Markdown(markdown_text(found)))
         say(f"{one.name}: the report is {page}")
+
+
+def _with_command(found: Findings, study: str, options: list[str]) -> Findings:
+    """Return findings that say by which command they were computed, and where it is given.
+
+    A page of a built-in study is for others, who have its data in a folder of their own.
+    """
+    from setconv.experiment import built_in_studies
+
+    start = ["setconv", "experiment", "run", study, "--data"]
+    if study in built_in_studies() or not found.data:
+        return replace(found, command=shlex.join([*start, "FOLDER", *options]))
+    here, data = Path.cwd(), Path(found.data)
+    data = data.relative_to(here) if data.is_relative_to(here) else data
+    return replace(
+        found,
+        command=shlex.join([*start, str(data), *options]),
+        place=str(here),
+        notes=tuple(note.replace("FOLDER/", f"{data}/") for note in found.notes),
+    )
 
 
 def _chosen(

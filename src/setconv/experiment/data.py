@@ -1,8 +1,8 @@
 """The rows of a study's data sets, as files that all workers share.
 
 `prepare` loads and encodes each data set once and keeps it under the digest of its rows; `rows_of`
-opens it in a worker. Encoders that learn from rows are left to the cells: `with_encoder` puts them
-in front of a method.
+opens it in a worker, if it still is what was kept. Encoders that learn from rows are left to the
+cells: `with_encoder` puts them in front of a method.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.errors import DataError, ParameterError
+from setconv.errors import DataError, ParameterError, StudyFileError
+from setconv.experiment.store import writing
 from setconv.experiment.study import DataSpec, Study, known_name
-from setconv.io.files import write_atomically
+from setconv.io.files import locked_folder, write_atomically
 from setconv.messages import require_column
 from setconv.sampling import row_keys, text_keys, tie_copies
 
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 # "transformer" learns nothing from the rows, so it may see all of them before they are split.
 _ENCODERS = ("transformer", "paper", "tfidf", "terms")
+_NAMES = ("copies.npy", "features.npy", "groups.npy", "labels.npy", "texts.json")
 _FORMAT = 2  # changes when the same files would be kept as other rows
 
 
@@ -51,6 +53,8 @@ class Prepared:
     n_copies : int
         Rows that are copies of others.
     provenance, licence : str
+    folder : str
+        Where the paths of the study began; the provenance calls it FOLDER.
     """
 
     digest: str
@@ -58,6 +62,7 @@ class Prepared:
     n_copies: int
     provenance: str
     licence: str
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -90,25 +95,66 @@ def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
     data : Path
         Where paths of the study begin.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    here = str(data.resolve())
     for spec in study.data:
         note, sources = _note(study, spec, folder), _source_files(spec, data)
-        if not note.exists() or json.loads(note.read_bytes())["files"] != sources:
-            logger.info("loading %s", spec.base or spec.name)
-            made = _prepare(study, spec, folder, data)
-            told = {"files": sources, "prepared": asdict(made)}
-            write_atomically(note, json.dumps(told, indent=1).encode())
+        if (known := _ready(note, sources)) is None:
+            with locked_folder(folder):
+                known = _ready(note, sources)  # another process may have done it meanwhile
+                if known is None:
+                    logger.info("loading %s", spec.base or spec.name)
+                    known = _prepare(study, spec, folder, data)
+                    _write_note(note, sources, known)
+        if known.folder != here:
+            _write_note(note, sources, replace(known, folder=here))
     return known_data(study, folder)
 
 
 def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
     """Return the data sets that were prepared, as they were then."""
     notes = {spec.name: _note(study, spec, folder) for spec in study.data}
-    return {
-        name: Prepared(**json.loads(note.read_bytes())["prepared"])
-        for name, note in notes.items()
-        if note.exists()
-    }
+    return {name: _read_note(note)[1] for name, note in notes.items() if note.exists()}
+
+
+def _ready(note: Path, sources: list[list[str | int]]) -> Prepared | None:
+    """Return a data set that is prepared from these files and whole; else None."""
+    if not note.exists():
+        return None
+    try:
+        files, known = _read_note(note)
+        return known if files == sources and _is_whole(note.parent, known.digest) else None
+    except StudyFileError as error:
+        logger.info("%s", error)
+        return None
+
+
+def _read_note(note: Path) -> tuple[Any, Prepared]:
+    """Return from which files a data set was prepared, and what is known of it."""
+    try:
+        if not note.is_file():
+            raise ValueError("it is no file")
+        told = json.loads(note.read_bytes())
+        if told.pop("checksum") != _checksum(told):
+            raise ValueError("its checksum is another")
+        return told["files"], Prepared(**told["prepared"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StudyFileError(
+            f"{note} is damaged, or of another version of setconv ({error}).",
+            hint="Run the study again: the file is made anew.",
+        ) from error
+
+
+def _write_note(note: Path, sources: list[list[str | int]], known: Prepared) -> None:
+    told = {"files": sources, "prepared": asdict(known)}
+    content = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
+    with writing(note):
+        write_atomically(note, content.encode())
+
+
+def _checksum(told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
@@ -122,6 +168,9 @@ def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
 def rows_of(folder: Path, digest: str) -> Rows:
     """Return the rows of a prepared data set; features are read from disk where they are needed."""
     place = folder / digest
+    if not _is_whole(folder, digest):
+        told = f"{place} does not have the rows that were kept there: they are damaged."
+        raise StudyFileError(told, hint="Run the study again: they are made anew.")
     groups, copies, texts = (place / name for name in ("groups.npy", "copies.npy", "texts.json"))
     return Rows(
         np.array(json.loads(texts.read_text(encoding="utf-8")), dtype=object)
@@ -133,23 +182,46 @@ def rows_of(folder: Path, digest: str) -> Rows:
     )
 
 
+def _is_whole(folder: Path, digest: str) -> bool:
+    """Whether the files of a data set are those that its digest was made of."""
+    paths = [folder / digest / name for name in _NAMES]
+    found = {path.name: path for path in paths if path.exists()}
+    try:
+        return all(one.is_file() for one in found.values()) and _digest(found) == digest
+    except OSError:
+        return False
+
+
+def _digest(files: Mapping[str, bytes | Path]) -> str:
+    """Return what a data set is called: the digest of its files, of which paths are read."""
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        digest.update(f"{name}:{size}:".encode())
+        with content.open("rb") if isinstance(content, Path) else BytesIO(content) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:20]
+
+
 def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared:
     dataset = _load_data(spec, data)
     files, n_copies = _files(dataset, study.text_encoder(spec))
-    digest = hashlib.sha256()
-    for name, content in sorted(files.items()):
-        digest.update(f"{name}:{len(content)}:".encode())
-        digest.update(content)
-    name = digest.hexdigest()[:20]
+    name = _digest(files)
     place = folder / name
-    place.mkdir(exist_ok=True)
-    for file, content in files.items():
-        if not (place / file).exists():
-            write_atomically(place / file, content)
+    with writing(place):
+        place.mkdir(exist_ok=True)
+        for file in _NAMES:
+            content, path = files.get(file), place / file
+            if content is None:
+                path.unlink(missing_ok=True)
+            elif not path.is_file() or path.read_bytes() != content:
+                write_atomically(path, content)
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
     # A page is for others: it names the folder as the command does that it prints.
     provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")
-    return Prepared(name, counts, n_copies, provenance, dataset.licence)
+    here = str(data.resolve())
+    return Prepared(name, counts, n_copies, provenance, dataset.licence, here)
 
 
 def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, bytes], int]:

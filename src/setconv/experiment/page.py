@@ -7,17 +7,19 @@ import re
 from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from setconv._version import __version__
 from setconv.experiment.figures import StudyFigure, file_name, study_figures
 from setconv.experiment.results import Findings
+from setconv.experiment.store import writing
 from setconv.experiment.tables import Section, Sheet, Shown, plain, sections
 from setconv.io.files import write_atomically
 from setconv.messages import count_of
@@ -36,7 +38,7 @@ _LATEX = str.maketrans(
     | {one: f"{{{one}}}" for one in "[]*"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
-    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}"}
+    | {"±": r"$\pm$", "≤": r"$\leq$", "\u2013": "--", "…": r"\ldots{}", "†": r"$\dagger$"}
     | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "↓": r"$\downarrow$"}
 )
 
@@ -69,8 +71,9 @@ def write_report(findings: Findings, folder: str | Path) -> list[Path]:
     written |= {f"figures/{one.name}.svg": one.svg for one in figures}
     paths = [Path(folder) / name for name in written]
     for path, content in zip(paths, written.values(), strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
     return paths
 
 
@@ -106,17 +109,18 @@ def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
 def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
-    escape = _ESCAPES[template]
+    escaped = _ESCAPES[template]
     environment = Environment(
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
-        finalize=lambda value: escape(value) if type(value) is str else value,
+        finalize=lambda value: escaped(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         **({} if html else _SIGNS),
     )
-    environment.filters |= {"picture": _picture, "file_name": file_name, "raw": _raw}
+    environment.filters |= {"picture": _picture, "file_name": file_name}
+    environment.filters["line"] = partial(_line, html=html)
     style = Markup(files("setconv.report").joinpath("page.css").read_text(encoding="utf-8"))
     values = {"findings": findings, "sections": parts, "style": style, "version": __version__}
     return environment.get_template(template).render(values | more)
@@ -135,8 +139,10 @@ def latex_escape(text: str) -> str:
 _ESCAPES = {"page.html": plain, "tables.md": markdown_escape, "tables.tex": latex_escape}
 
 
-def _raw(text: str) -> Markup:
-    return Markup(plain(text))
+def _line(text: str, *, html: bool) -> Markup:
+    """Return a command as it is, on one line."""
+    line = "".join(one if one.isprintable() else " " for one in text)
+    return escape(line) if html else Markup(line)
 
 
 def _picture(figure: StudyFigure) -> str:

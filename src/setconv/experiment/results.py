@@ -19,8 +19,8 @@ from setconv.errors import StudyError
 from setconv.experiment import statistics
 from setconv.experiment.cells import StudyWork, build_method, plan_cells, reported_classes
 from setconv.experiment.data import Prepared, known_data, prepare
-from setconv.experiment.runner import Tally, run
-from setconv.experiment.store import Store
+from setconv.experiment.runner import Tally, library_version, run
+from setconv.experiment.store import Store, computed_by
 from setconv.experiment.study import PUBLISHED, DataSpec, Study
 from setconv.metrics.report import HEADINGS
 
@@ -136,8 +136,12 @@ class Findings:
         Cells of the study that are not computed yet.
     command : str
         The command that makes the cells.
+    place : str
+        The folder in which to give the command, if it matters.
     notes : tuple of str
         Where the rows come from, one text a data set.
+    data : str
+        The folder in which the paths of the data sets began; empty if there are several.
     """
 
     study: Study
@@ -146,7 +150,9 @@ class Findings:
     cells: pd.DataFrame
     missing: int = 0
     command: str = ""
+    place: str = ""
     notes: tuple[str, ...] = ()
+    data: str = ""
 
     @property
     def methods(self) -> list[str]:
@@ -170,6 +176,17 @@ class Findings:
         """The cells that did not end well."""
         return self.cells[self.cells["status"] != "ok"]
 
+    @cached_property
+    def outdated(self) -> pd.DataFrame:
+        """The cells that ended well, but that another version of setconv computed."""
+        cells = self.cells.assign(by=self.cells["versions"].map(computed_by))
+        return cells[(cells["status"] == "ok") & (cells["by"] != library_version())]
+
+    @property
+    def outdated_by(self) -> str:
+        """Which other versions of setconv computed cells."""
+        return ", ".join(sorted({one or "an unknown one" for one in self.outdated["by"]}))
+
     def by_split(self, unit: str, metric: str) -> pd.DataFrame:
         """Return one row a split, one column a method; nan where there is no figure."""
         here = (self.scores["unit"] == unit) & (self.scores["metric"] == metric)
@@ -184,7 +201,8 @@ class Findings:
         Columns are unit, method, metric; mean, sd (of a sample) and n_splits; best (no other mean
         over all splits is better, at the digits that are shown); p_value and mark (of the
         difference from the study's own method); state (measured, failed, missing, undefined or
-        published) and partial (whether others have more splits).
+        published), partial (whether others have more splits) and outdated (whether another version
+        of setconv computed a cell of it).
         """
         parts = [_summarise(self, unit, one) for unit in self.units for one in self.study.metrics]
         return pd.concat([*parts, _published(self.study.published)], ignore_index=True)
@@ -209,12 +227,14 @@ def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
         "measured" if counts[method] else _why_not(findings, unit, method, metric)
         for method in findings.methods
     ]
+    outdated = findings.outdated.loc[findings.outdated["dataset"] == unit.dataset, "method"]
     return pd.DataFrame(
         {
             **{"unit": unit.name, "method": findings.methods, "metric": metric},
             **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
             **{"best": by_split.columns.isin(best.index), **tested},
             **{"state": states, "partial": (counts > 0) & ~whole},
+            "outdated": (counts > 0) & counts.index.isin(outdated),
         }
     )
 
@@ -272,7 +292,7 @@ def _published(name: str | None) -> pd.DataFrame | None:
     with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, comment="#").rename(columns={"deviation": "sd"})
     table["method"] += " (published)"
-    table[["best", "partial"]] = False
+    table[["best", "partial", "outdated"]] = False
     return table.assign(n_splits=0, mark="", state="published")
 
 
@@ -326,7 +346,9 @@ def run_study(study: Study, folder: str | Path, *, data: str | Path = ".", **opt
     """Compute the cells of a study that are missing or whose definition has changed.
 
     Killed at any moment, the same call goes on where it was: a finished cell is never computed
-    again, a half-finished one never counted. Call it under ``if __name__ == "__main__":``.
+    again, a half-finished one never counted. Processes that are given the same folder share the
+    cells and the preparation of the rows, as `run` says. Call it under
+    ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -336,7 +358,7 @@ def run_study(study: Study, folder: str | Path, *, data: str | Path = ".", **opt
     data : str or Path, default="."
         Where the paths of the study's data sets begin.
     **options
-        ``jobs``, ``threads``, ``retry_failed`` and ``progress`` of `run`.
+        ``jobs``, ``threads``, ``retry_failed``, ``recompute_outdated`` and ``progress`` of `run`.
 
     Returns
     -------
@@ -377,6 +399,7 @@ def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
         # Cells of earlier versions of the study do not count.
         cells = store.cells().merge(wanted, on=_CELL)
         results = store.results().merge(cells[_CELL[:3]], on=_CELL[:3])
+    folders = {one.folder for one in prepared.values()}
     units = [unit for spec in study.data for unit in _units(study, spec, prepared[spec.name])]
     return Findings(
         study=study,
@@ -386,6 +409,7 @@ def findings(study: Study, folder: str | Path, command: str = "") -> Findings:
         missing=len(planned) - len(cells),
         command=command,
         notes=_notes(study, prepared),
+        data=folders.pop() if len(folders) == 1 else "",
     )
 
 

@@ -3,11 +3,14 @@
 `run` gives each worker one cell at a time and records the outcome before the worker gets the next.
 A worker that fails, dies or takes too long is replaced; each has a thread that waits for it. The
 worker process itself runs `serve`: it answers every cell with an outcome, and ends with the study.
+Several runs may share a store: each claims the cells that it computes, by locks that die with it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
+import hashlib
 import json
 import logging
 import math
@@ -25,6 +28,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import Any, Literal
@@ -32,9 +36,11 @@ from typing import Any, Literal
 from joblib import cpu_count
 from tqdm.auto import tqdm
 
+from setconv._version import __version__
 from setconv.errors import ParameterError, StudyError
-from setconv.experiment.store import Cell, Outcome, Status, Store
-from setconv.messages import check_integer, is_shown
+from setconv.experiment.store import Cell, Outcome, Status, Store, writing
+from setconv.io.files import Claim, claim
+from setconv.messages import check_integer, count_of, is_shown
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +53,7 @@ _VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
     *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
 )
+_POLL = 0.5  # seconds after which a run looks again what others have done
 _PATIENCE = 5.0  # seconds that a worker without cells has to end by itself
 _LONGEST_ERROR = 20_000
 _PICKLED = "Give a function at the top level of a module, or a functools.partial of one."
@@ -54,7 +61,7 @@ _PICKLED = "Give a function at the top level of a module, or a functools.partial
 
 @dataclass(frozen=True)
 class Tally:
-    """How many cells a run found done, computed, and could not compute.
+    """How many cells a run found done, computed, could not compute, and left to others.
 
     Attributes
     ----------
@@ -62,11 +69,14 @@ class Tally:
         Cells that the store had already; failed ones too, unless they were to be repeated.
     ok : int
     failed : int
+    elsewhere : int
+        Cells that other processes computed in the meantime.
     """
 
     skipped: int
     ok: int
     failed: int
+    elsewhere: int = 0
 
 
 def run(
@@ -77,6 +87,7 @@ def run(
     jobs: int | None = None,
     timeout: float | None = None,
     retry_failed: bool = False,
+    recompute_outdated: bool = False,
     progress: Literal["auto"] | bool = "auto",
     threads: int | None = None,
 ) -> Tally:
@@ -85,6 +96,10 @@ def run(
     A cell that raises, takes too long or kills its process is recorded with its error, and the
     study goes on with a fresh worker. What is finished is in the store at once: after Ctrl-C or a
     crash, the same call goes on where the last one stopped.
+
+    Processes that run the same cells at the same time, with stores of one path, share them. Each
+    ends when all are done; what one that was killed was at is taken over by the others. Where files
+    cannot be locked, which is said, each computes all that it finds missing.
 
     Parameters
     ----------
@@ -96,7 +111,6 @@ def run(
         one. Workers are spawned, so a program must call ``run`` under
         ``if __name__ == "__main__":``.
     store : Store
-        Written by this process alone.
     jobs : int, optional
         Number of worker processes; by default the number of cores that this process may use.
     timeout : float, optional
@@ -104,6 +118,8 @@ def run(
         its imports, does not count.
     retry_failed : bool, default=False
         Compute cells again that failed in an earlier run.
+    recompute_outdated : bool, default=False
+        Compute cells again that are not known to come from this version of setconv.
     progress : {"auto", True, False}, default="auto"
         A bar on standard error with the time left; "auto" is on a terminal.
     threads : int, optional
@@ -113,12 +129,14 @@ def run(
     Returns
     -------
     Tally
-        How many cells were skipped, computed and failed.
+        How many cells were skipped, computed here, failed, and computed elsewhere.
 
     Raises
     ------
     StudyError
         If workers cannot load the work.
+    StudyFileError
+        If the store cannot be written.
     """
     jobs = cpu_count() if jobs is None else jobs
     check_integer("jobs", jobs, least=1)
@@ -126,27 +144,32 @@ def run(
     check_integer("threads", threads, least=1)
     if timeout is not None and not 0 < timeout < math.inf:
         raise ParameterError(f"timeout={timeout!r}: give seconds above 0.", parameter="timeout")
-    wanted = dict.fromkeys(cells)
-    done = store.finished() if retry_failed else store.finished() | store.failed()
-    todo = [cell for cell in wanted if cell not in done]
-    logger.info("%d cells to compute, %d there already", len(todo), len(wanted) - len(todo))
-    failed = 0
+    # Asked for first: what another process records from now on is seen by its stamp.
+    stamps = {cell: store.stamp(cell) for cell in cells}
+    done = store.finished(library_version() if recompute_outdated else None)
+    done |= set() if retry_failed else store.failed()
+    todo = [cell for cell in stamps if cell not in done]
+    skipped, ok, failed = len(stamps) - len(todo), 0, 0
+    logger.info("%d cells to compute, %d there already", len(todo), skipped)
     # smoothing=0: cells differ so much that only the mean over all says how long the rest takes.
     with (
         tqdm(total=len(todo), unit="cell", smoothing=0, disable=not is_shown(progress)) as bar,
-        contextlib.closing(_outcomes(todo, work, jobs, threads, timeout)) as outcomes,
+        contextlib.closing(_Queue(todo, stamps, store)) as queue,
+        contextlib.closing(_outcomes(queue, work, jobs, threads, timeout)) as outcomes,
     ):
         for outcome in outcomes:
             store.record(outcome)
             if outcome.status == "ok":
+                ok += 1
                 logger.info("%s: ok in %.1f s", outcome.cell, outcome.seconds)
             else:
                 failed += 1
                 bar.set_postfix(failed=failed, refresh=False)
                 last = outcome.error.strip().rpartition("\n")[2]
                 logger.warning("%s: %s: %s", outcome.cell, outcome.status, last)
-            bar.update()
-    return Tally(len(wanted) - len(todo), len(todo) - failed, failed)
+            bar.update(ok + failed + queue.elsewhere - bar.n)
+        bar.update(len(todo) - bar.n)
+    return Tally(skipped, ok, failed, queue.elsewhere)
 
 
 def threads_for(jobs: int) -> int:
@@ -159,33 +182,100 @@ def threads_for(jobs: int) -> int:
     return min(share, int(wish)) if wish.isdecimal() and int(wish) > 0 else share
 
 
+class _Queue:
+    """The cells that are still to do, which other processes may do too.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    stamps : mapping of Cell to tuple
+        What the store had of each when this process began.
+    store : Store
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], stamps: Mapping[Cell, tuple[Any, ...] | None], store: Store
+    ) -> None:
+        self._stamps, self._store = stamps, store
+        self._claims: dict[Cell, Claim] = {}
+        self.waiting = deque(cells)
+        self.elsewhere = 0
+        self._warned = False
+        self._name = f".{store.path.name}.claim-"
+
+    def take(self) -> Cell | None:
+        """Return a cell that is now claimed for this process; None if others have all of them."""
+        for _ in range(len(self.waiting)):
+            cell = self.waiting.popleft()
+            digest = hashlib.sha256(ascii(cell).encode()).hexdigest()[:20]
+            path = self._store.path.with_name(f"{self._name}{digest}")
+            with writing(path):
+                found = claim(path)
+            if found is None:
+                self.waiting.append(cell)
+                continue
+            self._claims[cell] = found
+            if found.handle is None and not self._warned:
+                self._warned = True
+                logger.warning(
+                    "files in %s cannot be locked: other processes that run this study at the same "
+                    "time compute the same cells",
+                    path.parent,
+                )
+            if self._store.stamp(cell) == self._stamps[cell]:
+                return cell
+            self.elsewhere += 1
+            self.release(cell)
+        return None
+
+    def release(self, cell: Cell) -> None:
+        """Give a cell back that is recorded, or that is not computed after all."""
+        self._claims.pop(cell).release()
+
+    def close(self) -> None:
+        """Give all cells back, and remove what processes left that were killed."""
+        for cell in list(self._claims):
+            self.release(cell)
+        for leftover in self._store.path.parent.glob(f"{glob.escape(self._name)}*"):
+            with contextlib.suppress(OSError):
+                if (found := claim(leftover)) is not None:
+                    found.release()
+
+
 def _outcomes(
-    cells: Sequence[Cell], work: Work, jobs: int, threads: int, timeout: float | None
+    queue: _Queue, work: Work, jobs: int, threads: int, timeout: float | None
 ) -> Generator[Outcome]:
     """Give the cells to workers and yield their outcomes as they come."""
-    waiting = deque(cells)
     free: list[Worker | None] = [None] * jobs
     at_work: dict[Future[Outcome], Worker] = {}
     started: list[Worker] = []  # an interrupt may come when a worker is neither free nor at work
+    told = False
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            while waiting or at_work:
-                while waiting and free:
+            while queue.waiting or at_work:
+                while free and (cell := queue.take()) is not None:
                     worker = free.pop()
                     if worker is None:
                         started.append(worker := Worker(work, threads))
-                    at_work[pool.submit(worker.compute, waiting.popleft(), timeout)] = worker
+                    at_work[pool.submit(worker.compute, cell, timeout)] = worker
+                if queue.waiting and not at_work:
+                    if not told:
+                        others = count_of(len(queue.waiting), "cell")
+                        logger.warning("other processes are at %s: waiting for them", others)
+                        told = True
+                    time.sleep(_POLL)
                 # It wakes now and then: Ctrl-C may have been told to another thread.
-                for future in wait(at_work, 0.5, return_when=FIRST_COMPLETED).done:
+                for future in wait(at_work, _POLL, return_when=FIRST_COMPLETED).done:
                     # Whoever iterates keeps the outcome before the worker goes on, so that a
                     # study that dies in the next cell has this one.
                     yield (outcome := future.result())
+                    queue.release(outcome.cell)
                     worker = at_work.pop(future)
                     # A failed cell may leave anything behind, so only success keeps a worker.
                     well = outcome.status == "ok" and worker.process.is_alive()
-                    if not well or not waiting:
+                    if not well or not queue.waiting:
                         worker.kill(_PATIENCE if well else 0.0)
-                    free.append(worker if well and waiting else None)
+                    free.append(worker if well and queue.waiting else None)
         finally:
             for worker in started:
                 worker.kill()
@@ -332,7 +422,20 @@ def _versions() -> dict[str, str]:
         version = getattr(module, "__dict__", {}).get("__version__")
         if isinstance(version, str):
             found[name] = version
-    return found
+    return found | {"setconv": library_version()}
+
+
+@cache
+def library_version() -> str:
+    """Return the version of setconv, with a digest of its code after the plus sign.
+
+    The number alone is the same for all states of the code between two releases.
+    """
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py"), key=lambda one: one.relative_to(package).as_posix()):
+        digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
+    return f"{__version__}+{digest.hexdigest()[:10]}"
 
 
 def _peak_mb() -> float | None:

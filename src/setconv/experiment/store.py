@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from setconv.errors import StudyError
+from setconv.errors import StudyFileError
+from setconv.io.files import why_not
 from setconv.messages import needed
 
 if TYPE_CHECKING:
@@ -82,7 +85,24 @@ class Outcome:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-_FORMAT = 1
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in plain words why a file of a study cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise StudyFileError(
+            f"{path} cannot be written: {why_not(error)}.",
+            hint="What was finished before is kept: make room, then try again.",
+        ) from error
+
+
+def computed_by(versions: str) -> str:
+    """Return the version of setconv among those of a cell; empty if it is not known."""
+    return str(json.loads(versions).get("setconv", ""))
+
+
+_FORMAT = 2
 _SCHEMA = (
     """
     CREATE TABLE cells (
@@ -90,6 +110,7 @@ _SCHEMA = (
         status TEXT NOT NULL CHECK (status IN ('ok', 'error', 'timeout')), error TEXT NOT NULL,
         seconds REAL NOT NULL, peak_mb REAL, started TEXT NOT NULL,
         versions TEXT NOT NULL, version TEXT NOT NULL, notes TEXT NOT NULL,
+        checksum TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (dataset, method, split)
     )
     """,
@@ -103,12 +124,23 @@ _SCHEMA = (
     """,
     f"PRAGMA user_version = {_FORMAT}",
 )
+_FROM_1 = ("ALTER TABLE cells ADD COLUMN checksum TEXT NOT NULL DEFAULT ''", _SCHEMA[-1])
+_KEY = "dataset, method, split"
+_THIS = "dataset = ? AND method = ? AND split = ?"
+_TOLD = "status, error, seconds, peak_mb, started, versions, version, notes"
+# Errors that say nothing about the content of the file.
+_OUTSIDE = (
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_NOMEM),
+)
 
 
 class Store:
     """The finished cells of a study and their figures, in one SQLite file.
 
-    Every cell is written in one transaction: a process that dies leaves a store of whole cells.
+    Every cell is written in one transaction, with a checksum of all that is known of it: a process
+    that dies leaves a store of whole cells, and a file that was damaged is not taken. Several
+    processes may have the file open.
 
     Parameters
     ----------
@@ -117,8 +149,8 @@ class Store:
 
     Raises
     ------
-    StudyError
-        If the file is not a store, or one of another format.
+    StudyFileError
+        If the file is no store or damaged, is one of another format, or cannot be written.
 
     Examples
     --------
@@ -132,26 +164,84 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(self.path, timeout=60)
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and not self.path.is_file():
+            raise StudyFileError(f"{self.path} is no file: move it away.")
+        with self._told():
+            self._database = sqlite3.connect(self.path, timeout=60)
         try:
-            self._open()
+            with self._told():
+                self._open()
+                self._verify()
+        except BaseException:
+            self._database.close()
+            raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what an error of the database means, and what to do about it."""
+        try:
+            yield
+        except UnicodeDecodeError as error:  # of a message that quotes the file
+            raise self._damaged("a text in it cannot be read") from error
         except sqlite3.DatabaseError as error:
-            raise StudyError(f"{self.path} is no store of a study: {error}.") from error
+            if isinstance(error, sqlite3.ProgrammingError):  # a fault of ours
+                raise
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTSIDE:
+                raise self._damaged(str(error)) from error
+            raise StudyFileError(
+                f"{self.path} cannot be read or written: {error}.",
+                hint="What was finished before is kept: make room, then try again.",
+            ) from error
+
+    def _damaged(self, why: str) -> StudyFileError:
+        return StudyFileError(
+            f"{self.path} is damaged, or no store of a study: {why}.",
+            hint="Put a copy from before in its place, or move it away and run the study again, "
+            "which then computes all cells.",
+        )
 
     def _open(self) -> None:
         self._database.execute("PRAGMA foreign_keys = ON")
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")  # the tables come together or not at all
             names = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
-            for statement in () if names else _SCHEMA:
-                self._database.execute(statement)
-        ((form,),) = self._database.execute("PRAGMA user_version")
-        if form != _FORMAT or (names and not {"cells", "results"} <= names):
-            raise StudyError(
-                f"{self.path} is a database, but no store of format {_FORMAT}: open it with the "
-                "version of setconv that made it."
-            )
+            ((form,),) = self._database.execute("PRAGMA user_version")
+            if names and (form not in (1, _FORMAT) or not {"cells", "results"} <= names):
+                raise StudyFileError(
+                    f"{self.path} is a database, but no store of format {_FORMAT}: open it with "
+                    "the version of setconv that made it."
+                )
+            if not names or form == 1:
+                for statement in _FROM_1 if names else _SCHEMA:
+                    self._database.execute(statement)
+                for key in self._database.execute(f"SELECT {_KEY} FROM cells").fetchall():
+                    self._sign(key)
+
+    def _verify(self) -> None:
+        """Refuse a file that has anything else than what was written."""
+        with self._database:
+            self._database.execute("BEGIN")
+            ((found,),) = self._database.execute("PRAGMA integrity_check(1)")
+            if found != "ok":
+                raise self._damaged(found)
+            for *key, checksum in self._database.execute(f"SELECT {_KEY}, checksum FROM cells"):
+                if checksum != self._checksum(key):
+                    raise self._damaged(f"the cell {' / '.join(map(str, key))} has changed")
+
+    def _checksum(self, key: Sequence[Any]) -> str:
+        """Return the digest of what the file has of a cell."""
+        told = self._database.execute(f"SELECT {_KEY}, {_TOLD} FROM cells WHERE {_THIS}", key)
+        figures = self._database.execute(
+            f"SELECT metric, value FROM results WHERE {_THIS} ORDER BY metric", key
+        )
+        content = ascii([told.fetchall(), figures.fetchall()])
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+    def _sign(self, key: Sequence[Any]) -> None:
+        signed = (self._checksum(key), *key)
+        self._database.execute(f"UPDATE cells SET checksum = ? WHERE {_THIS}", signed)
 
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
@@ -163,46 +253,54 @@ class Store:
         row = (*key, *told, versions, outcome.cell.version, notes)
         # SQLite keeps nan as NULL, which results() gives back as nan.
         figures = [(*key, metric, value) for metric, value in outcome.results.items()]
-        try:
-            with self._database as database:
-                database.execute(
-                    "DELETE FROM cells WHERE dataset = ? AND method = ? AND split = ?", key
-                )
-                database.execute(f"INSERT INTO cells VALUES ({', '.join('?' * len(row))})", row)
-                database.executemany("INSERT INTO results VALUES (?, ?, ?, ?, ?)", figures)
-        except sqlite3.OperationalError as error:
-            raise StudyError(
-                f"{self.path} cannot be written: {error}. Cells that were finished before are "
-                "kept: make room, then run the study again."
-            ) from error
+        with self._told(), self._database as database:
+            database.execute(f"DELETE FROM cells WHERE {_THIS}", key)
+            places = ", ".join("?" * len(row))
+            database.execute(f"INSERT INTO cells ({_KEY}, {_TOLD}) VALUES ({places})", row)
+            database.executemany("INSERT INTO results VALUES (?, ?, ?, ?, ?)", figures)
+            self._sign(key)
 
-    def finished(self) -> set[Cell]:
-        """Return the cells that ended well."""
-        return self._which("status = 'ok'")
+    def stamp(self, cell: Cell) -> tuple[Any, ...] | None:
+        """Return what tells the record of a cell from a later one; None if there is none."""
+        query = f"SELECT status, started, seconds FROM cells WHERE {_THIS} AND version = ?"
+        key = (cell.dataset, cell.method, cell.split, cell.version)
+        with self._told():
+            found: tuple[Any, ...] | None = self._database.execute(query, key).fetchone()
+        return found
+
+    def finished(self, by: str | None = None) -> set[Cell]:
+        """Return the cells that ended well; those alone that a version of setconv computed."""
+        found = self._which("status = 'ok'")
+        return {cell for cell, one in found.items() if by is None or computed_by(one) == by}
 
     def failed(self) -> set[Cell]:
         """Return the cells that ended with an error or were stopped at the time limit."""
-        return self._which("status <> 'ok'")
+        return set(self._which("status <> 'ok'"))
 
-    def _which(self, condition: str) -> set[Cell]:
-        query = f"SELECT dataset, method, split, version FROM cells WHERE {condition}"
-        return {Cell(*row) for row in self._database.execute(query)}
+    def _which(self, condition: str) -> dict[Cell, str]:
+        """Return cells with the versions that they were computed with."""
+        query = f"SELECT {_KEY}, version, versions FROM cells WHERE {condition}"
+        with self._told():
+            return {Cell(*cell): one for *cell, one in self._database.execute(query)}
 
     def results(self) -> pd.DataFrame:
         """Return the figures, tidy: columns dataset, method, split, metric and value.
 
         Rows are in the order of these columns, whatever the order in which cells finished.
         """
-        return self._frame("results", "dataset, method, split, metric", "value")
+        return self._frame("results", f"{_KEY}, metric, value", "value")
 
     def cells(self) -> pd.DataFrame:
         """Return one row a cell: dataset, method, split, status, error and what is known of it."""
-        return self._frame("cells", "dataset, method, split", "seconds", "peak_mb")
+        return self._frame("cells", f"{_KEY}, {_TOLD}", "seconds", "peak_mb")
 
-    def _frame(self, table: str, order: str, *numbers: str) -> pd.DataFrame:
+    def _frame(self, table: str, columns: str, *numbers: str) -> pd.DataFrame:
         with needed(f"Store.{table}", "pandas", "experiment"):
             import pandas as pd
-        found = pd.read_sql_query(f"SELECT * FROM {table} ORDER BY {order}", self._database)
+        with self._told():
+            query = f"SELECT {columns} FROM {table} ORDER BY {columns}"
+            rows = self._database.execute(query).fetchall()
+        found = pd.DataFrame(rows, columns=columns.split(", "))
         return found.astype({"split": "int64", **dict.fromkeys(numbers, "float64")})
 
     def close(self) -> None:

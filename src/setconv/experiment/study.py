@@ -397,6 +397,10 @@ def _read_items(value: Any, kind: Any, where: str) -> tuple[Any, ...] | None:
     """Return the items of a list, of "70/30", or of a mapping that names them; else None."""
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, list | dict):
         named = value if isinstance(value, dict) else dict.fromkeys(value)
+        if isinstance(value, list) and len(named) < len(value):
+            twice = listed([str(one) for one in named if value.count(one) > 1])
+            hint = "Leave one out, or give each a name of its own."
+            raise ParameterError(f"{where} has {twice} twice.", hint=hint)
         return tuple(
             from_mapping(kind, entry, f"{where}.{name}", name=str(name))
             for name, entry in named.items()

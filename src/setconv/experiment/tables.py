@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from setconv.experiment.results import (
@@ -28,8 +29,10 @@ from setconv.messages import count_of
 from setconv.report.words import readable
 
 _LOWER = "↓"
+_OUTDATED = "†"
 _NO_FIGURE = "\u2013"
 _LONGEST_ERROR = 200
+_MOST_COLUMNS = 6  # of figures, beside each other on a page of 1200 pixels
 _SENTENCES = ("splits", "error", "warning", "version")  # columns that are no figures
 
 
@@ -87,6 +90,13 @@ class Sheet:
             names.iloc[:, 0] = names.iloc[:, 0].mask(names.iloc[:, 0].duplicated(), "")
         cells = zip(names.to_numpy().tolist(), self.table.to_numpy().tolist(), strict=True)
         return [[*map(Shown, named), *shown] for named, shown in cells]
+
+    @property
+    def parts(self) -> list[Sheet]:
+        """The sheet in pieces that fit on a page side by side with the names, as even as can be."""
+        n_columns = len(self.table.columns)
+        pieces = np.array_split(np.arange(n_columns), max(1, math.ceil(n_columns / _MOST_COLUMNS)))
+        return [replace(self, table=self.table.iloc[:, piece]) for piece in pieces]
 
     @property
     def rules(self) -> list[int]:
@@ -182,8 +192,13 @@ def _score_sheet(
     table = table.rename(index=headings[down], level=down)
     table = table if len(headings[down]) > 1 else table.droplevel(down)
     # What stands in place of a figure or beside it, and how often it does.
-    counts = Counter([*rows["state"], *["partial"] * int(rows["partial"].sum())])
-    notes = [text.format(counts[kind]) for kind, text in _NOTES.items() if counts[kind]]
+    counts = Counter(rows["state"])
+    counts.update({kind: int(rows[kind].sum()) for kind in ("partial", "outdated")})
+    notes = [
+        text.format(counts[kind], versions=findings.outdated_by)
+        for kind, text in _NOTES.items()
+        if counts[kind]
+    ]
     return Sheet(title, _score_caption(findings, rows, metrics), table, notes)
 
 
@@ -194,7 +209,11 @@ def _shown(entry: Any) -> Any:
     """Return a row of the summary as text: mean and deviation, then mark and number of splits."""
     if entry.state in _WITHOUT_FIGURE:
         return Shown(_WITHOUT_FIGURE[entry.state])
-    after = [entry.mark, f"({entry.n_splits})" if entry.partial else ""]
+    after = [
+        entry.mark,
+        f"({entry.n_splits})" if entry.partial else "",
+        _OUTDATED if entry.outdated else "",
+    ]
     return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(filter(None, after)))
 
 
@@ -209,6 +228,8 @@ _NOTES = {
     "partial": "A number in brackets is the number of splits behind a mean that has fewer than "
     "others ({}): the rest failed, is not computed yet or has no defined value. Such a mean is "
     "never bold.",
+    "outdated": f"{_OUTDATED} ({{}}): another version of setconv computed at least one cell of it "
+    "({versions}).",
     "published": "(published): reported by others, not measured here; never bold and not tested.",
 }
 

@@ -2,12 +2,15 @@
 
 A file is written beside its place, under a name that starts with a dot, and moved there: whoever
 reads sees the old or the new one. What a killed writer leaves behind nobody locks any more, and the
-next writer to the same place removes it.
+next writer to the same place removes it. Processes that share work keep each other out by locks,
+which the system takes from whoever ends.
 """
 
 from __future__ import annotations
 
+import errno
 import glob
+import logging
 import os
 import secrets
 import shutil
@@ -15,11 +18,14 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 if sys.platform != "win32":
     import fcntl
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -72,10 +78,58 @@ def locked_folder(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        _lock(handle, wait=True)
+        if _lock(handle, wait=False) is False:
+            logger.warning("another process is at work in %s: waiting for it", folder)
+            _lock(handle, wait=True)
         yield
     finally:
         os.close(handle)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one process has for itself, until it gives it back or ends.
+
+    Attributes
+    ----------
+    path : Path
+        A file that is there as long.
+    handle : int or None
+        Of the locked file; None where files cannot be locked, and others may have the same.
+    """
+
+    path: Path
+    handle: int | None
+
+    def release(self) -> None:
+        """Give it back."""
+        if self.handle is not None:
+            self.path.unlink(missing_ok=True)  # while it is locked: the next file is another's
+            os.close(self.handle)
+
+
+def claim(path: Path) -> Claim | None:
+    """Claim what a file stands for; None if another process has it."""
+    while sys.platform != "win32":
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        locked = _lock(handle, wait=False)
+        # Before it was locked, the one who had it may have removed it.
+        with suppress(FileNotFoundError):
+            if locked and os.path.samestat(path.stat(), os.fstat(handle)):
+                return Claim(path, handle)
+        os.close(handle)
+        if locked is False:
+            return None
+        if locked is None:
+            path.unlink(missing_ok=True)
+            break
+    return Claim(path, None)
+
+
+def why_not(error: OSError) -> str:
+    """Return in plain words why a file cannot be written."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return "the disk is full" if full else error.strerror or str(error)
 
 
 def sync_folder(folder: Path) -> None:
@@ -112,16 +166,18 @@ def _take_mode(file: IO[bytes], path: Path) -> None:
             os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
 
 
-def _lock(handle: int, *, wait: bool) -> bool:
+def _lock(handle: int, *, wait: bool) -> bool | None:
     """Lock an open file for as long as it is open; return whether nobody else had it.
 
-    Windows needs no lock: an open file cannot be removed there. File systems without locks have
-    leftovers that stay.
+    Windows needs no lock: an open file cannot be removed there. It is None for file systems
+    without locks, on which leftovers stay.
     """
     if sys.platform == "win32":
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:
+        return None
     return True
