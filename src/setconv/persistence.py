@@ -12,7 +12,6 @@ side by side; the card is at the end.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
@@ -38,7 +37,7 @@ from scipy.sparse import csr_matrix
 from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision
 from setconv.errors import MissingDependencyError, ModelFileError
-from setconv.io.files import locked_folder, replaced, write_atomically
+from setconv.io.files import locked_folder, replaced, why_not, write_atomically
 from setconv.metrics.report import (
     HEADINGS,
     WHY_NOT_THE_LARGEST,
@@ -111,10 +110,8 @@ def save(saved: SavedModel, folder: Path) -> None:
                     card = write_card(saved.config)
                     write_atomically(place / _CARD, card.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         raise ModelFileError(
-            f"The model cannot be saved in {folder} "
-            f"({'the disk is full' if full else error.strerror or error}). What was there is as it "
+            f"The model cannot be saved in {folder} ({why_not(error)}). What was there is as it "
             "was: choose another place, or make room."
         ) from error
 

@@ -14,7 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 # "transformer" learns nothing from the rows, so it may see all of them before they are split.
 _ENCODERS = ("transformer", "paper", "tfidf", "terms")
 _NAMES = ("copies.npy", "features.npy", "groups.npy", "labels.npy", "texts.json")
+_WAITING = "another process is at work in %s: waiting for it"
 _FORMAT = 2  # changes when the same files would be kept as other rows
 
 
@@ -101,7 +102,7 @@ def prepare(study: Study, folder: Path, data: Path) -> dict[str, Prepared]:
     for spec in study.data:
         note, sources = _note(study, spec, folder), _source_files(spec, data)
         if (known := _ready(note, sources)) is None:
-            with locked_folder(folder):
+            with locked_folder(folder, partial(logger.warning, _WAITING, folder)):
                 known = _ready(note, sources)  # another process may have done it meanwhile
                 if known is None:
                     logger.info("loading %s", spec.base or spec.name)

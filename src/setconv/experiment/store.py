@@ -124,7 +124,6 @@ _SCHEMA = (
     """,
     f"PRAGMA user_version = {_FORMAT}",
 )
-_FROM_1 = ("ALTER TABLE cells ADD COLUMN checksum TEXT NOT NULL DEFAULT ''", _SCHEMA[-1])
 _KEY = "dataset, method, split"
 _THIS = "dataset = ? AND method = ? AND split = ?"
 _TOLD = "status, error, seconds, peak_mb, started, versions, version, notes"
@@ -208,16 +207,13 @@ class Store:
             self._database.execute("BEGIN IMMEDIATE")  # the tables come together or not at all
             names = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
             ((form,),) = self._database.execute("PRAGMA user_version")
-            if names and (form not in (1, _FORMAT) or not {"cells", "results"} <= names):
+            if names and (form != _FORMAT or not {"cells", "results"} <= names):
                 raise StudyFileError(
                     f"{self.path} is a database, but no store of format {_FORMAT}: open it with "
                     "the version of setconv that made it."
                 )
-            if not names or form == 1:
-                for statement in _FROM_1 if names else _SCHEMA:
-                    self._database.execute(statement)
-                for key in self._database.execute(f"SELECT {_KEY} FROM cells").fetchall():
-                    self._sign(key)
+            for statement in () if names else _SCHEMA:
+                self._database.execute(statement)
 
     def _verify(self) -> None:
         """Refuse a file that has anything else than what was written."""

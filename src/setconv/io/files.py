@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import errno
 import glob
-import logging
 import os
 import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ from typing import IO
 
 if sys.platform != "win32":
     import fcntl
-
-logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -71,16 +68,16 @@ def remove_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path, if_waiting: Callable[[], None] | None = None) -> Iterator[None]:
     """Keep other processes that lock the folder out, which wait; where locks work."""
     if sys.platform == "win32":  # a folder cannot be opened there
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        if _lock(handle, wait=False) is False:
-            logger.warning("another process is at work in %s: waiting for it", folder)
-            _lock(handle, wait=True)
+        if if_waiting is not None and _lock(handle, wait=False) is False:
+            if_waiting()
+        _lock(handle, wait=True)
         yield
     finally:
         os.close(handle)
