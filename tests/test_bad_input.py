@@ -194,10 +194,14 @@ def test_a_label_that_was_not_announced_is_refused_by_name(model, X, y, form):
         small().partial_fit(X, y, classes=[1, 2])
 
 
-@pytest.mark.parametrize("classes", [None, 1, [1], [0, 1, 2]])
+@pytest.mark.parametrize(
+    "classes",
+    [None, 1, [1], [0, 1, 2], [], np.array([]), [0, None], [0, "a"], [[0], [1, 2]]],
+    ids=repr,
+)
 def test_classes_that_cannot_be_announced_are_refused(model, X, y, classes):
-    clf = model if classes == [0, 1, 2] else small()
-    with refuses(LabelError, parameter="y" if classes == [1] else "classes"):
+    clf = model if str(classes) == "[0, 1, 2]" else small()
+    with refuses(LabelError, "classes", parameter="classes"):
         clf.partial_fit(X, y, classes=classes)
 
 

@@ -36,7 +36,7 @@ from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
-from setconv.sampling import Keys, Ties, row_keys, tie_copies
+from setconv.sampling import Keys, Ties, check_groups, row_keys, tie_copies
 from setconv.training.early_stopping import split_validation
 from setconv.training.loop import Callback, Progress, gather_callbacks
 from setconv.training.optimizer import Optimizer, Schedule
@@ -45,7 +45,6 @@ from setconv.validation import (
     between,
     check_class_weight,
     check_classes,
-    check_groups,
     check_parameter,
     check_weights,
     columns_kept_on_error,
@@ -98,6 +97,7 @@ _CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 # Of the values inside a sequence or mapping.
 _PARTS = {"encoder": at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
+_LEAST_WEIGHT = 1e-30  # of a mean of 1: less is 0 in the network, and rows of it alone no set
 _LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
 
 
@@ -511,7 +511,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         train = Rows(
             rows,
             codes,
-            weights * scales[codes],
+            np.maximum(weights * scales[codes], _LEAST_WEIGHT),
             groups,
             units=ties.units,
             shares=ties.shares,

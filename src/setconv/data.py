@@ -27,8 +27,59 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from setconv.errors import DataError
+
 _CHUNK = 8192
 _Plain = TypeVar("_Plain")
+
+
+def collected(values: Any) -> Any:
+    """Return a LazyFrame of polars as the frame that it stands for, and all else as it is."""
+    if type(values).__name__ != "LazyFrame" or not hasattr(values, "collect"):
+        return values
+    try:
+        return values.collect()
+    except Exception as error:  # whatever its query fails with
+        raise DataError(f"The LazyFrame cannot be collected: {error}") from error
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as objects that are None where it is masked, and all else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain: NDArray[Any] = values.data
+    if values.mask.any():
+        plain = plain.astype(object)
+        plain[values.mask] = None
+    return plain
+
+
+def as_floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers as an array of float64, NaN for None; what is no number is a ValueError."""
+    try:
+        array = np.asarray(unmasked(collected(values)))
+        if array.dtype.kind in "cmMV":
+            raise ValueError(f"they are {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, RuntimeError, ArithmeticError) as error:
+        raise ValueError(str(error)) from error
+
+
+_EXTREME = 1e120  # squares and ratios of weights up to here are numbers
+
+
+def check_range(weights: NDArray[np.float64]) -> None:
+    """Refuse weights, which are finite and not negative, that are too large or small to compare."""
+    wrong = np.flatnonzero((weights > _EXTREME) | ((weights > 0) & (weights < 1 / _EXTREME)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise DataError(
+            f"sample_weight is {weights[row]} in row {row}: give weights from {1 / _EXTREME:g} to "
+            f"{_EXTREME:g}, or 0.",
+            parameter="sample_weight",
+            row=row,
+            hint="Only their ratios count: divide all by the largest, and make the tiniest 0.",
+        )
 
 
 class Matrix(Protocol):

@@ -22,7 +22,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from setconv.data import Matrix
+from setconv.data import Matrix, collected, unmasked
+from setconv.errors import DataError
+from setconv.messages import is_missing
 
 Indices: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
@@ -135,6 +137,50 @@ def text_keys(texts: Sequence[str]) -> Keys:
         said = " ".join((bare if _WORD.search(bare) else plain).split())
         found += hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.frombuffer(found, dtype=np.uint64)
+
+
+def check_groups(groups: Any, n_rows: int) -> Indices | None:
+    """Return groups as numbers from 0, in their order; None where each row stands alone.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or None
+        Names or numbers, of one type.
+    n_rows : int
+    """
+    if groups is None:
+        return None
+    given = unmasked(collected(groups))
+    try:
+        # A list may mix strings, numbers and None, which numpy would make strings all.
+        kept = hasattr(given, "dtype") or hasattr(given, "__array__")
+        names = np.asarray(given, dtype=None if kept else object)
+        if names.shape != (n_rows,):
+            raise DataError(
+                f"groups has shape {names.shape}: give one group for each of the {n_rows} rows.",
+                parameter="groups",
+            )
+        _refuse_missing(names)
+        return np.unique(names, return_inverse=True)[1]
+    except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"groups cannot be told apart ({error}): give them all as strings, or all as numbers.",
+            parameter="groups",
+        ) from error
+
+
+def _refuse_missing(names: NDArray[Any]) -> None:
+    known = names.dtype.kind in "biuUSV"
+    missing = [] if known else [row for row, name in enumerate(names) if is_missing(name)]
+    if missing:
+        raise DataError(
+            f"groups has none in row {missing[0]} ({len(missing)} missing in all): name the group "
+            "of each row; one that stands alone is a group of its own.",
+            parameter="groups",
+            row=missing[0],
+        )
 
 
 class Ties(NamedTuple):
