@@ -382,7 +382,17 @@ def _with_one_type(labels: Array) -> Array:
         raise LabelError(
             f"y mixes labels of different types ({names}): make them all one type.", parameter="y"
         )
-    return np.array(plain) if kinds <= {int, float, bool} else labels
+    if not kinds <= {int, float, bool}:
+        return labels
+    array = np.array(plain)
+    if array.dtype.kind == "O":
+        row = next(n for n, one in enumerate(plain) if not -(2**63) <= one < 2**64)
+        raise LabelError(
+            f"y has {excerpt(plain[row])} in row {row}, more than 64 bits: give strings.",
+            parameter="y",
+            row=row,
+        )
+    return array
 
 
 def check_classes(classes: Any) -> Array:

@@ -7,7 +7,7 @@ tables: exact, and without gaps. (`setconv.io.encoder` is for gaps and categorie
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -92,7 +92,7 @@ class FeaturePlan:
         without : collection of str
             Columns that are no features, such as the labels.
         """
-        if isinstance(columns, str) or not isinstance(columns, Iterable | None):
+        if columns is not None and (np.ndim(columns) != 1 or not np.size(columns)):
             raise ParameterError(
                 f"columns={columns!r}: give a list of names, or None for all.", parameter="columns"
             )
