@@ -161,6 +161,8 @@ def check_groups(groups: Any, n_rows: int) -> Indices | None:
                 parameter="groups",
             )
         _refuse_missing(names)
+        if names.dtype.kind == "O":
+            set(names)  # what has no hash is no name
         return np.unique(names, return_inverse=True)[1]
     except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         if isinstance(error, DataError):
