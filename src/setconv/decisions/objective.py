@@ -148,7 +148,8 @@ def _minimum(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool | np.timedelta64)
 
 
 def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
