@@ -500,7 +500,7 @@ DECISIONS += [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), DECISIONS)
+@pytest.mark.parametrize(("name", "value"), DECISIONS, ids=lambda one: f"{one!r:.30}")
 def test_a_decision_that_cannot_be_leaves_the_one_that_is(model, X, name, value):
     with left_as_it_was(model, X), refuses(ParameterError, parameter=name):
         getattr(model, f"set_{name}")(value)

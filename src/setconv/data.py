@@ -1,5 +1,6 @@
 """What the numerics ask of rows, wherever these lie, and of the learned parts of a model.
 
+First what other libraries' columns are as plain arrays, and the weights that can be compared.
 `Matrix` is satisfied by arrays, csr matrices and rows on disk, and no module here knows a file.
 `Rows` are features with their classes, weights and groups. A `Part` is learned, and is nothing but
 arrays.
@@ -115,8 +116,8 @@ class Rows:
         Class numbers.
     weights : float64 array of shape (n_rows,)
         Within a class; their mean is 1 in each.
-    groups : array of shape (n_rows,), optional
-        As the user gave them.
+    groups : int64 array of shape (n_rows,), optional
+        Equal for rows of one group that the user named.
     units : int64 array of shape (n_rows,), optional
         Rows of equal numbers stay on one side of a split: groups and copies.
     shares : float64 array of shape (n_rows,), optional
@@ -132,7 +133,7 @@ class Rows:
     features: Matrix
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.int64] | None = None
     units: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
     crossing: NDArray[np.int64] | None = None

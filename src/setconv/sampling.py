@@ -2,9 +2,9 @@
 
 First draws by class: places in the ratio of the classes, rows of each, and how often a bootstrap
 draws a row. Then splits. Copies of a row, and rows of a group, must stay on one side of every one:
-`row_keys` and `text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out`
-deals rows to the members that do not learn from them, by folds (`assign_folds`) that are stratified
-by class, and `leave_later_out` by time.
+`row_keys` and `text_keys` find copies, `check_groups` reads groups, and `tie_copies` says which
+rows stay together. `leave_out` deals rows to the members that do not learn from them, by folds
+(`assign_folds`) that are stratified by class, and `leave_later_out` by time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user gives, checked: rows, labels, weights, groups, times and texts, also from files.
+"""What a user gives, checked: rows, labels, weights, times and texts, also from files.
 
 `open_rows` gives a fit its rows and labels, `iter_batches` a prediction its rows. Both take arrays,
 sparse matrices and data frames, which `check_rows` makes plain, or files, which may be larger than

@@ -292,6 +292,7 @@ def report(
         equals the last in class order.
     sample_weight : array-like of shape (n,), optional
         A row of weight 2 counts as two rows, except in ``n_rows`` and the choice of ``positive``.
+        Between 1e-120 and 1e120, or 0.
     confidence_intervals : bool, default=False
         Whether to add the 95 % interval of every figure (`setconv.metrics.intervals`).
     groups : array-like of shape (n,), optional
