@@ -88,7 +88,7 @@ def open_bytes(source: str | Path) -> ByteSource:
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         why = getattr(error, "strerror", error)
         raise DataError(
-            f"{str(path)!a:.200} cannot be opened: {why}. Check the path and its permissions."
+            f"{str(path)!r:.200} cannot be opened: {why}. Check the path and its permissions."
         ) from error
     return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
 
