@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from small_models import ARRAYS, Interrupt, small
@@ -17,6 +18,7 @@ from setconv.errors import (
     ParameterError,
     SetConvError,
 )
+from setconv.pipelines import SetConvTableClassifier
 from setconv.validation import check_rows
 
 NAMES = list("abcdefgh")
@@ -111,6 +113,15 @@ WRONG_ROWS = {
     "complex": lambda X: X.astype(complex),
     "sparse and complex": lambda X: sparse.csr_matrix(X.astype(complex)),
     "strings": lambda X: X.astype(str).astype(object) + "m",
+    "a column": lambda X: pd.Series(X[:, 0]),
+    "named twice": lambda X: pd.DataFrame(X, columns=["a", *NAMES[:7]]),
+    "a tensor with a gradient": lambda X: torch.from_numpy(X).requires_grad_(),
+    "integers of 128 bits": lambda _: pl.DataFrame(
+        {"a": pl.Series([2**100] * 240, dtype=pl.Int128)}
+    ),
+    "no file": lambda _: pl.scan_parquet("/nowhere/at/all.parquet"),
+    "no name of a file": lambda _: "a\0b",
+    "a long name": lambda _: "x" * 5000,
 }
 
 
@@ -120,11 +131,83 @@ def test_rows_of_a_wrong_shape_or_type_are_refused(X, y, name):
         small().fit(WRONG_ROWS[name](X), y)
 
 
-def test_the_column_of_an_array_that_is_no_numbers_is_named(X, y):
+NO_NUMBERS = {
+    "text": "red",
+    "a list": [1],
+    "a dict": {},
+    "a date": np.datetime64("2020"),
+    "2**64 to the 16th": 10**400,
+    "a zone": pd.Timestamp("2020", tz="UTC"),
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_the_column_of_an_array_that_is_no_numbers_is_named(model, X, y, name):
     rows = X.astype(object)
-    rows[:, 3] = "red"
-    with refuses(DataError, column=3):
-        small().fit(rows, y)
+    rows[5, 3] = NO_NUMBERS[name]
+    frame = pd.DataFrame(rows, columns=NAMES)
+    for call in (lambda rows: small().fit(rows, y), model.predict):
+        with refuses(DataError, "not numbers", column=3):
+            call(rows)
+    with refuses(DataError, "not numbers", column="d"):
+        small().fit(frame, y)
+    if name == "2**64 to the 16th":
+        with refuses(DataError):
+            small().fit(rows.tolist(), y)
+
+
+def test_integers_over_64_bits_are_numbers(X, y):
+    rows = X.astype(object)
+    rows[5, 3] = 2**70
+    found = small().fit(rows, y).predict_proba(X)
+    for same in (rows.tolist(), pd.DataFrame(rows), rows.astype(float)):
+        assert np.array_equal(small().fit(same, y).predict_proba(X), found)
+
+
+@pytest.mark.parametrize("unit", ["M8[D]", "M8[ns]", "m8[s]"])
+def test_dates_of_numpy_are_refused_in_the_words_for_those_of_pandas(X, y, unit):
+    rows = (1000 * X).astype("i8").astype(unit)
+    said = []
+    for form in (rows, pd.DataFrame(rows, columns=list(map(str, range(8))))):
+        with pytest.raises(DataError) as caught:
+            small().fit(form, y)
+        said.append(str(caught.value).replace("'", ""))
+    assert said[0] == said[1]
+
+
+GAPS = {
+    **{kind: pd.array([1, 1, 1, None, *[1] * 236], kind) for kind in ("boolean", "Int64")},
+    "Float64": pd.array([0.5, 1, 1, None, *[1] * 236], "Float64"),
+    "string": pd.array(["1", "2", "1", None, *["1"] * 236], "string"),
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_what_pandas_calls_missing_is_missing(X, y, kind):
+    frame = pd.DataFrame(X, columns=NAMES).assign(c=GAPS[kind])
+    with refuses(DataError, "NaN", "1 values", row=3, column="c"):
+        small().fit(frame, y)
+
+
+def test_what_is_masked_is_missing(X, y):
+    with refuses(DataError, "NaN", row=2, column=4):
+        small().fit(np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) == 20), y)
+    with refuses(LabelError, row=7, parameter="y"):
+        small().fit(X, np.ma.masked_array(y, np.arange(240) == 7))
+    whole = small().fit(np.ma.masked_array(X), np.ma.masked_array(y))
+    assert np.array_equal(whole.predict_proba(X), small().fit(X, y).predict_proba(X))
+
+
+def test_a_lazy_frame_is_collected(X, y):
+    frame = pl.DataFrame(X, schema=NAMES)
+    clf = small().fit(frame.lazy(), pl.DataFrame({"y": y}).lazy())
+    assert np.array_equal(
+        clf.predict_proba(frame.lazy()), small().fit(frame, y).predict_proba(frame)
+    )
+    table = SetConvTableClassifier(classifier=small()).fit(frame.lazy(), y)
+    assert np.array_equal(table.predict(frame.lazy()), table.predict(frame))
+    with refuses(DataError, "(240, 1)", parameter="groups"):
+        small().fit(X, y, groups=pl.DataFrame({"g": y}).lazy())
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -169,6 +252,10 @@ WRONG_LABELS = {
     "NaN among strings": (lambda _, y: replaced(y, np.nan), 5),
     "NA": (lambda _, y: pd.Series(replaced(y, pd.NA), dtype="string"), 5),
     "NA among objects": (lambda _, y: pd.Series(replaced(y, pd.NA)), 5),
+    "dates": (lambda _, y: y.astype("M8[D]"), None),
+    "tensors": (lambda _, y: [torch.ones(2), *y[1:]], None),
+    "128 bits": (lambda _, y: [*y[:5], 2**64, *y[6:]], 5),
+    "a thousand bits": (lambda _, y: [*y[:5], -(10**400), *y[6:]], 5),
 }
 
 
@@ -194,10 +281,14 @@ def test_a_label_that_was_not_announced_is_refused_by_name(model, X, y, form):
         small().partial_fit(X, y, classes=[1, 2])
 
 
-@pytest.mark.parametrize("classes", [None, 1, [1], [0, 1, 2]])
+@pytest.mark.parametrize(
+    "classes",
+    [None, 1, [1], [0, 1, 2], [], np.array([]), [0, None], [0, "a"], [[0], [1, 2]]],
+    ids=repr,
+)
 def test_classes_that_cannot_be_announced_are_refused(model, X, y, classes):
-    clf = model if classes == [0, 1, 2] else small()
-    with refuses(LabelError, parameter="y" if classes == [1] else "classes"):
+    clf = model if str(classes) == "[0, 1, 2]" else small()
+    with refuses(LabelError, "classes", parameter="classes"):
         clf.partial_fit(X, y, classes=classes)
 
 
@@ -217,7 +308,20 @@ WRONG_COMPANIONS = {
     "too few": ({"sample_weight": np.ones(239)}, DataError, None),
     "a column": ({"sample_weight": np.ones((240, 1))}, DataError, None),
     "words": ({"sample_weight": ["heavy"] * 240}, DataError, None),
+    "complex": ({"sample_weight": ones_but(1) + 0j}, DataError, None),
+    "dates": ({"sample_weight": ones_but(1).astype("M8[s]")}, DataError, None),
+    "1e300": ({"sample_weight": ones_but(1e300)}, DataError, 11),
+    "1e-300": ({"sample_weight": ones_but(1e-300)}, DataError, 11),
+    "the smallest": ({"sample_weight": ones_but(5e-324)}, DataError, 11),
+    "2**64 to the 16th": ({"sample_weight": [10**400] * 240}, DataError, None),
     "groups": ({"groups": np.arange(239)}, DataError, None),
+    "no group": ({"groups": ["a" if n != 11 else None for n in range(240)]}, DataError, 11),
+    "NaN groups": ({"groups": ones_but(np.nan)}, DataError, 11),
+    "NA groups": ({"groups": pd.array([*range(11), None, *range(228)], "Int64")}, DataError, 11),
+    "kinds of groups": ({"groups": [1, "1"] * 120}, DataError, None),
+    "objects of groups": ({"groups": np.array([1, "1"] * 120, dtype=object)}, DataError, None),
+    "nested groups": ({"groups": [{}, {"a": 1}] * 120}, DataError, None),
+    "nested times": ({"time": [[1], [1, 2]] * 120}, DataError, None),
     "times too few": ({"time": np.arange(239)}, DataError, None),
     "one time": ({"time": np.zeros(240)}, DataError, None),
     "no such column": ({"time": "when"}, DataError, None),
@@ -263,8 +367,19 @@ def test_a_class_that_begins_with_the_last_moment_cannot_be_judged(X, y):
 
 
 def test_a_class_whose_rows_all_weigh_nothing_is_no_class(X, y):
-    with refuses(LabelError):
+    with refuses(LabelError, "a weight over 0"):
         small().fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+@pytest.mark.parametrize("weight", [1e100, 1e-100])
+def test_a_row_that_outweighs_all_others_leaves_answers_finite(X, y, weight):
+    clf = small().fit(X, y, sample_weight=ones_but(weight))
+    clf.partial_fit(X, y, sample_weight=ones_but(weight))
+    assert np.isfinite(clf.predict_proba(X)).all()
+    # Of those that weigh next to nothing all are alike.
+    one = np.where(y == 1, 1e-120, 1e120)
+    found = small().fit(X, y, sample_weight=one).predict_proba(X)
+    np.testing.assert_allclose(found, small().fit(X, y).predict_proba(X), atol=1e-6)
 
 
 # ----------------------------------------------------------------------------------- parameters
@@ -374,12 +489,18 @@ def left_as_it_was(clf, X):
 
 
 DECISIONS = [("objective", one) for one in ("roc", "recall>=0", {"recall": 0.5, "class": 9}, [[1]])]
+DECISIONS += [("objective", {"recall": 0.5, "class": one}) for one in (np.ones(2), [], pd.NA)]
+DECISIONS += [("objective", [[0, 10**400], [1, 0]])]
 DECISIONS += [
     ("prior", one) for one in ([0.5, 0.6], [1.0, 0.0], [1.0], {"no": 0.5}, "many", np.nan)
 ]
+DECISIONS += [("prior", {1: one}) for one in ("a", None, [0.5], 10**400, 0.5j)]
+DECISIONS += [
+    ("prior", one) for one in (["a", 0.5], [None, 0.5], [[0.5], 0.5], 10**400, [1, 10**400])
+]
 
 
-@pytest.mark.parametrize(("name", "value"), DECISIONS)
+@pytest.mark.parametrize(("name", "value"), DECISIONS, ids=lambda one: f"{one!r:.30}")
 def test_a_decision_that_cannot_be_leaves_the_one_that_is(model, X, name, value):
     with left_as_it_was(model, X), refuses(ParameterError, parameter=name):
         getattr(model, f"set_{name}")(value)

@@ -1,6 +1,7 @@
 """Intervals of reports: computed another way, and how often they hold the truth."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -122,7 +123,9 @@ def test_one_row_of_a_class_says_next_to_nothing():
     assert high == pytest.approx(1)
 
 
-@pytest.mark.parametrize("groups", [[1], [None, "a"], [["a"], ["b"]]])
+@pytest.mark.parametrize(
+    "groups", [[1], [None, "a"], [["a"], ["b"]], [1, "1"], [math.nan, 1.0], [[1], [1, 2]]]
+)
 def test_groups_that_cannot_be_counted_are_refused(groups):
     with pytest.raises(DataError) as caught:
         report([0, 1], [0, 1], confidence_intervals=True, groups=groups)

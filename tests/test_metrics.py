@@ -299,6 +299,10 @@ OK = [0, 1, 0, 1]
         (["a", "b", NAN], ["a", "b", "b"], "y_true", 2),
         (OK, [0.2, 0.7, 0.1, 0.6], "y_pred", 0),
         (OK, ["0", "1", "0", "1"], "classes", None),
+        (OK, None, "y_pred", None),
+        (None, OK, "y_true", None),
+        (OK, [[0], [1, 2], 0, 1], "y_pred", 0),
+        (OK, {}, "y_pred", None),
     ],
 )
 def test_bad_labels(truth, guess, parameter, row):
@@ -317,13 +321,37 @@ def test_bad_labels(truth, guess, parameter, row):
         *(("sample_weight", value, None) for value in ([1] * 3, [1, 1, 1, -1], [0] * 4)),
         ("sample_weight", [1, 1, 1, NAN], 3),
         *(("classes", value, None) for value in ([0, 1, 1], [], [0, 1, "1"])),
-        *(("positive", value, None) for value in (2, "1")),
+        *(("positive", value, None) for value in (2, "1", [1], np.ones(2), pd.NA)),
+        ("scores", [1, 2, 10**400, 3], None),
+        ("scores", [[1], [1, 2], 3, 4], None),
+        ("probabilities", np.zeros(4, complex), None),
+        ("sample_weight", [1, 10**400, 1, 1], None),
+        ("sample_weight", np.ones(4).astype("M8[s]"), None),
+        ("sample_weight", [1, 1, 1e300, 1], 2),
+        ("sample_weight", [1, 5e-324, 1, 1], 1),
     ],
 )
 def test_bad_options(name, value, row):
     with pytest.raises(DataError) as caught:
         report(OK, OK, **{name: value})
     assert (caught.value.parameter, caught.value.row) == (name, row)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(metrics.__all__) - {"HEADINGS", "ClassMetrics", "Report"})
+)
+def test_nothing_is_no_argument(name):
+    figure = getattr(metrics, name)
+    if name == "minimum_of_five":
+        calls = [lambda: figure(None)]
+    elif name == "scorers":
+        model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+        calls = [lambda: figure(model, [[0.0]], None), lambda: figure(model, [[0.0]], [0, 1])]
+    else:
+        calls = [lambda: figure(None, OK), lambda: figure(OK, None), lambda: figure(OK, OK[1:])]
+    for call in calls:
+        with pytest.raises(DataError):
+            call()
 
 
 def test_what_does_not_fit_the_classes():

@@ -36,7 +36,7 @@ from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
-from setconv.sampling import Keys, Ties, row_keys, tie_copies
+from setconv.sampling import Keys, Ties, check_groups, row_keys, tie_copies
 from setconv.training.early_stopping import split_validation
 from setconv.training.loop import Callback, Progress, gather_callbacks
 from setconv.training.optimizer import Optimizer, Schedule
@@ -45,7 +45,6 @@ from setconv.validation import (
     between,
     check_class_weight,
     check_classes,
-    check_groups,
     check_parameter,
     check_weights,
     columns_kept_on_error,
@@ -98,6 +97,7 @@ _CONSTRAINTS: Mapping[str, list[Any]] = {
 }
 # Of the values inside a sequence or mapping.
 _PARTS = {"encoder": at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
+_LEAST_WEIGHT = 1e-30  # of a mean of 1: less is 0 in the network, and rows of it alone no set
 _LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
 
 
@@ -378,25 +378,25 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
-            numpy, pandas, polars, lists or scipy.sparse; or rows that lie on disk: a Parquet file,
-            a folder of them, a pyarrow Dataset or Table, a numpy.memmap. Beyond 256 MB these are
-            never in memory as a whole: a copy as plain numbers, four bytes each (eight for
-            float64), lies in the system's folder for temporary files, which the environment
-            variable TMPDIR names, and is gone after the fit. A memmap of floats in C order needs
-            none.
+            numpy, pandas, polars (a LazyFrame is collected), lists or scipy.sparse; or rows that
+            lie on disk: a Parquet file, a folder of them, a pyarrow Dataset or Table, a
+            numpy.memmap. Beyond 256 MB these are never in memory as a whole: a copy as plain
+            numbers, four bytes each (eight for float64), lies in the system's folder for temporary
+            files, which the environment variable TMPDIR names, and is gone after the fit. A memmap
+            of floats in C order needs none.
         y : array-like of shape (n_rows,) or str
             Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
             How much a row matters within its class: in the scaling, the anchor, the
             representatives, the loss, the decision and the report. Only ratios within a class
             count: how frequent a class is stays its number of rows, see `set_prior`. Rows of weight
-            0 are left out.
+            0 are left out; others lie between 1e-120 and 1e120.
         X_val, y_val : array-like, optional
             Validation rows, instead of held-out ones. No figure and no threshold is taken from
             copies of training rows among them.
         groups : array-like of shape (n_rows,), optional
-            Rows of one group stay on one side of the validation split and in one fold. So do copies
-            of a row, with or without groups.
+            Names or numbers, one for each row and of one type. Rows of one group stay on one side
+            of the validation split and in one fold. So do copies of a row, with or without groups.
         time : array-like of shape (n_rows,) or str, optional
             When each row was, as numbers, dates or ISO 8601 strings, or the name of the column of
             the file that has it; it is no feature. Rows are then judged forward in time, not by
@@ -511,7 +511,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         train = Rows(
             rows,
             codes,
-            weights * scales[codes],
+            np.maximum(weights * scales[codes], _LEAST_WEIGHT),
             groups,
             units=ties.units,
             shares=ties.shares,

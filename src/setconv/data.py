@@ -1,5 +1,6 @@
 """What the numerics ask of rows, wherever these lie, and of the learned parts of a model.
 
+First what other libraries' columns are as plain arrays, and the weights that can be compared.
 `Matrix` is satisfied by arrays, csr matrices and rows on disk, and no module here knows a file.
 `Rows` are features with their classes, weights and groups. A `Part` is learned, and is nothing but
 arrays.
@@ -27,8 +28,59 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from setconv.errors import DataError
+
 _CHUNK = 8192
 _Plain = TypeVar("_Plain")
+
+
+def collected(values: Any) -> Any:
+    """Return a LazyFrame of polars as the frame that it stands for, and all else as it is."""
+    if type(values).__name__ != "LazyFrame" or not hasattr(values, "collect"):
+        return values
+    try:
+        return values.collect()
+    except Exception as error:  # whatever its query fails with
+        raise DataError(f"The LazyFrame cannot be collected: {error}") from error
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as objects that are None where it is masked, and all else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain: NDArray[Any] = values.data
+    if values.mask.any():
+        plain = plain.astype(object)
+        plain[values.mask] = None
+    return plain
+
+
+def as_floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers as an array of float64, NaN for None; what is no number is a ValueError."""
+    try:
+        array = np.asarray(unmasked(collected(values)))
+        if array.dtype.kind in "cmMV":
+            raise ValueError(f"they are {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, RuntimeError, ArithmeticError) as error:
+        raise ValueError(str(error)) from error
+
+
+_EXTREME = 1e120  # squares and ratios of weights up to here are numbers
+
+
+def check_range(weights: NDArray[np.float64]) -> None:
+    """Refuse weights, which are finite and not negative, that are too large or small to compare."""
+    wrong = np.flatnonzero((weights > _EXTREME) | ((weights > 0) & (weights < 1 / _EXTREME)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise DataError(
+            f"sample_weight is {weights[row]} in row {row}: give weights from {1 / _EXTREME:g} to "
+            f"{_EXTREME:g}, or 0.",
+            parameter="sample_weight",
+            row=row,
+            hint="Only their ratios count: divide all by the largest, and make the tiniest 0.",
+        )
 
 
 class Matrix(Protocol):
@@ -64,8 +116,8 @@ class Rows:
         Class numbers.
     weights : float64 array of shape (n_rows,)
         Within a class; their mean is 1 in each.
-    groups : array of shape (n_rows,), optional
-        As the user gave them.
+    groups : int64 array of shape (n_rows,), optional
+        Equal for rows of one group that the user named.
     units : int64 array of shape (n_rows,), optional
         Rows of equal numbers stay on one side of a split: groups and copies.
     shares : float64 array of shape (n_rows,), optional
@@ -81,7 +133,7 @@ class Rows:
     features: Matrix
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.int64] | None = None
     units: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
     crossing: NDArray[np.int64] | None = None

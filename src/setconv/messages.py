@@ -58,11 +58,22 @@ def require_column(name: str, known: Sequence[str], parameter: str) -> str:
     """
     if name in known:
         return name
+    near = did_you_mean(str(name), known)
     raise DataError(
-        f"There is no column {name!r}.{did_you_mean(name, known)} The columns are {listed(known)}.",
+        f"There is no column {name!r}.{near} The columns are {listed(known)}.",
         parameter=parameter,
         column=name,
     )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT, or NA of pandas, which has no truth value."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, RuntimeError, ArithmeticError):  # not one value, but many
+        return False
 
 
 def is_integer(value: Any) -> bool:

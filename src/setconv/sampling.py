@@ -2,9 +2,9 @@
 
 First draws by class: places in the ratio of the classes, rows of each, and how often a bootstrap
 draws a row. Then splits. Copies of a row, and rows of a group, must stay on one side of every one:
-`row_keys` and `text_keys` find copies, and `tie_copies` says which rows stay together. `leave_out`
-deals rows to the members that do not learn from them, by folds (`assign_folds`) that are stratified
-by class, and `leave_later_out` by time.
+`row_keys` and `text_keys` find copies, `check_groups` reads groups, and `tie_copies` says which
+rows stay together. `leave_out` deals rows to the members that do not learn from them, by folds
+(`assign_folds`) that are stratified by class, and `leave_later_out` by time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from setconv.data import Matrix
+from setconv.data import Matrix, collected, unmasked
+from setconv.errors import DataError
+from setconv.messages import is_missing
 
 Indices: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
@@ -135,6 +137,52 @@ def text_keys(texts: Sequence[str]) -> Keys:
         said = " ".join((bare if _WORD.search(bare) else plain).split())
         found += hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.frombuffer(found, dtype=np.uint64)
+
+
+def check_groups(groups: Any, n_rows: int) -> Indices | None:
+    """Return groups as numbers from 0, in their order; None where each row stands alone.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or None
+        Names or numbers, of one type.
+    n_rows : int
+    """
+    if groups is None:
+        return None
+    given = unmasked(collected(groups))
+    try:
+        # A list may mix strings, numbers and None, which numpy would make strings all.
+        kept = hasattr(given, "dtype") or hasattr(given, "__array__")
+        names = np.asarray(given, dtype=None if kept else object)
+        if names.shape != (n_rows,):
+            raise DataError(
+                f"groups has shape {names.shape}: give one group for each of the {n_rows} rows.",
+                parameter="groups",
+            )
+        _refuse_missing(names)
+        if names.dtype.kind == "O":
+            set(names)  # what has no hash is no name
+        return np.unique(names, return_inverse=True)[1]
+    except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"groups cannot be told apart ({error}): give them all as strings, or all as numbers.",
+            parameter="groups",
+        ) from error
+
+
+def _refuse_missing(names: NDArray[Any]) -> None:
+    known = names.dtype.kind in "biuUSV"
+    missing = [] if known else [row for row, name in enumerate(names) if is_missing(name)]
+    if missing:
+        raise DataError(
+            f"groups has none in row {missing[0]} ({len(missing)} missing in all): name the group "
+            "of each row; one that stands alone is a group of its own.",
+            parameter="groups",
+            row=missing[0],
+        )
 
 
 class Ties(NamedTuple):

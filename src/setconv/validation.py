@@ -1,4 +1,4 @@
-"""What a user gives, checked: rows, labels, weights, groups, times and texts, also from files.
+"""What a user gives, checked: rows, labels, weights, times and texts, also from files.
 
 `open_rows` gives a fit its rows and labels, `iter_batches` a prediction its rows. Both take arrays,
 sparse matrices and data frames, which `check_rows` makes plain, or files, which may be larger than
@@ -31,11 +31,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tqdm import tqdm
 
-from setconv.data import Matrix
-from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
+from setconv.data import Matrix, as_floats, check_range, collected, unmasked
+from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
 from setconv.io.disk import Batch
 from setconv.io.opening import open_source, read_batches
-from setconv.messages import is_shown
+from setconv.messages import excerpt, is_missing, is_shown, listed
 from setconv.sampling import Keys, draw_by_class
 
 Array = NDArray[Any]
@@ -78,6 +78,7 @@ def open_rows(
     time : array-like, str or None
         As ``y``.
     """
+    X = collected(X)
     if not _is_stored(X):
         rows = check_rows(estimator, X, reset=reset)
         yield rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
@@ -108,6 +109,7 @@ def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[B
     keep : sequence of str
         Columns of a file that come with each batch.
     """
+    X = collected(X)
     if not _is_stored(X):
         if keep:
             raise ParameterError(
@@ -202,10 +204,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
     X : array-like or scipy sparse matrix of shape (n_rows, n_features)
     reset : bool
     """
-    _refuse_text_columns(X)
-    if getattr(X, "dtype", None) == np.float16:
-        X = X.astype(np.float32)
     try:
+        X = unmasked(X)
+        _refuse_text_columns(X)
+        if getattr(X, "dtype", None) == np.float16:
+            X = X.astype(np.float32)
         rows: Any = validate_data(
             estimator,
             X,
@@ -214,9 +217,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
             dtype=np.float32 if _is_float32(X) else np.float64,
             ensure_all_finite=False,
         )
+    except (SetConvError, MemoryError):
+        raise
     except TypeError as error:
         raise DataTypeError(str(error)) from error
-    except ValueError as error:
+    except Exception as error:  # whatever X, of whichever library, fails with as an array
         raise DataError(str(error)) from error
     if issparse(rows):
         return _tidy_sparse(rows)
@@ -226,37 +231,52 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
 
 
 def _refuse_text_columns(X: Any) -> None:
-    """Name the columns of a frame, or the first of an array of objects, that are not numbers."""
+    """Name the columns of a frame or an array that are not numbers, or the first missing one."""
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        bad: list[Any] = [str(name) for name in X.columns if not _is_numeric(np.asarray(X[name]))]
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
-        bad = [number for number, column in enumerate(X.T) if not _is_numeric(column)]
+        columns: list[tuple[Any, Array]] = [(str(one), np.asarray(X[one])) for one in X.columns]
+    elif isinstance(X, np.ndarray) and X.dtype.kind not in "biufcV" and X.ndim == 2:
+        columns = list(enumerate(X.T))
     else:
         return
+    # A name that occurs twice gives two columns, which scikit-learn refuses.
+    found = {name: _why_not_numbers(one) for name, one in columns if one.ndim == 1}
+    bad = {name: why for name, why in found.items() if why is not None}
     if bad:
-        raise DataError(
-            f"X has columns that are not numbers: {', '.join(map(repr, bad))}.",
-            column=bad[0],
+        first, why = next(iter(bad.items()))
+        raise (DataTypeError if isinstance(why, TypeError) else DataError)(
+            f"X has columns that are not numbers: {', '.join(map(repr, bad))} ({why}).",
+            column=first,
             hint="Encode them first, for instance with sklearn.preprocessing.OneHotEncoder in a "
             "ColumnTransformer.",
         )
+    for name, one in columns:
+        if one.dtype.kind == "O" and (missing := _missing_in(one)):
+            _refuse_value(np.nan, missing[0], name, len(missing))
 
 
-def _is_numeric(column: Array) -> bool:
-    if column.dtype.kind in "biufc":
-        return True
+def _why_not_numbers(column: Array) -> Exception | None:
+    if column.dtype.kind in "biufcV":
+        return None
+    known: Array = column
+    if column.dtype.kind == "O":
+        known = np.delete(column, _missing_in(column))
+    kinds = {type(one) for one in known.tolist()} if known.dtype.kind == "O" else set()
+    if known.dtype.kind in "mM" or kinds & {np.datetime64, np.timedelta64}:
+        return ValueError("dates and times")
     try:
-        column.astype(np.float64)
-    except ValueError:
-        return False
-    except TypeError:  # no text either: scikit-learn says what it is
-        return True
-    return column.dtype.kind not in "mM"
+        known.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        return error
+    return None
+
+
+def _missing_in(column: Array) -> list[int]:
+    return [row for row, one in enumerate(column) if is_missing(one)]
 
 
 def _is_float32(X: Any) -> bool:
     """Whether an array, or every column of a pandas or polars frame, is float32."""
-    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    kinds = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     return all(str(kind).lower() == "float32" for kind in kinds)
 
 
@@ -313,18 +333,23 @@ def check_labels(y: Any, n_rows: int) -> Array:
             parameter="y",
         )
     try:
+        y = unmasked(collected(y))
         if not hasattr(y, "dtype") and not hasattr(y, "__array__"):
             # A list may mix strings, numbers and nan, which numpy would make strings all.
             objects = np.asarray(y, dtype=object)
             y = objects if objects.ndim == 1 else y
         labels: Array = column_or_1d(y, warn=True)
+        if labels.dtype.kind in "mMV":
+            raise LabelError(
+                f"y is {labels.dtype}: labels are strings, integers or bools.", parameter="y"
+            )
         _refuse_missing(labels)
         labels = _with_one_type(labels)
         with warnings.catch_warnings():
             # scikit-learn warns where many labels are unique; that is no error here.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
         if isinstance(error, LabelError):
             raise
         raise LabelError(str(error), parameter="y") from error
@@ -336,7 +361,7 @@ def check_labels(y: Any, n_rows: int) -> Array:
 def _refuse_missing(labels: Array) -> None:
     if labels.dtype.kind not in "Of":
         return
-    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    missing = [row for row, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise LabelError(
             f"Input y contains NaN: no label in row {missing[0]} ({len(missing)} missing in all).",
@@ -344,12 +369,6 @@ def _refuse_missing(labels: Array) -> None:
             row=missing[0],
             hint="Do remove those rows or label them.",
         )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":  # pandas.NA, which has no truth value
-        return True
-    return bool(value != value)
 
 
 def _with_one_type(labels: Array) -> Array:
@@ -363,17 +382,29 @@ def _with_one_type(labels: Array) -> Array:
         raise LabelError(
             f"y mixes labels of different types ({names}): make them all one type.", parameter="y"
         )
-    return np.array(plain) if kinds <= {int, float, bool} else labels
+    if not kinds <= {int, float, bool}:
+        return labels
+    array = np.array(plain)
+    if array.dtype.kind == "O":
+        row = next(n for n, one in enumerate(plain) if not -(2**63) <= one < 2**64)
+        raise LabelError(
+            f"y has {excerpt(plain[row])} in row {row}, more than 64 bits: give strings.",
+            parameter="y",
+            row=row,
+        )
+    return array
 
 
 def check_classes(classes: Any) -> Array:
     """Return the announced classes, sorted."""
-    if np.ndim(classes) != 1:
+    try:
+        return encode_labels(check_labels(classes, len(classes)))[0]
+    except (TypeError, LabelError) as error:  # TypeError: of what has no length
         raise LabelError(
-            f"classes={classes!r}: give the list of all labels that will occur.",
+            f"classes={excerpt(classes)}: give the list of all labels that will occur, two or "
+            "more, of one type.",
             parameter="classes",
-        )
-    return encode_labels(check_labels(classes, len(classes)))[0]
+        ) from error
 
 
 def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
@@ -381,8 +412,8 @@ def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise LabelError(
-            f"y has only one class ({classes[0]!r}) in {len(labels)} rows: a classifier needs "
-            "rows of at least two classes.",
+            f"y has only one class ({listed(classes.tolist())}) in {len(labels)} rows: a "
+            "classifier needs rows of at least two classes, of a weight over 0.",
             parameter="y",
         )
     return classes, codes
@@ -485,9 +516,9 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if sample_weight is None:
         return np.ones(n_rows)
     try:
-        given = np.asarray(sample_weight, dtype=np.float64)
+        given = as_floats(sample_weight)
         weights = np.full(n_rows, float(given)) if given.ndim == 0 else given
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise _wrong_weights(f"must be numbers: {error}") from error
     if weights.shape != (n_rows,):
         raise _wrong_weights(
@@ -502,24 +533,12 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
         )
     if not weights.any():
         raise _wrong_weights("is zero for every row: give at least one positive weight.")
+    check_range(weights)
     return weights
 
 
 def _wrong_weights(what: str, row: int | None = None) -> DataError:
     return DataError(f"sample_weight {what}", parameter="sample_weight", row=row)
-
-
-def check_groups(groups: ArrayLike | None, n_rows: int) -> Array | None:
-    """Return the group of each row, if there are groups."""
-    if groups is None:
-        return None
-    array = np.asarray(groups)
-    if array.shape != (n_rows,):
-        raise DataError(
-            f"groups has shape {array.shape}: give one group for each of {n_rows} rows.",
-            parameter="groups",
-        )
-    return array
 
 
 def check_time(time: Any, n_rows: int, rows: Sequence[int] | Array | None = None) -> Array | None:
@@ -534,7 +553,10 @@ def check_time(time: Any, n_rows: int, rows: Sequence[int] | Array | None = None
     """
     if time is None:
         return None
-    array = np.asarray(time)
+    try:
+        array = np.asarray(unmasked(collected(time)))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(f"time cannot be read: {error}", parameter="time") from error
     if array.shape != (n_rows,):
         raise DataError(
             f"time has shape {array.shape}: give one moment for each of {n_rows} rows; only a file "
@@ -573,7 +595,7 @@ def _moment(value: Any) -> tuple[str, float] | None:
                 value = datetime.fromisoformat(value.strip())
         if isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
-        if _is_missing(value):
+        if is_missing(value):
             return None
         if not isinstance(value, date):
             return "numbers", float(value)
@@ -582,7 +604,7 @@ def _moment(value: Any) -> tuple[str, float] | None:
         kind = "dates without a zone" if value.tzinfo is None else "dates with a time zone"
         since = value - datetime(1970, 1, 1, tzinfo=None if value.tzinfo is None else UTC)
         return kind, since // timedelta(microseconds=1)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, RuntimeError, ArithmeticError):
         return None
 
 
@@ -595,7 +617,7 @@ def check_class_weight(class_weight: Any, classes: Array) -> NDArray[np.float64]
         unknown = set(class_weight) - set(labels)
         weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
         wrong = not (np.isfinite(weights) & (weights > 0)).all()
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RuntimeError, OverflowError):
         unknown, wrong = set(), True
     if unknown or wrong:
         found = f" has classes that are not in y, {labels[:10]}" if unknown else ""
@@ -615,6 +637,7 @@ def check_texts(texts: Any) -> list[str]:
     texts : sequence of str
         A list, a tuple, a numpy array, or a column of pandas, polars or pyarrow.
     """
+    texts = collected(texts)
     _refuse_what_holds_no_texts(texts)
     # numpy, pandas, polars and pyarrow each have a word for a list of plain values.
     named = [name for name in ("to_pylist", "to_list", "tolist") if hasattr(texts, name)]
@@ -641,7 +664,7 @@ _PROBLEMS = ("missing", "no strings", "empty or only white space")
 def _problem_of(text: Any) -> str | None:
     if isinstance(text, str):
         return None if text.strip() else "empty or only white space"
-    return "missing" if np.ndim(text) == 0 and _is_missing(text) else "no strings"
+    return "missing" if np.ndim(text) == 0 and is_missing(text) else "no strings"
 
 
 def _refuse_what_holds_no_texts(texts: Any) -> None:

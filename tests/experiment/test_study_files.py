@@ -112,6 +112,18 @@ def test_the_class_counts_of_the_paper_are_those_of_its_text():
         (minimal(data="{a: {load: npz, sweep: {ratio: [1]}}}"), "'ratios'"),
         (minimal(published="table5"), "'table4'"),
         (minimal(studies="[stand-ins]"), "'data'"),
+        (minimal(timeout="9" * 400), "a number"),
+        (minimal(seed="9" * 5000), "no YAML"),
+        (minimal(title="2020-13-45"), "no YAML"),
+        (minimal(data="[[1]]"), "names"),
+        (minimal(data="[{a: digits}]"), "names"),
+        ("a: &a [*a]", "line 1: write out what *a"),
+        ("&a {data: *a}", "*a"),
+        ("a: &a [x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(30)), "line 2"),
+        ("[" * 100_000, "line 1: nested too deeply"),
+        ("{a: " * 3000, "nested too deeply"),
+        ("".join(" " * n + "a:\n" for n in range(500)), "nested too deeply"),
+        ("title: " + "x" * 300_000, "larger than 256 KB"),
     ],
 )
 def test_a_file_that_means_nothing_is_refused_with_what_may_be_meant(read, text, near):
@@ -148,6 +160,14 @@ def test_a_study_is_found_by_its_name_or_its_file_and_may_be_several(tmp_path):
     ):
         with pytest.raises(error):
             read_study(name)
+
+
+def test_a_file_that_lists_itself_is_refused(tmp_path):
+    for name, other in (("a", "b"), ("b", "a"), ("c", "c")):
+        (tmp_path / f"{name}.yaml").write_text(f"studies: [{other}.yaml]", encoding="utf-8")
+    for name in ("a", "c"):
+        with pytest.raises(ParameterError, match="lists itself"):
+            read_studies(tmp_path / f"{name}.yaml")
 
 
 def test_a_study_can_be_cut_down_to_some_data_sets_and_methods(read):

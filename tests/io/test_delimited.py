@@ -159,9 +159,10 @@ def test_text_that_does_not_fit_its_encoding_is_refused_with_the_line(
     assert line in str(caught.value)
 
 
-def test_an_unknown_encoding_is_refused(make):
+@pytest.mark.parametrize("encoding", ["utf-88", "hex", "rot13", "a\0", "\ud800", 3])
+def test_an_unknown_encoding_is_refused(make, encoding):
     with pytest.raises(ParameterError) as caught:
-        open_records(make(PLAIN), encoding="utf-88")
+        open_records(make(PLAIN), encoding=encoding)
     assert caught.value.parameter == "encoding"
 
 

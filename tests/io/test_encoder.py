@@ -161,6 +161,21 @@ def test_another_type_than_in_training_is_refused(encoder):
     assert caught.value.column == "vector"
 
 
+@pytest.mark.parametrize("value", [[1], {"a": 1}, [[1]], b"\xff"], ids=repr)
+@pytest.mark.parametrize("name", ["age", "city", "member", "vector"])
+def test_a_cell_that_holds_more_than_one_value_is_refused_with_its_column(encoder, name, value):
+    place = TRAIN.column_names.index(name)
+    whole = pa.array([value] * 6)
+    mixed = TRAIN.to_pydict() | {name: [value, *TRAIN[name].to_pylist()[1:]]}
+    tables = [TRAIN.set_column(place, name, whole)]
+    if name != "vector":
+        tables += [mixed]
+    for table in tables:
+        with pytest.raises(DataError) as caught:
+            encoder.transform(table)
+        assert caught.value.column == name
+
+
 def test_plain_numbers_are_taken_as_they_are_and_without_gaps():
     encoder = FeatureEncoder.of_numbers(["b", "a"])
     assert encoder.transform({"a": ["1", "2"], "b": [0.5, 4]}).tolist() == [[0.5, 1], [4, 2]]
@@ -185,9 +200,16 @@ def test_frames_of_other_libraries_give_the_same(make):
 def test_what_is_no_table_is_refused():
     with pytest.raises(DataTypeError):
         FeatureEncoder().fit(np.zeros((2, 2)))
-    for values in ([1, "a"], [], [1, 1], [[], []]):
+    with pytest.raises(DataError):
+        FeatureEncoder().fit(pd.Series([1, 2]))
+    for values in ([1, "a"], [], [1, 1], [[], []], [2**64, 1], [10**400, 1]):
         with pytest.raises(DataError):
             FeatureEncoder().fit({"x": values})
+    with pytest.raises(DataError, match="2 columns are called 'a'"):
+        FeatureEncoder().fit(pa.table([[1, 2], [3, 4]], names=["a", "a"]))
+    for number in (0, "x", None, 1.5):
+        with pytest.raises(ParameterError):
+            FeatureEncoder(number).fit(TRAIN)
 
 
 values = st.one_of(st.none(), st.sampled_from(["", "NA", "1", "2.5", "-3", "a", "b", "true"]))

@@ -40,13 +40,32 @@ def test_numbers_bools_strings_and_lists_keep_their_types(make):
         ([{"x": 1}, {"x": 0.5}], [1.0, 0.5]),
         ([{"x": 2**70}], [str(2**70)]),
         (['{"x": "a\\ud83d"}', '{"x": "😀"}'], ["a\ufffd", "😀"]),
+        (['{"x": {"\\ud83d": ["\\ud83d"]}}'], ['{"\ufffd": ["\ufffd"]}']),
+        ([{"x": 2**63 - 1}, {"x": 0.5}], [2.0**63, 0.5]),
+        ([{"x": [2**63 - 1, 0.5]}], [[2.0**63, 0.5]]),
+        ([{"x": [2**70]}], [f"[{2**70}]"]),
         (['{"x": 1}\r', "", "  ", '{"x": 2}', ""], [1, 2]),
         ([{"x": 1}, {"y": 2}, {"x": None}], [1, None, None]),
     ],
-    ids=["fractions", "large", "half an emoji", "blank lines", "missing"],
+    ids=[
+        "fractions",
+        "large",
+        "half an emoji",
+        "halves inside",
+        "rounded",
+        "rounded in a list",
+        "large in a list",
+        "blank lines",
+        "missing",
+    ],
 )
 def test_values_of_a_column(make, lines, expected):
     assert table(make(*lines))["x"].to_pylist() == expected
+
+
+def test_a_key_with_half_an_emoji_is_a_column(make):
+    found = table(make('{"a\\ud83d": 1}', {"a\ufffd": 2}, {"b": 3}))
+    assert found.to_pydict() == {"a\ufffd": [1, 2, None], "b": [None, None, 3]}
 
 
 def test_a_key_that_occurs_only_in_the_last_line_is_a_column_of_every_batch(make):
@@ -78,6 +97,7 @@ def test_the_encoding_is_found(make, encoding):
         ([{"x": 1}, "", '{"x": 1,, "y": 2}', {"x": 2}], "line 3: not valid JSON (Expecting"),
         ([{"x": 1}, "[1, 2]"], "line 2: not an object"),
         ([{"x": 1}, "null"], "line 2: not an object"),
+        ([{"x": 1}, '{"\\ud83d": 1, "\\ud83e": 2}'], "line 2: two keys"),
         (['{"x": ' + "[" * 100_000], "line 1: not valid JSON"),
         ([""], "is empty"),
         (["", ""], "is empty"),

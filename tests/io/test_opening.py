@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from setconv.errors import DataError, DataTypeError, LabelError
+from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
 from setconv.io import opening
 from setconv.io.opening import open_source, read_batches
 from setconv.io.records import open_records
@@ -207,6 +207,24 @@ def test_columns_that_cannot_be_features_are_refused(columns, column):
     with pytest.raises(DataError) as caught:
         open_source(table, columns, "y")
     assert caught.value.column == column
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"columns": []}, {"columns": "size"}, {"columns": 3}, {"label": 3}, {"size": 1.5}],
+    ids=repr,
+)
+def test_parameters_that_mean_nothing_are_refused_by_name(wrong):
+    table = pa.table({"size": [1.0], "y": [0]})
+    call = (lambda X, **more: list(read_batches(X, **more))) if "size" in wrong else open_source
+    with pytest.raises((DataError, ParameterError)) as caught:
+        call(table, **wrong)
+    assert caught.value.parameter == ("y" if "label" in wrong else next(iter(wrong)))
+
+
+def test_empty_parts_of_a_table_are_passed_over():
+    parts = pa.chunked_array([pa.array([], pa.float64()), pa.array([1.0, 2.0])])
+    assert_source(pa.table({"f0": parts}), np.array([[1.0], [2.0]]), None)
 
 
 def test_a_name_with_a_dot_is_a_name(tmp_path):

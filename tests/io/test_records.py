@@ -59,9 +59,12 @@ def test_an_unknown_format_is_refused(tmp_path):
         with pytest.raises(DataError) as caught:
             open_records(tmp_path / name)
         assert caught.value.parameter == "format"
-    with pytest.raises(ParameterError) as caught:
-        open_records(tmp_path / "data.csv", format="excel")
-    assert caught.value.parameter == "format"
+    for wrong in ("excel", 3):
+        with pytest.raises(ParameterError) as caught:
+            open_records(tmp_path / "data.csv", format=wrong)
+        assert caught.value.parameter == "format"
+    with pytest.raises(DataError, match="A path is expected"):
+        open_records(None)
     (tmp_path / "data.csv").write_bytes(b"PK\x03\x04" + b"\0" * 100)
     with pytest.raises(DataError, match="zip archive or an Excel file"):
         open_records(tmp_path / "data.csv")
@@ -73,6 +76,9 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path):
         ("review.csv", r"Did you mean 'reviews\.csv'\?"),
         ("zzzzzzzzzzz.csv", "There is no file"),
         ("nowhere/review.csv", "There is no folder"),
+        ("a\0.csv", "cannot be opened"),
+        ("\ud800.csv", "cannot be opened"),
+        ("x" * 5000, "cannot be opened"),
     ):
         with pytest.raises(DataError, match=said):
             open_records(tmp_path / name)

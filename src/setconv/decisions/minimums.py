@@ -21,8 +21,9 @@ from scipy.special import bdtrik, betainc, betaincinv
 from setconv.decisions.objective import Floats, Grounds, Objective, OutOfFoldScores
 from setconv.decisions.thresholds import RankedScores
 from setconv.errors import LabelError, ParameterError
-from setconv.metrics.arithmetic import check_rows, check_units, plain_labels, rarest
+from setconv.metrics.arithmetic import check_rows, plain_labels, rarest
 from setconv.metrics.intervals import effective_size, wilson
+from setconv.sampling import check_groups
 
 Flags = NDArray[np.bool_]
 
@@ -463,7 +464,7 @@ def promises(y: ArrayLike, *, groups: ArrayLike | None = None, confidence: float
     if len(set(labels)) < 2:
         raise LabelError("y needs rows of two classes: one of them is rare.", parameter="y")
     rows = check_rows(labels, labels)
-    rare, units = rarest(rows.counts), check_units(groups, len(labels))
+    rare, units = rarest(rows.counts), check_groups(groups, len(labels))
     own = rows.truth == rare
     size = int(own.sum()) if units is None else len(np.unique(units[own]))
     low, high = wilson(0.5, size)

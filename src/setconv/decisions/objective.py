@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from setconv.data import from_plain
+from setconv.data import as_floats, from_plain
 from setconv.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
@@ -148,7 +148,8 @@ def _minimum(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool | np.timedelta64)
 
 
 def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
@@ -158,12 +159,13 @@ def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
         raise _refused(objective, why)
     target = objective.get("class")
     if target is not None:
-        if target not in labels:
+        try:
+            target = {label: number for number, label in enumerate(labels)}[target]
+        except (KeyError, TypeError) as error:  # TypeError: what has no hash is no label
             why = (
                 f"{target!r} is not one of the classes {labels!r} (the type counts: '1' is not 1)."
             )
-            raise _refused(objective, why)
-        target = labels.index(target)
+            raise _refused(objective, why) from error
     level, confidence = objective[kinds[0]], objective.get("confidence")
     return _minimum(kinds[0], level, confidence, objective, target)
 
@@ -171,8 +173,8 @@ def _from_mapping(objective: dict[Any, Any], labels: list[Any]) -> Objective:
 def _cost_matrix(objective: Any, labels: list[Any]) -> tuple[tuple[float, ...], ...]:
     size = len(labels)
     try:
-        cost = np.asarray(objective, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        cost = as_floats(objective)
+    except ValueError as error:
         raise _refused(objective, f"it is no matrix of numbers ({error}).") from error
     if cost.shape != (size, size) or not np.isfinite(cost).all():
         why = f"the costs of {labels!r} are finite and of shape ({size}, {size}), in that order."
@@ -215,8 +217,8 @@ def parse_prior(prior: Any, classes: Any, positive: int) -> Floats | None:
             rest = 1 - sum(map(float, given.values()))
             known = set(given) <= set(labels) and len(given) >= len(labels) - 1
             given = [given.get(label, rest) for label in labels] if known else ()
-        shares = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        shares = as_floats(given)
+    except (TypeError, ValueError, OverflowError):
         shares = np.empty(0)
     if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
         raise ParameterError(

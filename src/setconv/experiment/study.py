@@ -6,6 +6,7 @@ entries of a file; `read_study` and `read_studies` find the file, or the one of 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib.resources import files
@@ -25,6 +26,9 @@ _SEARCHED = tuple(name for name in METRICS if name not in ("precision", "brier")
 PUBLISHED = files("setconv.experiment") / "published"
 _BUILT_IN = files("setconv.experiment") / "studies"
 _ENDINGS = (".yaml", ".yml")
+_LARGEST = 1 << 18  # bytes of a file
+_DEEPEST = 20  # mappings and lists within one another
+_LARGEST_NUMBER = 1 << 1000  # that a float can be
 
 
 @dataclass(frozen=True)
@@ -305,10 +309,17 @@ def read_studies(study: str | Path) -> tuple[Study, ...]:
     study : str or Path
         What ends in .yaml or .yml is a file, anything else a name of `built_in_studies`.
     """
+    return _read_list(study, ())
+
+
+def _read_list(study: str | Path, within: tuple[Path, ...]) -> tuple[Study, ...]:
+    """Return the studies of a file that stands in the lists of the files ``within``."""
     path = Path(study)
     if path.suffix in _ENDINGS:
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - of any name
             raise FileNotFoundError(f"There is no study file {path}: check the path.")
+        if path.resolve() in within:
+            raise ParameterError(f"{path} lists itself among its studies: take it out.")
         where, content = str(path), path.read_bytes()
     else:
         where = known_name("built-in study", path.name, built_in_studies(), "studies")
@@ -318,7 +329,9 @@ def read_studies(study: str | Path) -> tuple[Study, ...]:
         return (from_mapping(Study, {"name": path.stem, **entries}, where),)
     inside = from_mapping(_StudyList, entries, where).studies
     places = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in inside]
-    return tuple(found for place in places for found in read_studies(place))
+    return tuple(
+        found for place in places for found in _read_list(place, (*within, path.resolve()))
+    )
 
 
 @dataclass(frozen=True)
@@ -331,9 +344,22 @@ class _StudyList:
 def _parse(content: bytes, where: str) -> Any:
     with needed("A study file", "PyYAML", "experiment"):
         import yaml  # type: ignore[import-untyped]
+    if len(content) > _LARGEST:
+        raise ParameterError(f"{where} is larger than {_LARGEST >> 10} KB, which no study is.")
+    depth = 0
     try:
+        for event in yaml.parse(content, yaml.SafeLoader):
+            line = f"{where}, line {event.start_mark.line + 1}"
+            if isinstance(event, yaml.AliasEvent):  # may refer to itself, or grow without end
+                raise ParameterError(f"{line}: write out what *{event.anchor} stands for.")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise ParameterError(f"{line}: nested too deeply for a study.")
         return yaml.safe_load(content)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: of a date or a number
+        if isinstance(error, ParameterError):
+            raise
         raise ParameterError(f"{where} is no YAML: {error}.") from None
 
 
@@ -384,7 +410,7 @@ def _read(value: Any, hint: Any, where: str) -> Any:
             return from_mapping(kind, value, where)
         if kind is tuple and (items := _read_items(value, get_args(one)[0], where)) is not None:
             return items
-        if kind is float and type(value) is int:
+        if kind is float and type(value) is int and abs(value) < _LARGEST_NUMBER:
             return float(value)
         if isinstance(value, kind) and isinstance(value, bool) is (kind is bool):
             return value
@@ -396,6 +422,8 @@ def _read(value: Any, hint: Any, where: str) -> Any:
 def _read_items(value: Any, kind: Any, where: str) -> tuple[Any, ...] | None:
     """Return the items of a list, of "70/30", or of a mapping that names them; else None."""
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, list | dict):
+        if any(isinstance(one, list | dict) for one in value):
+            raise ParameterError(f"{where}: give names, or a mapping of names to entries.")
         named = value if isinstance(value, dict) else dict.fromkeys(value)
         if isinstance(value, list) and len(named) < len(value):
             twice = listed([str(one) for one in named if value.count(one) > 1])

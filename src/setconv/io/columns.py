@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from setconv.data import collected
 from setconv.errors import DataError, DataTypeError, LabelError
 from setconv.messages import count_of, excerpt, listed, require_column
 
@@ -81,7 +82,7 @@ def is_date(kind: pa.DataType) -> bool:
 
 def plain(column: Any) -> Any:
     """Return a column without dictionary, and strings as one type."""
-    if pa.types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type) and not pa.types.is_nested(column.type.value_type):
         column = pc.cast(column, column.type.value_type)
     if is_text(column.type) and not pa.types.is_large_string(column.type):
         column = pc.cast(column, pa.large_string())
@@ -185,24 +186,46 @@ def _floats(column: Any) -> NDArray[Any]:
 
 def as_table(X: Any) -> pa.Table:
     """Return a pyarrow table, a pandas or polars frame, or a dict of columns as a pyarrow table."""
-    if isinstance(X, pa.Table):
-        return X
     try:
-        if isinstance(X, Mapping):
-            return pa.table({str(name): values for name, values in X.items()})
-        if hasattr(X, "iloc"):
-            return pa.Table.from_pandas(X, preserve_index=False).replace_schema_metadata(None)
-        if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
-            return pa.table(X)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+        table = _converted(collected(X))
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(
             f"The table cannot be read: {error}. Each column needs values of one type, and all "
             "columns the same length."
         ) from error
+    for name, count in Counter(table.column_names).items():
+        if count > 1:
+            raise DataError(f"{count} columns are called {name!r}: rename them.", column=name)
+    return table
+
+
+def _converted(X: Any) -> pa.Table:
+    if isinstance(X, pa.Table):
+        return X
+    if isinstance(X, Mapping):
+        return pa.table({str(name): _column(values, str(name)) for name, values in X.items()})
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return pa.Table.from_pandas(X, preserve_index=False).replace_schema_metadata(None)
+    if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
+        return pa.table(X)
     raise DataTypeError(
         f"A table is expected, not {type(X).__name__}: give a pyarrow table, a pandas or polars "
         "frame, or a dict of columns by name."
     )
+
+
+def _column(values: Any, name: str) -> Any:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        raise DataError(
+            f"The column {name!r} cannot be read: {error}. Give all its values one type.",
+            column=name,
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ or leaves it out; transforming lets each write its columns of the matrix, one af
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from setconv.data import from_plain
-from setconv.errors import DataError, ParameterError
+from setconv.errors import DataError
 from setconv.io.columns import (
     Numbers,
     are_dates,
@@ -33,7 +34,7 @@ from setconv.io.columns import (
     plain,
     without_missing,
 )
-from setconv.messages import count_of, excerpt, listed, require_column
+from setconv.messages import check_integer, count_of, excerpt, listed, require_column
 
 _MISSING_NAME = "(missing)"
 _OTHER_NAME = "(other)"
@@ -85,8 +86,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        if self.max_categories < 1:
-            raise ParameterError(f"max_categories={self.max_categories!r}: at least 1 is needed.")
+        check_integer("max_categories", self.max_categories, least=1)
         table = as_table(X)
         if table.num_rows == 0:
             raise DataError("The table has no rows. Give at least two.")
@@ -94,7 +94,8 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         notes: list[str] = []
         for name in table.column_names:
             try:
-                encoding, said = _choose_encoding(name, table[name], self.max_categories)
+                with _read(name):
+                    encoding, said = _choose_encoding(name, table[name], self.max_categories)
             except _LeftOutError as reason:
                 notes.append(f"{name}: left out, because {reason}.")
             else:
@@ -140,7 +141,8 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
             part, place = slice(start, start + len(batch)), 0
             for encoding, column in zip(encodings, batch.columns, strict=True):
                 width = len(encoding.names)
-                encoding.write(column, called[part], out[part, place : place + width])
+                with _read(encoding.name):
+                    encoding.write(column, called[part], out[part, place : place + width])
                 place += width
             start += len(batch)
         return out
@@ -196,6 +198,19 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
     def _fitted(self) -> list[Encoding]:
         check_is_fitted(self, "_columns")
         return [_encoding(one) for one in self._columns]
+
+
+@contextmanager
+def _read(name: str) -> Iterator[None]:
+    """Name the column of values that pyarrow cannot take for what they are to be."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The column {name!r} cannot be read: {error}. Give it the type that it had in "
+            "training, numbers or strings.",
+            column=name,
+        ) from error
 
 
 class _LeftOutError(Exception):

@@ -98,6 +98,10 @@ class JsonlReader(RecordReader):
                 raise self._malformed(number, line, f"not valid JSON ({problem})") from error
             if type(row) is not dict:
                 raise self._malformed(number, line, "not an object")
+            if b"\\u" in line:  # nothing else can give half of a character
+                found, row = row, {_whole(key): value for key, value in row.items()}
+                if len(row) < len(found):
+                    raise self._malformed(number, line, "two keys that differ by halves of emojis")
             yield row
 
     def _malformed(self, number: int, line: bytes, problem: str) -> DataError:
@@ -127,14 +131,18 @@ def _kind_of(value: Any) -> str:
     if kind is int:
         return "int" if -_INT64 <= value < _INT64 else "large"
     if kind is list:
-        return "numbers" if all(type(one) in (int, float) for one in value) else "nested"
+        small = [type(one) is float or (type(one) is int and abs(one) < _INT64) for one in value]
+        return "numbers" if all(small) else "nested"
     return _KINDS.get(kind, "nested")
 
 
 def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Return JSON values as an array of the type of their column."""
     if not pa.types.is_string(kind):
-        return pa.array(values, kind)
+        try:
+            return pa.array(values, kind)
+        except pa.ArrowInvalid:  # integers over 2**53, which are to be rounded
+            return pa.array([_rounded(one) for one in values], kind)
     texts = [
         one if one is None or type(one) is str else json.dumps(one, ensure_ascii=False)
         for one in values
@@ -143,6 +151,12 @@ def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(texts, kind)
     except UnicodeEncodeError:  # half of a surrogate pair, as where an emoji was cut in two
         return pa.array([None if one is None else _whole(one) for one in texts], kind)
+
+
+def _rounded(value: Any) -> Any:
+    if value is None:
+        return None
+    return list(map(float, value)) if type(value) is list else float(value)
 
 
 def _whole(text: str) -> str:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from setconv.errors import DataError
+from setconv.errors import DataError, ParameterError
 from setconv.io.columns import as_numpy, is_list, is_number
 from setconv.io.disk import refuse_not_finite
 from setconv.io.parquet import ColumnReader
@@ -92,6 +92,10 @@ class FeaturePlan:
         without : collection of str
             Columns that are no features, such as the labels.
         """
+        if columns is not None and (np.ndim(columns) != 1 or not np.size(columns)):
+            raise ParameterError(
+                f"columns={columns!r}: give a list of names, or None for all.", parameter="columns"
+            )
         chosen = _by_type(reader.schema, without) if columns is None else list(map(str, columns))
         parts = _parts(reader, chosen)
         used = list(dict.fromkeys(column for part in parts for column in part.columns))

@@ -244,6 +244,8 @@ def read_arrow(data: Any) -> ColumnReader:
 
 def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     for batch in batches:
+        if not len(batch):
+            continue
         height = max(BLOCK * len(batch) // max(batch.nbytes, 1), 1)
         for part in gen_batches(len(batch), height):
             yield pa.Table.from_batches([batch.slice(part.start, height)])

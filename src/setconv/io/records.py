@@ -9,6 +9,7 @@ one, the grammar finds the line.
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from setconv.errors import DataError
+from setconv.errors import DataError, DataTypeError
 from setconv.io.sources import (
     STANDARD,
     ByteSource,
@@ -65,8 +66,10 @@ def open_records(
         number, either here or when that line is reached.
     """
     wanted = None if format is None else check_format(format)
+    if not isinstance(source, str | os.PathLike):
+        raise DataTypeError(f"A path is expected, not {type(source).__name__}.", parameter="source")
     path = Path(source)
-    if str(source) != STANDARD and path.is_dir():
+    if str(source) != STANDARD and os.path.isdir(path):  # noqa: PTH112 - of any name
         if wanted not in (None, "parquet"):
             raise DataError(f"{path} is a folder. Only Parquet files can be read as a folder.")
         from setconv.io.parquet import read_folder

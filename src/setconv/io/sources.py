@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 import pyarrow as pa
 
 from setconv.errors import DataError, ParameterError
-from setconv.messages import did_you_mean
+from setconv.messages import check_integer, did_you_mean
 
 logger = logging.getLogger("setconv")
 
@@ -49,8 +49,8 @@ _LOOK = 4096  # bytes by which format and encoding are found
 
 def check_format(given: str) -> str:
     """Return a format that the user names, in lower case; an unknown one is refused."""
-    if given.lower() in _FORMATS:
-        return given.lower()
+    if str(given).lower() in _FORMATS:
+        return str(given).lower()
     raise ParameterError(
         f"format={given!r}: the formats are {', '.join(_FORMATS)}.", parameter="format"
     )
@@ -85,9 +85,10 @@ def open_bytes(source: str | Path) -> ByteSource:
         raw = path.open("rb")
     except FileNotFoundError as error:
         raise _missing(path) from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        why = getattr(error, "strerror", error)
         raise DataError(
-            f"{path} cannot be opened: {error.strerror}. Check the path and its permissions."
+            f"{str(path)!r:.200} cannot be opened: {why}. Check the path and its permissions."
         ) from error
     return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
 
@@ -292,8 +293,9 @@ def _decoder(encoding: str) -> Any:
 
 def _known_encoding(encoding: str) -> str:
     try:
+        "a".encode(encoding)  # codecs of bytes, such as "hex", are none of texts
         name = codecs.lookup(encoding).name
-    except LookupError as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ParameterError(
             f"encoding={encoding!r} is unknown. Common ones are utf-8, cp1252, latin-1, utf-16.",
             parameter="encoding",
@@ -338,8 +340,7 @@ def check_header(names: Sequence[str], where: str) -> None:
 
 def in_batches(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
     """Iterate over the same rows in tables of ``size`` rows; the last may be smaller."""
-    if size < 1:
-        raise ParameterError(f"size={size!r}: a batch needs at least 1 row.", parameter="size")
+    check_integer("size", size, least=1)
     waiting: list[pa.Table] = []
     missing = size
     for table in tables:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from setconv.data import as_floats, check_range
 from setconv.errors import DataError, LabelError
 from setconv.messages import listed
 
@@ -140,10 +141,11 @@ class Rows:
 
 def find_class(label: Any, classes: tuple[Label, ...]) -> int:
     """Return the position of a class."""
-    if label not in classes:
+    try:
+        return {one: place for place, one in enumerate(classes)}[label]
+    except (KeyError, TypeError) as error:  # TypeError: what has no hash is no label
         why = f"{label!r} is not one of the classes {listed(classes)} (1 and '1' differ)."
-        raise LabelError(why, parameter="positive")
-    return classes.index(label)
+        raise LabelError(why, parameter="positive") from error
 
 
 def check_rows(
@@ -164,27 +166,13 @@ def check_rows(
         weight = _numbers(sample_weight, "sample_weight", (len(truth),))
         if weight.min() < 0 or not weight.any():
             raise DataError("Weights are not negative, nor all 0.", parameter="sample_weight")
+        check_range(weight)
     return Rows(
         classes=names,
         truth=encode(truth, names, "y_true"),
         predicted=encode(predicted, names, "y_pred"),
         weight=weight,
     )
-
-
-def check_units(groups: npt.ArrayLike | None, n_rows: int) -> IntArray | None:
-    """Return groups as numbers from 0; None where each row stands alone."""
-    if groups is None:
-        return None
-    names = np.asarray(groups)
-    if names.shape != (n_rows,):
-        why = f"groups has shape {names.shape}: give one for each of the {n_rows} rows."
-        raise DataError(why, parameter="groups")
-    try:
-        return np.unique(names, return_inverse=True)[1]
-    except TypeError as error:
-        why = f"groups cannot be told apart ({error}): give strings or numbers, and no gaps."
-        raise DataError(why, parameter="groups") from error
 
 
 def encode(labels: list[Label], classes: Sequence[Label], name: str) -> IntArray:
@@ -233,8 +221,8 @@ def plain_labels(values: Any, name: str) -> list[Label]:
 def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
     """Return finite numbers that have one of these shapes."""
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        array = as_floats(values)
+    except ValueError as error:
         raise DataError(f"{name} must be numbers: {error}", parameter=name) from error
     if array.shape not in shapes:
         hint = "A row for each of y_true, and a column for each class, in the order of classes=."

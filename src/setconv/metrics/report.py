@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from setconv.errors import DataTypeError
 from setconv.messages import needed
 from setconv.metrics.arithmetic import (
     Label,
     check_columns,
     check_rows,
-    check_units,
     figures_by_class,
     find_class,
     overall_figures,
 )
 from setconv.metrics.intervals import Answers, Bounds, intervals
+from setconv.sampling import check_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,6 +293,7 @@ def report(
         equals the last in class order.
     sample_weight : array-like of shape (n,), optional
         A row of weight 2 counts as two rows, except in ``n_rows`` and the choice of ``positive``.
+        Between 1e-120 and 1e120, or 0.
     confidence_intervals : bool, default=False
         Whether to add the 95 % interval of every figure (`setconv.metrics.intervals`).
     groups : array-like of shape (n,), optional
@@ -350,7 +352,7 @@ def report(
             rows.predicted, columns[1] if columns[0] is None else columns[0], columns[1]
         )
         of_classes, sure = intervals(
-            rows, answers, by_class, overall, check_units(groups, len(rows.truth))
+            rows, answers, by_class, overall, check_groups(groups, len(rows.truth))
         )
         per_class = {
             label: replace(of, intervals=bounds)
@@ -412,6 +414,11 @@ def minimum_of_five(report: Report) -> float:
     is first averaged over the classes, one against the rest. It is nan when one of the five is,
     so the report needs scores or probabilities.
     """
+    if not isinstance(report, Report):
+        raise DataTypeError(
+            f"A report is expected, not {type(report).__name__}: give what `report` returns.",
+            parameter="report",
+        )
     two = len(report.classes) == 2
     of = [report[report.positive]] if two else list(report.per_class.values())
     names = ("g_mean", "auc", "specificity", "sensitivity")

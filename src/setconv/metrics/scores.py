@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setconv.errors import DataError
 from setconv.metrics.arithmetic import (
     check_rows,
     figures_by_class,
@@ -130,6 +131,9 @@ def brier(
 
 
 def _figure(name: str, y_true: Any, y_pred: Any, positive: Any, **given: Any) -> float:
+    for what in ("scores", "probabilities"):
+        if given.get(what, 0) is None:
+            raise DataError(f"{name} needs {what}, which are None: pass them.", parameter=what)
     found = report(y_true, y_pred, positive=positive, **given)
     overall = positive is None and hasattr(found, name)
     return float(getattr(found if overall else found[found.positive], name))
