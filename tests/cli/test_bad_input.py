@@ -45,6 +45,6 @@ def test_a_missing_file_and_a_folder_that_is_no_model(setconv, folder, tmp_path)
 
 
 def test_the_output_folder_is_never_replaced_if_it_is_not_a_model(setconv, folder, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "README.md").write_text("mine")
     setconv("fit", folder / "train.csv", "--encoder", "tfidf", "-o", tmp_path, check=4)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "README.md").read_text() == "mine"
