@@ -23,7 +23,8 @@ _HEAD = """# Command line
 
 `pip install 'setconv[cli,text,offline,report]'` brings everything that the commands need; `setconv
 --install-completion` teaches your shell to complete them. Results go to standard output, all else
-to standard error. Files are CSV, TSV, JSONL or Parquet, also gzipped, and `-` is standard input or
+to standard error: where that is no terminal, how far a command is comes as plain lines, at most one
+in ten seconds. Files are CSV, TSV, JSONL or Parquet, also gzipped, and `-` is standard input or
 output. What a model folder holds is said by the README.md in it. Send the output of `setconv
 --version -v` with a question.
 
@@ -33,10 +34,10 @@ _MEANINGS = {
     Exit.OK: "done",
     Exit.FAILED: "an error that no other code names",
     Exit.USAGE: "a command, option or parameter that cannot be",
-    Exit.DATA: "rows, columns, texts, labels or a data file that cannot be used",
-    Exit.FILE: "a model or checkpoint that cannot be read or written, or a disk that fails",
+    Exit.DATA: "rows, columns, texts, labels or the content of a file that cannot be used",
+    Exit.FILE: "a file, model or checkpoint that is missing, or cannot be read or written",
     Exit.MISSING: "an optional package that is not installed",
-    Exit.INTERRUPTED: "interrupted",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C or SIGTERM: nothing is left half-written",
 }
 
 

@@ -11,6 +11,7 @@ import operator
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
 from typing import Any
 
 from setconv.errors import DataError, MissingDependencyError, ParameterError
@@ -42,6 +43,14 @@ def excerpt(value: object, width: int = 60) -> str:
 def count_of(number: int, one: str, many: str | None = None) -> str:
     """Return "1 row" or "3 rows"."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def shown_day(days: float) -> str:
+    """Return days since 1970-01-01 as a date, such as 2024-01-31."""
+    try:
+        return (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+    except (OverflowError, ValueError):
+        return f"{days:g} days after 1970-01-01"
 
 
 def require_column(name: str, known: Sequence[str], parameter: str) -> str:

@@ -21,7 +21,8 @@ def large(tmp_path):
     return write_csv(tmp_path / "large.csv", rows, [*(f"x{i}" for i in range(6)), "label"])
 
 
-def test_an_interrupted_fit_resumes_to_the_same_model(large, tmp_path, setconv):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_fit_resumes_to_the_same_model(large, tmp_path, setconv, number):
     command = [sys.executable, "-m", "setconv", "fit", str(large), "-o", str(tmp_path / "model")]
     checkpoint = tmp_path / "model.checkpoint" / "checkpoint.safetensors"
     running = subprocess.Popen(
@@ -30,13 +31,21 @@ def test_an_interrupted_fit_resumes_to_the_same_model(large, tmp_path, setconv):
     deadline = time.monotonic() + 120
     while not checkpoint.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     _, err = running.communicate(timeout=120)
     message = " ".join(err.decode().split())
     assert running.returncode == 130, message
     assert "--resume goes on" in message
+    assert "fit(" not in message
+    assert [one.name for one in checkpoint.parent.iterdir()] == [checkpoint.name]
     assert checkpoint.exists()
     assert not (tmp_path / "model").exists()
+    if number == signal.SIGTERM:  # from here on there is no difference
+        return
+    other = ("fit", large, "--features", "x0,x1", "-o", tmp_path / "model", "--resume")
+    said = setconv(*other, check=4).err
+    assert "other data, parameters or --seed" in said
+    assert "without --resume" in said
     setconv(*command[3:], "--resume")
     setconv("fit", large, "-o", tmp_path / "undisturbed")
     resumed, undisturbed = (tmp_path / n / "model.safetensors" for n in ("model", "undisturbed"))

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import study_work
 from study_work import repaired, work
@@ -233,20 +232,3 @@ def test_cells_of_another_version_are_computed_again_when_asked(place, monkeypat
         assert run(CELLS[:3], repaired, store, recompute_outdated=True) == Tally(1, 2, 0)
         values = store.results().set_index("split")["value"]
         assert values.to_dict() == {0: 1.0, 1: 0.1, 2: 1.0}
-
-
-def test_a_store_of_before_is_taken_over_as_it_was(tmp_path):
-    import sqlite3
-
-    path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.record(Outcome(CELLS[0], "ok", "2020-01-01", 1.0, {"f1": 0.1, "auc": float("nan")}))
-        before = store.cells(), store.results()
-    with sqlite3.connect(path) as database:
-        database.execute("ALTER TABLE cells DROP COLUMN checksum")
-        database.execute("PRAGMA user_version = 1")
-    database.close()
-    for _ in range(2):
-        with Store(path) as store:
-            for found, expected in zip((store.cells(), store.results()), before, strict=True):
-                pd.testing.assert_frame_equal(found, expected)

@@ -244,3 +244,10 @@ def test_it_follows_scikit_learn(encoder):
     assert model.predict(TRAIN).shape == (6,)
     framed = clone(encoder).set_output(transform="pandas").fit_transform(TRAIN)
     assert list(framed.columns) == encoder.get_feature_names_out().tolist()
+
+
+def test_notes_on_dates_name_dates():
+    table = {"a": ["2024-01-31", "2024-02-02", ""], "b": ["2024-01-31"] * 3}
+    notes = " ".join(FeatureEncoder().fit(table).notes_)
+    assert "filled with the median 2024-02-01" in notes
+    assert "it is 2024-01-31 in every row" in notes

@@ -196,3 +196,21 @@ def test_standard_output_gets_the_bytes_and_stays_open(monkeypatch, tmp_path, ki
     path = tmp_path / f"out.{kind or 'csv'}"
     path.write_bytes(stdout.buffer.getvalue())
     assert read(path)["text"].to_pylist() == ["a", "b, c"]
+
+
+# ----------------------------------------------------------------------------------- formulas
+
+
+def test_formulas_are_escaped_in_text_only_if_asked(tmp_path):
+    cells = ["=1+1", "+49 30", "-x", "@a", "\tb", "\rc", "-5", "+2.5e3", "- 5", "a=b", "", None]
+    table = pa.table({"=name": cells, "number": [-float(n) for n in range(len(cells))]})
+    escaped = ["'=1+1", "'+49 30", "'-x", "'@a", "'\tb", "'\rc", "-5", "+2.5e3", "'- 5", "a=b"]
+    for name, asked in (("a.csv", False), ("b.csv", True), ("c.tsv", True), ("d.jsonl", True)):
+        with open_writer(tmp_path / name, escape_formulas=asked) as writer:
+            writer.write(table)
+        changed = asked and name != "d.jsonl"
+        with open_records(tmp_path / name) as reader:
+            assert reader.columns == ["'=name" if changed else "=name", "number"]
+            found = reader.read()
+            assert found[reader.columns[0]].to_pylist()[:10] == (escaped if changed else cells[:10])
+            assert float(found["number"][3].as_py()) == -3

@@ -223,3 +223,28 @@ def test_a_table_with_categories_and_gaps_is_judged_as_its_classifier_sees_it():
     rows = make_report(model.classifier_, model.encode(table), y, feature_names=names)
     assert "c=NL" in page.html
     assert page.html == rows.html
+
+
+def test_dates_are_dates_on_the_page():
+    rng = np.random.default_rng(0)
+    late = np.arange(120) >= 90
+    days = np.datetime64("2024-03-01") + (rng.integers(0, 40, 120) + 30 * late)
+    table = pd.DataFrame({"seen": days.astype("datetime64[s]"), "size": rng.normal(size=120)})
+    y = np.where(late, "late", "early")
+    model = SetConvTableClassifier(classifier=small(max_steps=30)).fit(table, y)
+    html = make_report(model, table, y).html
+    assert re.search(r"seen = 2024-0[345]-\d\d ", html)
+    assert re.search(r">2024-0[345]-\d\d, usually 2024-0[345]-\d\d<", html)
+    assert not re.search(r"1\.9\d+e\+04", html)
+
+
+def test_a_page_is_written_into_a_device_and_behind_a_link(tmp_path):
+    full, link = tmp_path / "full.html", tmp_path / "link.html"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        ReportPage("words").save(full)
+    assert full.resolve().is_char_device()
+    link.symlink_to(tmp_path / "page.html")
+    ReportPage("words").save(link)
+    assert link.is_symlink()
+    assert (tmp_path / "page.html").read_text() == "words"

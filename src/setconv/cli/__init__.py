@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib.util import find_spec
 
@@ -10,6 +11,7 @@ _PACKAGES = ("typer", "rich", "pyarrow")
 
 def main() -> None:
     """Run the command line; the entry point of ``setconv``."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         sys.stderr.write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from enum import IntEnum
 from importlib.metadata import PackageNotFoundError
@@ -14,7 +15,7 @@ import typer
 from setconv import errors
 from setconv._version import __version__
 from setconv.cli import cache, demo, embed, evaluate, experiment, explain, fit, predict
-from setconv.cli.options import say, start_logging
+from setconv.cli.options import PlainLines, in_flags, say, start_logging
 
 
 class Exit(IntEnum):
@@ -24,9 +25,9 @@ class Exit(IntEnum):
     FAILED = 1  # an error that none of the others name
     USAGE = 2  # a command, option or parameter that cannot be
     DATA = 3  # rows, columns, texts, labels or a data file that cannot be used
-    FILE = 4  # a model folder or checkpoint that cannot be read or written, or a disk that fails
+    FILE = 4  # a file or folder that is missing, or cannot be read or written; a disk that fails
     MISSING = 5  # an optional package is not installed
-    INTERRUPTED = 130
+    INTERRUPTED = 130  # by Ctrl-C or SIGTERM
 
 
 _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
@@ -42,13 +43,20 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
     (OSError, Exit.FILE),
 )
 
-# What to do about a parameter of the library that is an option here.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# What to do about a parameter of the library that is an option here, instead of the library's hint.
 _ADVICE = {
-    **{name: f"Name the column with --{name}." for name in ("text", "label", "group", "id")},
+    **{
+        name: f"Name the column with --{name}." for name in ("text", "label", "group", "time", "id")
+    },
     "features": "Name the columns with --features a,b,c.",
     "keep": "Name the columns with --keep a,b,c.",
     "format": "Give --format csv, tsv, jsonl or parquet.",
+    "output_format": "Give the output such a name, or --output-format.",
     "encoding": "Give the encoding that the file has, such as --encoding cp1252, or mend the line.",
+    "objective": "Give balanced, f1, mcc, accuracy, or a minimum such as 'recall>=0.95' or "
+    "'precision>=90%', also with a confidence: 'recall>=0.95 @ 90%'.",
 }
 
 # What an error can depend on; those after safetensors are optional.
@@ -65,9 +73,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 2 wrong usage, 3 data that cannot be used, 4 a model or disk that "
-    "cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 any other "
-    "error.",
+    epilog="Exit codes: 0 done, 2 wrong usage, 3 data that cannot be used, 4 a file, model or "
+    "disk that cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 "
+    "any other error.",
 )
 for module in (fit, predict, evaluate, explain, embed, demo):
     app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
@@ -121,6 +129,8 @@ def setconv(
 
 def run() -> None:
     """Run the app; an error that a message explains ends in that message and its exit code."""
+    if not sys.stderr.isatty():
+        sys.stderr = PlainLines(sys.stderr)
     try:
         app()
     except BrokenPipeError:
@@ -138,13 +148,21 @@ def explained(error: BaseException) -> str:
     """Return the words of an error, with options where the library has parameters."""
     if isinstance(error, MemoryError):
         return "the rows do not fit in memory: fit on a sample of them"
-    advice = _ADVICE.get(getattr(error, "parameter", None) or "")
-    said = str(error) if advice is None else f"{error.args[0]} {advice}"
-    return said or type(error).__name__
+    if isinstance(error, OSError) and not isinstance(error, errors.SetConvError):
+        why = "the disk is full" if error.errno in _FULL else error.strerror or error
+        return f"{error.filename or 'a file'} cannot be used: {why}. Choose another place."
+    if not isinstance(error, errors.SetConvError):
+        return str(error) or type(error).__name__
+    advice = _ADVICE.get(error.parameter or "")
+    if advice is not None and (error.hint is not None or error.column is not None):
+        return f"{in_flags(error.args[0], error.parameter)} {advice}"
+    return in_flags(str(error), error.parameter)
 
 
 def exit_code(error: BaseException) -> Exit | None:
     """Return the exit code of an error that a message explains; None for a fault of ours."""
+    if isinstance(error, errors.DataError) and getattr(error.__cause__, "errno", None):
+        return Exit.FILE  # the system refused, whatever the file holds
     for kind, code in _BY_ERROR:
         if isinstance(error, kind):
             return code

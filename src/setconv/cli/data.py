@@ -7,6 +7,7 @@ go through a file of any length batch by batch. `encoded` turns rows into what t
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from setconv.cli.options import err, note, say
-from setconv.errors import DataError
+from setconv.cli.options import err, note, say, stage, tell
+from setconv.errors import DataError, LabelError, ParameterError, SetConvError
 from setconv.io.columns import (
     Columns,
     feature_columns,
@@ -27,13 +29,16 @@ from setconv.io.columns import (
     has_label,
     has_text,
     is_number,
+    is_text,
     labels_of,
     nothing_found,
+    plain,
+    refuse_no_classes,
     time_values,
 )
 from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
-from setconv.messages import count_of, require_column
+from setconv.messages import count_of, listed, require_column
 from setconv.validation import IN_MEMORY, check_time
 
 _BATCH = 8192  # rows
@@ -114,6 +119,7 @@ def load_rows(
     time: str | None = None,
     id_needed: bool = True,
     skip_empty: bool = False,
+    join_labels: bool | None = None,
     stream: bool = False,
 ) -> Loaded:
     """Read a file of rows with labels, for a new model or for one that is there.
@@ -133,10 +139,14 @@ def load_rows(
         file has.
     skip_empty : bool, default=False
         Whether rows without text or label are left out instead of refused.
+    join_labels : bool or None, default=None
+        Whether labels that differ by case or by spaces only are joined or refused, as are labels
+        that cannot be classes, or none of the model's; None: they are taken as they are.
     stream : bool, default=False
         Whether rows that are numbers only, and too large for memory, stay in their file.
     """
     known = getattr(model, "source_", None) or {}
+    stage(f"reading {'standard input' if data == '-' else data}")
     with reading.open(data) as reader:
         named = None if features in (None, "all") else _names(features)
         is_table = features is not None or (model is not None and not takes_texts(model))
@@ -158,6 +168,13 @@ def load_rows(
         if name is not None:
             kept = _present(rows, numbers, what, name, skip=skip_empty)
             rows, numbers = rows.filter(kept), numbers[kept]
+    labels = rows[columns.label]
+    classes = None if model is None else model.classes_.tolist()
+    if join_labels is not None:
+        labels = _spelled_once(labels, classes, join=join_labels)
+        if classes is None:
+            free = [one for one in rows.column_names if one != columns.text]
+            refuse_no_classes(labels, columns.label, rows.select(free))
     source = {"label": columns.label}
     if columns.text is not None:
         X: Any = rows[columns.text].to_pylist()
@@ -167,10 +184,13 @@ def load_rows(
     else:
         X = rows.select(_features(rows, named, columns, model))
     ids = None if columns.id is None else ids_of(rows, columns.id)
-    labels, groups = labels_of(rows[columns.label]), _groups(rows, columns)
+    groups = _groups(rows, columns)
     when = None if columns.time is None else time_values([rows], columns.time)
     moments = check_time(when, len(numbers), numbers)
-    return Loaded(X, labels, source, numbers, ids, groups, moments)
+    y = labels_of(labels)
+    if join_labels is not None and classes is not None:
+        _require_known(y, classes, numbers, columns.label)
+    return Loaded(X, y, source, numbers, ids, groups, moments)
 
 
 def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any:
@@ -204,8 +224,64 @@ def _present(
             column=column,
         )
     if len(missing):
-        say(f"note: {len(missing)} rows without a {what} are left out")
+        say(f"note: {count_of(len(missing), 'row')} without a {what} left out")
     return present
+
+
+def _spelled_once(labels: Any, classes: list[Any] | None, *, join: bool) -> Any:
+    """Return labels of which none differ by case or spaces only: these are joined, or refused.
+
+    Joined labels have the spelling of the model's class or, in a new model, the most frequent one
+    without spaces at its ends.
+    """
+    values = plain(labels)
+    if not is_text(values.type):
+        return values
+    counts = {one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()}
+    bare: Counter[str] = Counter()
+    for label, count in counts.items():
+        bare[label.strip()] += count
+    often = sorted(bare, key=lambda one: (-bare[one], one))
+    spelled: dict[str, str] = {}
+    for label in map(str, classes or often):
+        spelled.setdefault(label.strip().casefold(), label)
+    alike: dict[str, list[str]] = defaultdict(list)
+    exact = set(map(str, classes or ()))
+    for label in sorted(counts):
+        if label not in exact and label.strip().casefold() in spelled:
+            alike[spelled[label.strip().casefold()]].append(label)
+    if classes is None:
+        alike = {label: found for label, found in alike.items() if len(found) > 1}
+    if join:
+        new = {one: label for label, found in alike.items() for one in found}
+        return pa.array([new.get(one, one.strip()) for one in values.to_pylist()], values.type)
+    if not alike:
+        return values
+    shown = [
+        ", ".join(f"{one!r} ({count_of(counts[one], 'row')})" for one in found)
+        + ("" if classes is None else f" of {label!r}")
+        for label, found in alike.items()
+    ]
+    than = "" if classes is None else " from the model's classes"
+    raise LabelError(
+        f"Labels differ by case or spaces only{than}: {'; '.join(shown[:10])}. Join them with "
+        "--strip-labels; if they are different classes, rename them in the file."
+    )
+
+
+def _require_known(
+    y: NDArray[Any], classes: list[Any], numbers: NDArray[np.int64], column: str
+) -> None:
+    known = set(classes)
+    wrong = [place for place, label in enumerate(y.tolist()) if label not in known]
+    if wrong:
+        raise LabelError(
+            f"The label {y[wrong[0]].item()!r} in row {numbers[wrong[0]]} is none of the model's "
+            f"classes {listed(classes)} ({count_of(len(wrong), 'such row')} of {len(y)}).",
+            parameter="label",
+            row=int(numbers[wrong[0]]),
+            column=column,
+        )
 
 
 def _groups(rows: pa.Table, columns: Columns) -> NDArray[Any] | None:
@@ -276,7 +352,8 @@ class ColumnPlan:
         if self.text is None:
             # Of those that training left out again, some may be missing.
             used = [name for name in self.features if name in batch.column_names]
-            return encoded(self.model, batch.select(used), numbers), np.ones(len(batch), bool)
+            rows = batch.select(used or batch.column_names)  # where none is, messages list all
+            return encoded(self.model, rows, numbers), np.ones(len(batch), bool)
         present = has_text(batch[self.text])
         if not skip_empty:
             return texts_of(batch, self.text, numbers), present
@@ -305,7 +382,8 @@ def column_plan(model: Any, reader: RecordReader, text: str | None, keep: str | 
 
 
 def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",")]
+    """Return the columns that an option names, each once."""
+    return list(dict.fromkeys(name.strip() for name in given.split(",")))
 
 
 def stream(
@@ -314,6 +392,8 @@ def stream(
     compute: Callable[[pa.Table, NDArray[np.int64]], Mapping[str, Any]],
     kept: Sequence[str],
     output_format: str | None = None,
+    *,
+    escape_formulas: bool = False,
 ) -> int:
     """Write the kept columns and the computed ones of all rows; return their number.
 
@@ -326,23 +406,35 @@ def stream(
         From a batch and the file's numbers of its rows, counted from 1, to new columns.
     kept : sequence of str
     output_format : str, optional
+    escape_formulas : bool, default=False
     """
-    from setconv.io.writer import open_writer
+    from setconv.io.writer import open_writer, writer_format
 
+    try:
+        made = writer_format(output, output_format)
+    except SetConvError as error:
+        error.parameter = "output_format"  # --format is that of the input
+        raise
     done = 0
     columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
     with (
-        open_writer(output, format=output_format) as writer,
+        open_writer(output, format=made, escape_formulas=escape_formulas) as writer,
         Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress,
     ):
         task = progress.add_task("rows", total=reader.n_rows)
-        for batch in reader.batches(_BATCH):
-            new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
-            writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
-            done += batch.num_rows
-            share = reader.progress()
-            total = reader.n_rows or (done / share if share else None)
-            progress.update(task, completed=done, total=total)
+        try:
+            for batch in reader.batches(_BATCH):
+                new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
+                writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
+                done += batch.num_rows
+                share = reader.progress()
+                total = reader.n_rows or (done / share if share else None)
+                progress.update(task, completed=done, total=total)
+                tell(f"{done:,} rows" + (f" of {max(done, total):,.0f}" if total else ""))
+        except KeyboardInterrupt:
+            kept_back = "" if output == "-" else f"; nothing was written to {output}"
+            say(f"interrupted after {done:,} rows{kept_back}: run the command again")
+            raise
     return done
 
 
@@ -378,9 +470,16 @@ def load_model(
     from setconv.pipelines import load
 
     model = load(folder, device=device)
+    if hasattr(getattr(model, "encoder_", None), "progress"):
+        model.encoder_.progress = True
     if objective is not None:
         model.set_objective(objective)
     if prior is not None:
+        if len(model.classes_) > 2 or not 0 < prior < 1:
+            raise ParameterError(
+                f"--prior {prior:g}: give the share of the rarer of two classes, over 0 and under "
+                f"1, such as 0.02; the model has {len(model.classes_)} classes."
+            )
         model.set_prior(prior)
     return model
 

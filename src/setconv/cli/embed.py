@@ -8,9 +8,9 @@ import typer
 
 from setconv.cli import options
 from setconv.cli.options import say
+from setconv.errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 EPILOG = "Example: [bold]setconv embed reviews.csv --text review -o embeddings.parquet[/]"
@@ -32,17 +32,32 @@ def command(
         Literal["mean", "cls", "max"], typer.Option("--pooling", help="Of the tokens' states.")
     ] = "mean",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
-    max_length: Annotated[int, typer.Option("--max-length", help="Tokens of a text.")] = 256,
+    max_length: Annotated[int, typer.Option("--max-length", min=3, help="Tokens of a text.")] = 256,
+    empty: options.EmptyRows = options.Empty.error,
     device: options.Device = "auto",
     file_format: options.Format = None,
+    output_format: options.OutputFormat = None,
     encoding: options.Encoding = None,
+    escape_formulas: options.EscapeFormulas = False,
 ) -> None:
     """Turn texts into embeddings: all other columns, then one column a dimension.
 
-    Texts that the cache knows are not encoded again.
+    Texts that the cache knows are not encoded again. Rows without a text have empty fields with
+    --empty skip. Texts and column names of a CSV file that are formulas to a spreadsheet are
+    written as they are, unless --escape-formulas is given.
     """
+    import numpy as np
+    import pyarrow as pa
+
     from setconv.cli.data import Reading, find_text, stream, texts_of
+    from setconv.io.columns import has_text
     from setconv.text.encoder import TextEncoder
+
+    if encoder == "tfidf":
+        raise ParameterError(
+            "--encoder tfidf counts the words of the texts that a model is fitted to, so it cannot "
+            "embed alone: give the name or folder of a Hugging Face model."
+        )
 
     model = TextEncoder(
         encoder,
@@ -50,15 +65,26 @@ def command(
         normalize=normalize,
         max_length=max_length,
         device=device,
+        progress=True,
     )
     with Reading(text, None, file_format, encoding).open(data) as reader:
         column = find_text(reader, text)
 
-        def embed(table: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
-            rows = model.transform(texts_of(table, column, numbers))
+        def embed(table: Any, numbers: NDArray[Any]) -> dict[str, Any]:
+            present = has_text(table[column])
+            if empty is options.Empty.skip:
+                table, numbers = table.filter(present), numbers[present]
+            texts = texts_of(table, column, numbers)
+            rows = np.full((len(present), model.find_files().width), np.nan, dtype=np.float32)
+            if texts:
+                rows[present] = model.transform(texts)
             names = (f"embedding_{number}" for number in range(rows.shape[1]))
-            return dict(zip(names, rows.T, strict=True))
+            return {
+                name: pa.array(values, from_pandas=True)
+                for name, values in zip(names, rows.T, strict=True)
+            }
 
         kept = [name for name in reader.columns if name != column]
-        count = stream(reader, output, embed, kept)
+        given: Any = {"output_format": output_format, "escape_formulas": escape_formulas}
+        count = stream(reader, output, embed, kept, **given)
     say(f"{count} texts embedded")

@@ -10,6 +10,7 @@ import typer
 
 from setconv.cli import options
 from setconv.cli.options import say, show_json
+from setconv.errors import ModelFileError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ def command(
     objective: options.Objective = None,
     prior: options.Prior = None,
     empty: options.EmptyRows = options.Empty.error,
+    strip_labels: options.StripLabels = False,
     device: options.Device = "auto",
     file_format: options.Format = None,
     encoding: options.Encoding = None,
@@ -51,9 +53,12 @@ def command(
     from setconv.cli.data import Reading, encoded, inside, load_model, load_rows
     from setconv.cli.reporting import by_class, explain_command, judged, show_figures, write_report
 
+    if report is not None and report.is_dir():
+        raise ModelFileError(f"{report} is a folder: give --report the name of a page in it.")
     fitted = load_model(model, device, objective, prior)
     reading = Reading(text, id_column, file_format, encoding)
-    shared: Any = {"model": fitted, "label": label, "skip_empty": empty is options.Empty.skip}
+    shared: Any = {"model": fitted, "label": label, "join_labels": strip_labels}
+    shared["skip_empty"] = empty is options.Empty.skip
     rows = load_rows(data, reading, **shared)
     X = encoded(fitted, rows.X, rows.numbers)
     known: Any = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from setconv.cli import options
-from setconv.cli.options import out, show_json, table
+from setconv.cli.options import out, show, show_json, table
 from setconv.errors import DataError, LabelError, ParameterError
 
 if TYPE_CHECKING:
@@ -61,8 +61,14 @@ def command(
     train: Annotated[
         str | None, typer.Option("--train", help="Training file, for the nearest rows.")
     ] = None,
-    top: Annotated[int, typer.Option("--top", help="How many words, features and rows.")] = 8,
+    top: Annotated[
+        int, typer.Option("--top", min=1, help="How many words, features and rows.")
+    ] = 8,
     text: options.Text = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="Column of the labels of --train; found if not given."),
+    ] = None,
     id_column: options.Id = None,
     device: options.Device = "auto",
     file_format: options.Format = None,
@@ -83,7 +89,8 @@ def command(
     if train is not None:
         # The format and the text column that were given are those of the other file.
         reading = Reading(id_column=id_column, encoding=encoding)
-        known = load_rows(train, reading, model=fitted, id_needed=False, skip_empty=True)
+        shared: Any = {"id_needed": False, "skip_empty": True}
+        known = load_rows(train, reading, model=fitted, label=label, **shared)
     explained = _explain_rows(fitted, chosen, class_, known, top)
     if as_json:
         show_json(explained)
@@ -104,6 +111,8 @@ def _select_rows(
     if (data is None) == (not given) or (given and not takes_texts(model)):
         raise ParameterError("give a file of rows or, to a model of texts, a text with --input")
     if given:
+        if not all(map(str.strip, given)):
+            raise ParameterError("--input: the text is empty")
         return _Chosen(given)
     numbers = np.array([int(one) if one.strip().isdecimal() else 0 for one in rows.split(",")])
     if min(numbers) < 1:
@@ -204,8 +213,8 @@ def _contributions(
 
 def _print(one: dict[str, Any]) -> None:
     shares = ", ".join(f"{label} {share:.1%}" for label, share in one["probabilities"].items())
-    out.print(_name(one), markup=False)
-    out.print(f"predicted {one['predicted']} ({shares})", markup=False)
+    show(_name(one))
+    show(f"predicted {one['predicted']} ({shares})")
     moved = [[item["name"], f"{item['contribution']:+.3f}"] for item in one["contributions"]]
     title = f"What moves the score of {one['class']} (occlusion)"
     out.print(table(title, ["word or feature", "contribution"], moved))

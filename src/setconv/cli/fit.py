@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setconv.cli import options
-from setconv.cli.options import err, note, say, show_json
-from setconv.errors import DataError
+from setconv.cli.options import note, say, show_json, stage
+from setconv.errors import CheckpointError, DataError, ModelFileError
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
@@ -55,8 +55,9 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Same data and seed: same model.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Same data and seed: same model.")] = 0,
     empty: options.EmptyRows = options.Empty.error,
+    strip_labels: options.StripLabels = False,
     device: options.Device = "auto",
     file_format: options.Format = None,
     encoding: options.Encoding = None,
@@ -66,7 +67,10 @@ def command(
 
     First it says what so many rows of the rarest class can promise. The figures that are printed
     are out of fold: every row is judged by networks that did not see it, with 95 % intervals.
-    Ctrl-C leaves a checkpoint; the same command with --resume goes on.
+    Ctrl-C leaves a checkpoint, and so does SIGTERM; the same command with --resume goes on.
+
+    Labels that differ by case only, or by spaces at their ends, are refused: --strip-labels joins
+    them under the most frequent spelling, without the spaces.
 
     A Parquet file or folder whose features are more than 256 MB of numbers, without gaps, is never
     read into memory as a whole: its rows are copied to a scratch file and drawn from there. With
@@ -78,10 +82,12 @@ def command(
 
     reading = Reading(text, id_column, file_format, encoding)
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
+    _refuse_early(output, report, objective, device, checkpoint if resume else None)
 
     def fit(*, stream: bool) -> tuple[Any, Loaded]:
         given: Any = {"label": label, "features": features, "group": group, "time": time}
-        rows = load_rows(data, reading, **given, skip_empty=skip, stream=stream)
+        beside: Any = {"skip_empty": skip, "join_labels": strip_labels, "stream": stream}
+        rows = load_rows(data, reading, **given, **beside)
         reporting.show_classes(rows.y)
         # Of later rows nothing can be promised; of one class the fit says what is wrong.
         if time is None and len(set(rows.y.tolist())) > 1:
@@ -98,6 +104,8 @@ def command(
     model, rows = fit(stream=report is None and not skip)
     note(getattr(model.encoder_, "notes_", ()))
     model.source_ = rows.source
+    model.classifier_.progress = "auto"  # that a command showed it is no part of the model
+    stage(f"saving {output}")
     model.save(output, **({"copy_encoder": True} if copy_encoder and rows.is_text else {}))
     shutil.rmtree(checkpoint, ignore_errors=True)
     if report is not None:
@@ -113,6 +121,27 @@ def command(
         )
 
 
+def _refuse_early(
+    output: Path, report: Path | None, objective: Any, device: str, checkpoint: Path | None
+) -> None:
+    """Refuse what would be refused after hours otherwise."""
+    from setconv.decisions.objective import parse_objective
+    from setconv.nn.network import resolve_device
+    from setconv.training.checkpoint import FILE_NAME
+
+    parse_objective(objective, ())
+    resolve_device(device)
+    if output.exists() and not output.is_dir():
+        raise ModelFileError(f"{output} is a file: give a folder to save the model in.")
+    if report is not None and report.is_dir():
+        raise ModelFileError(f"{report} is a folder: give --report the name of a page in it.")
+    if checkpoint is not None and not (checkpoint / FILE_NAME).is_file():
+        raise CheckpointError(
+            f"There is no checkpoint in {checkpoint}, so there is nothing to go on with: fit "
+            "without --resume, or give the --output of the fit that was interrupted."
+        )
+
+
 def _make(
     rows: Loaded, encoder: str, objective: Any, device: str, seed: int, checkpoint: Path
 ) -> Any:
@@ -123,7 +152,7 @@ def _make(
         device=device,
         random_state=seed,
         checkpoint_dir=checkpoint,
-        progress=err.is_terminal,
+        progress=True,
     )
     if rows.on_disk:  # numbers only: there is nothing to encode
         return classifier
@@ -137,9 +166,7 @@ def _make(
         return SetConvTextClassifier("tfidf", classifier)
     from setconv.text.encoder import TextEncoder
 
-    return SetConvTextClassifier(
-        TextEncoder(encoder, device=device, progress=err.is_terminal), classifier
-    )
+    return SetConvTextClassifier(TextEncoder(encoder, device=device, progress=True), classifier)
 
 
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:

@@ -39,15 +39,16 @@ def command(
     empty: options.EmptyRows = options.Empty.error,
     device: options.Device = "auto",
     file_format: options.Format = None,
-    output_format: Annotated[
-        str | None, typer.Option("--output-format", help="csv, tsv, jsonl or parquet.")
-    ] = None,
+    output_format: options.OutputFormat = None,
     encoding: options.Encoding = None,
+    escape_formulas: options.EscapeFormulas = False,
 ) -> None:
     """Predict every row of a file, in bounded memory.
 
     The output has the kept columns, then predicted_label, and probability_<class> for each class.
-    Rows without a text have no prediction with --empty skip.
+    Rows without a text have no prediction with --empty skip. Texts, labels and column names of a
+    CSV file that start with =, +, -, @, a tab or a carriage return are formulas to a spreadsheet:
+    they are written as they are, for programs to read, unless --escape-formulas is given.
     """
     from setconv.cli.data import Reading, column_plan, inside, load_model, stream
     from setconv.io.writer import check_kept, prediction_columns
@@ -62,5 +63,6 @@ def command(
             found = inside(fitted).predictions(rows) if present.any() else None
             return prediction_columns(fitted.classes_, found, present)
 
-        count = stream(reader, output, compute, plan.kept, output_format)
+        given: Any = {"output_format": output_format, "escape_formulas": escape_formulas}
+        count = stream(reader, output, compute, plan.kept, **given)
     say(f"{count:,} rows predicted")

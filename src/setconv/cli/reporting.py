@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setconv.cli.data import Loaded, Reading, feature_names, inside
-from setconv.cli.options import err, figure, out, say, table
+from setconv.cli.options import err, figure, out, say, show, table
 from setconv.decisions.objective import weights_to_prior
 from setconv.metrics.report import (
     HEADINGS,
@@ -96,7 +96,7 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
     if basis is not None:
         sentences.append(f"Thresholds rest on: {basis}.")
     for sentence in (*sentences, WHY_NOT_THE_LARGEST):
-        out.print(sentence, markup=False)
+        show(sentence)
 
 
 def _with_interval(of: ClassMetrics, name: str) -> str:
@@ -146,7 +146,7 @@ def write_report(
         The file of the rows.
     options : of `setconv.report.make_report`
     """
-    from setconv.report.page import make_report
+    from setconv.report.page import date_features, make_report
 
     page = make_report(
         inside(model),
@@ -155,6 +155,7 @@ def write_report(
         feature_names=feature_names(model, () if rows.is_text else rows.X.column_names),
         data_name=Path(data).name,
         row_names=rows.row_names,
+        dates=date_features(model),
         explain=explain,
         **options,
     )

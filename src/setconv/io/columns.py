@@ -287,7 +287,7 @@ def find_columns(
         raise DataError(
             f"The column {min(twice)!r} holds labels, groups, ids or times, and cannot be a "
             "feature or a text as well.",
-            parameter="features",
+            parameter="text" if min(twice) == text else "features",
             column=min(twice),
         )
     return Columns(label, text, group, id, time)
@@ -312,7 +312,31 @@ def find_label_column(sample: pa.Table, exclude: Collection[str | None] = ()) ->
     """
     table = _first_rows(sample, exclude)
     found = _find(table, "label", _LABEL_NAMES, _has_few_values, "few distinct values")
-    return found or nothing_found("label", table.column_names)
+    return found or nothing_found("label", sample.column_names)
+
+
+def refuse_no_classes(labels: Any, name: str, others: pa.Table) -> None:
+    """Refuse a label column that names or measures the rows: hardly one has a value of another.
+
+    That is, more than half of the rows have a value of their own, or more than 20 values have
+    fewer than three rows each on average; two values are always two classes. ``others`` are the
+    columns that could hold the labels instead.
+    """
+    counts = pc.value_counts(plain(labels)).field("counts")
+    n_rows, n_values = len(labels), len(counts)
+    n_alone = pc.sum(pc.equal(counts, 1)).as_py() or 0
+    if n_values <= 2 or (2 * n_alone <= n_rows and not _FEW < n_values > n_rows // 3):
+        return
+    first = _first_rows(others, [name])
+    fit = [one for one in first.column_names if _has_few_values(first[one])]
+    look = f"These look like labels: {listed(fit)}" if fit else "No other column looks like labels"
+    raise LabelError(
+        f"The column {name!r} has {n_values} different values in {n_rows} rows, as ids, "
+        f"measurements or free texts have: they are no classes. {look}.",
+        parameter="label",
+        column=name,
+        hint="Name it: label=.",
+    )
 
 
 def nothing_found(parameter: str, names: Sequence[str]) -> NoReturn:

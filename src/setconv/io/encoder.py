@@ -34,7 +34,7 @@ from setconv.io.columns import (
     plain,
     without_missing,
 )
-from setconv.messages import check_integer, count_of, excerpt, listed, require_column
+from setconv.messages import check_integer, count_of, excerpt, listed, require_column, shown_day
 
 _MISSING_NAME = "(missing)"
 _OTHER_NAME = "(other)"
@@ -265,12 +265,14 @@ def _encoding_of_numbers(name: str, column: Any, kind: str) -> tuple[Encoding, l
     if len(known) == 0:
         raise _LeftOutError("all its values are missing")
     if not n_missing and known.min() == known.max():
-        raise _LeftOutError(f"it is {known[0]:g} in every row")
+        shown = shown_day(float(known[0])) if kind == "date" else f"{known[0]:g}"
+        raise _LeftOutError(f"it is {shown} in every row")
     median = float(np.median(known))
     notes = ["dates became days since 1970-01-01"] if kind == "date" else []
     if n_missing:
         were = count_of(n_missing, "missing value was", "missing values were")
-        notes.append(f"{were} filled with the median {median:g}, and a second column says where")
+        shown = shown_day(median) if kind == "date" else f"{median:g}"
+        notes.append(f"{were} filled with the median {shown}, and a second column says where")
     return NumberEncoding(name, kind, median, n_missing > 0), notes
 
 

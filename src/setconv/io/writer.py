@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from setconv.errors import DataError
-from setconv.io.columns import is_text
+from setconv.io.columns import are_numbers, is_text
 from setconv.io.files import replaced
 from setconv.io.sources import STANDARD, check_format, check_header, format_of_name, is_gzip_name
 from setconv.messages import did_you_mean
@@ -33,7 +33,9 @@ _BYTES_OF_GROUP = 1 << 25
 
 
 @contextmanager
-def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[RecordWriter]:
+def open_writer(
+    target: str | Path, *, format: str | None = None, escape_formulas: bool = False
+) -> Iterator[RecordWriter]:
     """Open a data file for writing: CSV, TSV, JSONL or Parquet, each also compressed with gzip.
 
     Parameters
@@ -42,6 +44,10 @@ def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[Re
         A file, compressed if its name ends with ".gz", or "-" for standard output.
     format : {"csv", "tsv", "jsonl", "parquet"} or None, default=None
         None: by the extension; "csv" for standard output.
+    escape_formulas : bool, default=False
+        Whether a text or column name that a spreadsheet would take for a formula, since it starts
+        with =, +, -, @, a tab or a carriage return and is no number, gets an apostrophe in front
+        in CSV and TSV. What reads such a file back sees the apostrophe.
 
     Returns
     -------
@@ -50,10 +56,7 @@ def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[Re
         earlier file is still there and nothing else.
     """
     standard, path = str(target) == STANDARD, Path(target)
-    if format is not None:
-        format = check_format(format)
-    else:
-        format = "csv" if standard else format_of_name(path)
+    format = writer_format(target, format)
     name = "standard output" if standard else str(target)
     with ExitStack() as opened:
         with _explained(name):
@@ -61,7 +64,7 @@ def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[Re
             # Neither name nor time are written, so that the same rows give the same bytes.
             packed = not standard and is_gzip_name(path)
             stream = gzip.GzipFile("", "wb", 6, file, mtime=0) if packed else file
-        writer = RecordWriter(name, format, stream)
+        writer = RecordWriter(name, format, stream, escape_formulas=escape_formulas)
         try:
             yield writer
             with _explained(name):
@@ -79,12 +82,21 @@ def open_writer(target: str | Path, *, format: str | None = None) -> Iterator[Re
             raise
 
 
+def writer_format(target: str | Path, format: str | None) -> str:
+    """Return the format in which `open_writer` writes a file; a folder is refused."""
+    if str(target) != STANDARD and Path(target).is_dir():
+        raise DataError(
+            f"{target} is a folder. Give the name of a file in it."
+        ) from IsADirectoryError(errno.EISDIR, "")
+    if format is not None:
+        return check_format(format)
+    return "csv" if str(target) == STANDARD else format_of_name(Path(target))
+
+
 @contextmanager
 def _output(path: Path) -> Iterator[IO[bytes]]:
     """Give what is written to: a new file, or the pipe or device that is there."""
     place = path.resolve()  # a link stays a link: the file that it points to is replaced
-    if place.is_dir():
-        raise DataError(f"{path} is a folder. Give the name of a file in it.")
     folder = place.parent
     if not folder.is_dir():
         others = folder.parent.iterdir() if folder.parent.is_dir() else ()
@@ -92,7 +104,7 @@ def _output(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(
             f"{path} cannot be written: there is no folder {path.parent}.{near} Make it first, or "
             "choose another place."
-        )
+        ) from FileNotFoundError(errno.ENOENT, "")
     if place.is_file() or not place.exists():
         with replaced(place) as file:
             yield file
@@ -113,7 +125,7 @@ def _explained(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         why = "the disk is full, and nothing was left half-written" if full else error.strerror
         raise DataError(f"{name} cannot be written: {why}. Choose another place.") from error
 
@@ -127,6 +139,7 @@ class RecordWriter:
         For messages.
     format : str
     stream : binary file
+    escape_formulas : bool, default=False
 
     Attributes
     ----------
@@ -134,8 +147,11 @@ class RecordWriter:
         Rows written so far.
     """
 
-    def __init__(self, name: str, format: str, stream: Any) -> None:
+    def __init__(
+        self, name: str, format: str, stream: Any, *, escape_formulas: bool = False
+    ) -> None:
         self.name, self.format, self.n_rows = name, format, 0
+        self._escape = escape_formulas
         self._stream = stream
         self._sheet: _Sheet | None = None
 
@@ -144,7 +160,7 @@ class RecordWriter:
         with _explained(self.name):
             if self._sheet is None:
                 check_header(table.schema.names, self.name)
-                self._sheet = _SHEETS[self.format](self._stream, table.schema)
+                self._sheet = _SHEETS[self.format](self._stream, table.schema, self._escape)
             self._sheet.write(_matched(table, self._sheet.schema, self.name))
         self.n_rows += table.num_rows
 
@@ -166,10 +182,12 @@ def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 
 class _Sheet(ABC):
-    """One format."""
+    """One format; ``escape`` is about formulas in text."""
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema) -> None:
-        self._file = file
+    def __init__(
+        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
+    ) -> None:
+        self._file, self._escape = file, escape
         self.schema = schema
 
     @abstractmethod
@@ -185,8 +203,10 @@ class _Delimited(_Sheet):
 
     delimiter = ","
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema) -> None:
-        super().__init__(file, schema)
+    def __init__(
+        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
+    ) -> None:
+        super().__init__(file, schema, escape)
         names = [pa.array([name], pa.large_string()) for name in schema.names]
         self._write_lines([self._quoted(name) for name in names])
 
@@ -200,6 +220,8 @@ class _Delimited(_Sheet):
                 self._write_lines(cells)
 
     def _quoted(self, texts: pa.Array, *, alone: bool = False) -> pa.Array:
+        if self._escape:
+            texts = _without_formulas(texts)
         needs = pc.match_substring_regex(texts, f'["\r\n{self.delimiter}]')
         if alone:  # an empty line would not be a row
             needs = pc.or_(needs, pc.equal(texts, ""))
@@ -218,6 +240,12 @@ class _Delimited(_Sheet):
 
 class _Tabbed(_Delimited):
     delimiter = "\t"
+
+
+def _without_formulas(texts: pa.Array) -> pa.Array:
+    found = pc.and_not(pc.match_substring_regex(texts, "^[=+@\t\r-]"), are_numbers(texts))
+    escaped = pc.binary_join_element_wise(_scalar("'"), texts, _scalar(""))
+    return pc.if_else(found, escaped, texts)
 
 
 def _as_text(column: pa.Array, name: str) -> pa.Array:
@@ -260,8 +288,10 @@ def _finite(column: pa.Array) -> pa.Array:
 
 
 class _Parquet(_Sheet):
-    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema) -> None:
-        super().__init__(file, schema)
+    def __init__(
+        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
+    ) -> None:
+        super().__init__(file, schema, escape)
         # A dictionary of numbers that are all distinct only costs its reader memory.
         texts = [one.name for one in schema if is_text(one.type)]
         self._writer = pq.ParquetWriter(
@@ -301,6 +331,7 @@ def check_kept(kept: Iterable[str], classes: NDArray[Any]) -> None:
         raise DataError(
             f"The input has a column {min(clash)!r}, which the output needs: do not keep it, or "
             "rename it.",
+            parameter="keep",
             column=min(clash),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -43,7 +43,11 @@ class ReportPage:
         """Write the page to a file, which is there whole or not at all; returns its path."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, self.html.encode("utf-8"))
+        place, content = target.resolve(), self.html.encode("utf-8")
+        if place.is_file() or not place.exists():
+            write_atomically(place, content)
+        else:
+            place.write_bytes(content)  # a pipe or a device is never replaced
         return target
 
     def _repr_html_(self) -> str:
@@ -66,6 +70,7 @@ def make_report(
     out_of_fold: bool = False,
     row_names: Sequence[Any] | None = None,
     train_row_names: Sequence[Any] | None = None,
+    dates: Collection[str] = (),
     explain: Callable[[Sequence[int]], str] | None = None,
 ) -> ReportPage:
     """Judge a model on labelled rows and write a page about it.
@@ -105,6 +110,9 @@ def make_report(
         member left out are judged, each by the members that did (``predict_out_of_fold``).
     row_names, train_row_names : sequence, optional
         What the page calls the rows of ``X`` and of ``train``; by default their numbers, from 0.
+    dates : collection of str, default=()
+        Features that are days since 1970-01-01, which the page shows as dates. Of a table the
+        model knows them.
     explain : callable, optional
         From the positions in ``X`` of the mistakes that are shown to a command that explains
         them, which the page then shows.
@@ -116,6 +124,7 @@ def make_report(
     if hasattr(model, "encoder_") and not rows.are_texts(X):
         # A table is judged as its classifier sees it: as columns of numbers.
         feature_names = model.encoder_.get_feature_names_out()
+        dates = date_features(model)
         train = None if train is None else (model.encode(train[0]), train[1])
         X, model = model.encode(X), model.classifier_
     evaluation = measure.evaluate(model, X, y, predictions=predictions, out_of_fold=out_of_fold)
@@ -132,6 +141,7 @@ def make_report(
         train=train,
         row_names=row_names,
         train_row_names=train_row_names,
+        dates=dates,
         seed=seed,
     )
     measured = measure.measure_methods(evaluation, methods)
@@ -183,6 +193,13 @@ def make_report(
             data_name=data_name,
         )
     )
+
+
+def date_features(model: Any) -> list[str]:
+    """Return the features of a model that are days since 1970-01-01."""
+    describe = getattr(getattr(model, "encoder_", None), "describe", None)
+    columns = () if describe is None else describe()[0].get("columns", ())
+    return [one["name"] for one in columns if one.get("kind") == "date"]
 
 
 def _render(**found: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from setconv.explain import (
     take_rows,
     unit_vectors,
 )
+from setconv.messages import shown_day
 from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
 from setconv.report.space import sample_rows, seen_by, to_representatives, with_all_members
 from setconv.report.words import figure, readable
@@ -104,6 +105,8 @@ class Sources:
         Empty if the features mean nothing by themselves, as embeddings of texts do.
     usual : float64 array of shape (n_features,)
         The medians of the searched rows.
+    dates : frozenset of str
+        Features that are days since 1970-01-01.
     """
 
     model: Any
@@ -113,6 +116,13 @@ class Sources:
     searched: Codes
     feature_names: tuple[str, ...]
     usual: Floats
+    dates: frozenset[str] = frozenset()
+
+    def value(self, column: int, value: float) -> str:
+        """Return what the page shows of a feature's value."""
+        if self.feature_names[column] in self.dates:
+            return shown_day(value)
+        return figure(value, ".4g")
 
     @cached_property
     def reads_texts(self) -> bool:
@@ -153,6 +163,7 @@ def gather(
     train: tuple[Any, Any] | None = None,
     row_names: Sequence[Any] | None = None,
     train_row_names: Sequence[Any] | None = None,
+    dates: Collection[str] = (),
     seed: int = 0,
 ) -> Sources:
     """Check what the user gave and bring it into one form."""
@@ -178,6 +189,7 @@ def gather(
         searched=searched,
         feature_names=names,
         usual=usual,
+        dates=frozenset(dates),
     )
 
 
@@ -506,7 +518,7 @@ def _show_near(
         return shown
     values = np.asarray(compared.source.take(np.array([row])), dtype=np.float64)[0]
     names = sources.feature_names
-    said = [f"{readable(names[i], 40)} = {figure(values[i], '.4g')}" for i in columns]
+    said = [f"{readable(names[i], 40)} = {sources.value(i, values[i])}" for i in columns]
     return replace(shown, text=" · ".join(said))
 
 
@@ -546,7 +558,7 @@ def _strongest_features(
         Weight(
             name=readable(sources.feature_names[i], 40),
             value=float(mean[i]),
-            detail=f"{figure(here[i], '.4g')}, usually {figure(sources.usual[i], '.4g')}",
+            detail=f"{sources.value(i, here[i])}, usually {sources.value(i, sources.usual[i])}",
             column=i,
         )
         for i in ranked
