@@ -146,6 +146,19 @@ def test_an_id_is_never_a_feature(setconv, gaps, tmp_path):
     assert "'batch' holds labels, groups, ids or times" in done.err
 
 
+def test_a_row_without_a_group_is_no_member_of_one(setconv, gaps, tmp_path):
+    rows = [{**row, "shop": f"s{number % 30}"} for number, row in enumerate(read_rows(gaps))]
+    rows[9]["shop"] = ""
+    path = write_rows(tmp_path / "shops.csv", rows)
+    common = ("fit", path, "--label", "status", "--group", "shop", "-o", tmp_path / "m")
+    done = setconv(*common, "--empty", "skip")
+    assert "1 row without a group left out" in done.err
+    for row in rows:
+        row["status"] = row["status"] or "ok"
+    write_rows(path, rows)
+    assert "The group in row 10, column 'shop', is missing" in setconv(*common, check=3).err
+
+
 @pytest.mark.parametrize("wrong", [None, "", "yesterday"])
 def test_a_time_is_no_feature_and_a_wrong_one_is_named_by_its_row_of_the_file(
     setconv, gaps, tmp_path, wrong

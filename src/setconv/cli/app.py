@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from enum import IntEnum
 from importlib.metadata import PackageNotFoundError
@@ -16,6 +15,7 @@ from setconv import errors
 from setconv._version import __version__
 from setconv.cli import cache, demo, embed, evaluate, experiment, explain, fit, predict
 from setconv.cli.options import PlainLines, in_flags, say, start_logging
+from setconv.io.files import why_not
 
 
 class Exit(IntEnum):
@@ -42,8 +42,6 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
     (MemoryError, Exit.FAILED),
     (OSError, Exit.FILE),
 )
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # What to do about a parameter of the library that is an option here, instead of the library's hint.
 _ADVICE = {
@@ -149,8 +147,8 @@ def explained(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "the rows do not fit in memory: fit on a sample of them"
     if isinstance(error, OSError) and not isinstance(error, errors.SetConvError):
-        why = "the disk is full" if error.errno in _FULL else error.strerror or error
-        return f"{error.filename or 'a file'} cannot be used: {why}. Choose another place."
+        where = error.filename or "a file"
+        return f"{where} cannot be used: {why_not(error)}. Choose another place."
     if not isinstance(error, errors.SetConvError):
         return str(error) or type(error).__name__
     advice = _ADVICE.get(error.parameter or "")

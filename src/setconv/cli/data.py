@@ -138,7 +138,7 @@ def load_rows(
         Whether the file must have the column of ids: a training file need not have what another
         file has.
     skip_empty : bool, default=False
-        Whether rows without text or label are left out instead of refused.
+        Whether rows without text, label or group are left out instead of refused.
     join_labels : bool or None, default=None
         Whether labels that differ by case or by spaces only are joined or refused, as are labels
         that cannot be classes, or none of the model's; None: they are taken as they are.
@@ -164,7 +164,8 @@ def load_rows(
         stays = stream and columns.text is None and _large_matrix(reader, named, columns)
         rows = (stays[1] if stays else reader).read()
     numbers = np.arange(1, rows.num_rows + 1)
-    for what, name in (("text", columns.text), ("label", columns.label)):
+    needed = {"text": columns.text, "label": columns.label, "group": columns.group}
+    for what, name in needed.items():
         if name is not None:
             kept = _present(rows, numbers, what, name, skip=skip_empty)
             rows, numbers = rows.filter(kept), numbers[kept]
@@ -212,7 +213,7 @@ def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any
 def _present(
     rows: pa.Table, numbers: NDArray[np.int64], what: str, column: str, *, skip: bool
 ) -> NDArray[np.bool_]:
-    """Return which rows have a text or label; refuse the others, or say how many they are."""
+    """Return which rows have a text, label or group; refuse the others, or say how many."""
     present = (has_text if what == "text" else has_label)(rows[column])
     missing = numbers[~present]
     if len(missing) and not (skip and present.any()):

@@ -80,7 +80,8 @@ class Empty(StrEnum):
 EmptyRows = Annotated[
     Empty,
     typer.Option(
-        "--empty", help="Rows without text or label: stop with an error, or skip and count them."
+        "--empty",
+        help="Rows without text, label or group: stop with an error, or skip and count them.",
     ),
 ]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from setconv.errors import DataError
 from setconv.io.columns import are_numbers, is_text
-from setconv.io.files import replaced
+from setconv.io.files import replaced, why_not
 from setconv.io.sources import STANDARD, check_format, check_header, format_of_name, is_gzip_name
 from setconv.messages import did_you_mean
 
@@ -125,9 +125,10 @@ def _explained(name: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = "the disk is full, and nothing was left half-written" if full else error.strerror
-        raise DataError(f"{name} cannot be written: {why}. Choose another place.") from error
+        raise DataError(
+            f"{name} cannot be written: {why_not(error)}. Nothing is left half-written: choose "
+            "another place."
+        ) from error
 
 
 class RecordWriter:
