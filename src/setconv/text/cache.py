@@ -438,8 +438,9 @@ def _add(
     digest = space.digest
     with database:
         database.execute(
-            "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
-            "VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO spaces (digest, model, pooling, max_length, dtype) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE SET model = excluded.model, "
+            "pooling = excluded.pooling, max_length = excluded.max_length, dtype = excluded.dtype",
             (digest, space.model, space.pooling, space.max_length, space.dtype),
         )
         _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
