@@ -492,8 +492,9 @@ def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
     for row in rows:
         if [type(value) for value in row] != [str, str, int, str, int, int, int]:
             raise sqlite3.DatabaseError("its entries are not those of a cache")
-        *made, used = row
-        spaces.append(SpaceInfo(*made, datetime.fromtimestamp(used, UTC)))
+        model, pooling, length, dtype, entries, size, used = row
+        date = datetime.fromtimestamp(used, UTC)
+        spaces.append(SpaceInfo(model, pooling, length, dtype, entries, size, date))
     return tuple(spaces)
 
 
