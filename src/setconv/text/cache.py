@@ -352,10 +352,10 @@ def _aside(path: Path) -> Path:
 def _discard(path: Path) -> None:
     for side in _SIDES:
         one = path.with_name(path.name + side)
-        if one.is_dir() and not one.is_symlink():
-            shutil.rmtree(one, ignore_errors=True)
-        else:
-            with suppress(OSError):
+        with suppress(OSError):
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one)
+            else:
                 one.unlink()
 
 
