@@ -189,12 +189,13 @@ class EmbeddingCache:
         self, space: Space, texts: Sequence[str], out: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
         """Write the embeddings that are there into the rows of ``out``; return which rows."""
+        keys = space.keys(texts)
 
         def read(database: sqlite3.Connection) -> NDArray[np.bool_]:
             known = np.zeros(len(texts), dtype=bool)
             for start in range(0, len(texts), _BLOCK):
                 block = slice(start, start + _BLOCK)
-                known[block] = _read_block(database, space.keys(texts[block]), out[block])
+                known[block] = _read_block(database, keys[block], out[block])
             return known
 
         nothing = np.zeros(len(texts), dtype=bool)
@@ -364,7 +365,9 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the file, made if it is not there; a block of ``with database`` is one transaction."""
     for side in _SIDES:  # SQLite would wait for a pipe
         one = path.with_name(path.name + side)
-        if os.path.lexists(one) and not (one.is_file() and os.access(one, os.R_OK | os.W_OK)):
+        before = _identity(one)
+        usable = before is None or (one.is_file() and os.access(one, os.R_OK | os.W_OK))
+        if not usable and _identity(one) == before:  # else another process has just closed it
             raise sqlite3.DatabaseError(f"{one.name} is no file that can be read and written")
     connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level="IMMEDIATE")
     with closing(connection) as database:
