@@ -23,6 +23,7 @@ PARTS = (
     "classes",
     "sparse",
     "disk",
+    "encode",
     "start",
 )
 

@@ -155,6 +155,20 @@ def disk(found: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def encode(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{name}, {one['tokens']:.0f} tokens on average",
+            times(one["alone"], one["batches"]),
+            *(f"{found['texts'] / one[way]:,.0f}" for way in ("alone", "batches", "cached")),
+            f"{one['padding']:.0%}",
+        ]
+        for name, one in found["mixes"].items()
+    ]
+    head = ["texts", "time alone, of in batches", "texts a second alone", "in batches"]
+    return table([*head, "from the cache", "padding that batches add"], rows)
+
+
 def start(found: dict[str, Any]) -> str:
     commands = {
         "python": "`python -c pass`",

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -116,6 +117,21 @@ def test_explain_names_the_words_and_the_nearest_rows(setconv, folder, fitted):
 def test_the_cache_can_be_looked_at_and_cleared(setconv):
     assert json.loads(setconv("cache", "info", "--json").out)["entries"] == 0
     assert "0 embeddings removed" in setconv("cache", "clear", "--yes").err
+
+
+@pytest.mark.parametrize("command", [["info"], ["clear", "--yes"]])
+def test_a_damaged_cache_can_be_looked_at_and_cleared(setconv, cache, command):
+    from setconv.text.cache import EmbeddingCache, Space
+
+    made = EmbeddingCache(cache)
+    space = Space("some/model", "hub:some/model@1", "mean", 256, "float32")
+    made.store(space, ["a text"], np.ones((1, 4), dtype=np.float32))
+    content = bytearray(made.path.read_bytes())
+    content[content.index(b"CREATE TABLE")] ^= 128
+    made.path.write_bytes(content)
+    done = setconv("cache", *command)
+    assert done.err.count("is damaged") == 1
+    assert "0 embeddings" in done.out + done.err
 
 
 def test_the_version_with_more_names_the_other_packages(setconv):

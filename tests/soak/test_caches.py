@@ -39,11 +39,9 @@ class Caches:
     errors = ()  # not even an own one: a cache is never a reason not to encode
 
     def __init__(self, folder):
-        from tiny_bert import WORDS, save_tiny_bert
+        from tiny_bert import make_texts, save_tiny_bert
 
-        rng = np.random.default_rng(0)
-        # So long that each is a batch of its own, whose numbers depend on nothing else.
-        self.texts = [" ".join(rng.choice(WORDS, 24)) for _ in range(12)]
+        self.texts = make_texts(12)
         self.folder = folder
         self.tiny = save_tiny_bert(folder / "tiny")
         self.right = self.encode(False)
@@ -58,8 +56,7 @@ class Caches:
         assert len(self.files) == 3, self.files.keys()
 
     def encode(self, cache):
-        encoder = TextEncoder(self.tiny, device="cpu", batch_size=1, cache=cache)
-        return encoder.transform(self.texts)
+        return TextEncoder(self.tiny, device="cpu", cache=cache).transform(self.texts)
 
     def case(self, rng):
         place = self.folder / "case"
@@ -124,21 +121,27 @@ class Caches:
         table = pick(rng, list(columns))
         column, value = pick(rng, columns[table]), pick(rng, VALUES)
         which = pick(rng, ["1", f"id % {rng.integers(1, 6)} = 0"])
-        return self.sql(place, f"UPDATE OR REPLACE {table} SET {column} = {value} WHERE {which}")
+        # NULL as well, which the schema forbids only when something is written.
+        self.constrain(place, "NOT NULL", "/*NOT*/ NULL")
+        statement = f"UPDATE OR REPLACE {table} SET {column} = {value} WHERE {which}"
+        what = self.sql(place, statement)
+        self.constrain(place, "/*NOT*/ NULL", "NOT NULL")
+        return what
 
     def schema(self, rng, place):
         return self.sql(place, pick(rng, SCHEMAS))
 
     def sql(self, place, statement):
-        with closing(sqlite3.connect(place / self.name)) as database:
-            # NOT NULL as well, which only the writing that follows would keep.
-            database.execute("PRAGMA writable_schema = 1")
-            database.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
-            database.commit()
         with closing(sqlite3.connect(place / self.name)) as database, suppress(sqlite3.Error):
             database.executescript(statement)
             database.commit()
         return statement
+
+    def constrain(self, place, old, new):
+        with closing(sqlite3.connect(place / self.name)) as database:
+            database.execute("PRAGMA writable_schema = 1")
+            database.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", (old, new))
+            database.commit()
 
     def place(self, rng, place):
         path = place / pick(rng, sorted(self.files))

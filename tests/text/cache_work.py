@@ -53,4 +53,4 @@ def encode_slowly(folder, model):
     from setconv.text.encoder import TextEncoder
 
     cache._PORTION = 20
-    TextEncoder(model, cache=folder, device="cpu", batch_size=1).transform(make_texts(1500))
+    TextEncoder(model, cache=folder, device="cpu").transform(make_texts(600))

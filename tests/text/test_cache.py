@@ -1,7 +1,9 @@
 """The cache of embeddings: what is found, what is damaged, what must go."""
 
+import os
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +23,9 @@ def cache(tmp_path):
 
 
 def change(cache, statement):
-    database = sqlite3.connect(cache.path)
-    with database:
-        database.execute(statement)
-    database.close()
+    with closing(sqlite3.connect(cache.path)) as database:
+        database.executescript(statement)
+        database.commit()
 
 
 # ------------------------------------------------------------------------------ found or not found
@@ -76,15 +77,98 @@ def test_a_damaged_entry_is_not_used_and_can_be_stored_again(cache, statement, c
     assert (space.entries, space.bytes) == (100, 100 * WIDTH * 4)
 
 
-@pytest.mark.parametrize("kept", [0, 100], ids=["foreign", "overwritten pages"])
-def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache, kept, caplog):
-    content = cache.path.read_bytes()
-    cache.path.write_bytes(content[:kept] + b"\xff" * (len(content) - kept))
-    assert wrong_rows(cache, texts_of(0, 100)) == (0, 0)
-    assert len(caplog.records) == 1
-    assert list(cache.path.parent.glob("*.damaged-*"))
+def check_usable(cache):
+    """Right numbers or none, all of them once stored again; it can be looked at and cleared."""
+    assert wrong_rows(cache, texts_of(0, 100))[1] == 0
     store(cache, 0, 100)
     assert wrong_rows(cache, texts_of(0, 100)) == (100, 0)
+    assert [(one.model, one.entries) for one in cache.info().spaces] == [("some/model", 100)]
+    assert cache.clear() == 100
+    assert cache.info().entries == 0
+
+
+def damaged_files(cache):
+    return [path.name for path in cache.path.parent.glob("*.damaged*")]
+
+
+@pytest.mark.parametrize("kept", [0, 100], ids=["foreign", "overwritten pages"])
+def test_a_damaged_file_is_moved_aside_in_the_place_of_an_older_one(cache, kept, caplog):
+    content = cache.path.read_bytes()
+    for turn in range(1, 4):
+        cache.path.write_bytes(content[:kept] + b"\xff" * (len(content) - kept))
+        assert wrong_rows(cache, texts_of(0, 100)) == (0, 0)
+        assert len(caplog.records) == turn
+        assert damaged_files(cache) == [f"{cache.path.name}.damaged"]
+    check_usable(cache)
+    assert damaged_files(cache) == []  # cleared with the rest
+    assert len(caplog.records) == 3
+
+
+def test_no_byte_of_the_schema_stops_it(cache, caplog):
+    content = cache.path.read_bytes()
+    first = content.index(b"CREATE TABLE vectors")  # the last table comes first
+    last = content.index(b"used INTEGER")
+    for number, place in enumerate(range(first, last, 13), 1):
+        flipped = bytearray(content)
+        flipped[place] ^= 128  # no UTF-8 any more
+        cache.path.write_bytes(flipped)
+        check_usable(cache)
+        assert len(caplog.records) == number, place
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(
+            f"UPDATE {table} SET {column} = {value} WHERE id = 1"
+            for table, columns in {
+                "entries": ["space", "bytes", "checksum", "used"],
+                "vectors": ["value"],
+                "spaces": ["digest", "model", "max_length"],
+            }.items()
+            for column in columns
+            for value in ("'x'", "x'00'", "1e300")
+        ),
+        "UPDATE entries SET used = 9223372036854775807",
+        "UPDATE entries SET space = 999",
+        "DELETE FROM spaces",
+        "DROP TABLE entries",
+        "DROP TABLE vectors; CREATE VIEW vectors AS SELECT id, key AS value FROM entries",
+        "ALTER TABLE entries RENAME COLUMN used TO unused",
+        "CREATE TRIGGER no BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'no'); END",
+        "CREATE TRIGGER no BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END",
+    ],
+)
+def test_wrong_values_and_wrong_tables_do_not_stop_it(cache, statement, caplog):
+    change(cache, statement)
+    check_usable(cache)
+    assert len(caplog.records) <= 1
+
+
+@pytest.mark.parametrize("side", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("what", ["folder", "pipe", "link to nowhere", "loop"])
+def test_what_is_no_file_is_moved_out_of_the_way(cache, side, what, caplog):
+    path = Path(f"{cache.path}{side}")
+    path.unlink(missing_ok=True)
+    if what == "folder":
+        (path / "with").mkdir(parents=True)
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path.name if what == "loop" else "no/where")
+    check_usable(cache)
+    assert len(caplog.records) == 1
+
+
+def test_a_file_that_is_only_busy_stays_where_it_is(cache, monkeypatch, caplog):
+    monkeypatch.setattr("setconv.text.cache._TIMEOUT", 0.01)
+    monkeypatch.setattr("setconv.text.cache._warned", set())
+    with closing(sqlite3.connect(cache.path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store(cache, 100, 200)
+    assert "cannot be used" in caplog.text
+    assert damaged_files(cache) == []
+    assert wrong_rows(cache, texts_of(0, 200)) == (100, 0)
 
 
 def test_where_it_cannot_be_used_one_warning_is_logged_and_encoding_goes_on(

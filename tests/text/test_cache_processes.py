@@ -59,7 +59,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_entries(tmp_path)
 def test_what_a_killed_run_has_encoded_is_not_encoded_again(tiny, make, tmp_path, encode):
     cache = EmbeddingCache(tmp_path)
     kept = kill_at(40, start(cache_work.encode_slowly, tmp_path, tiny), cache)
-    texts = make_texts(1500)
+    texts = make_texts(600)
     done = encode(make(cache=cache), texts)
     assert done.n_cached == kept
-    np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)
+    np.testing.assert_array_equal(done.vectors, make(cache=False).transform(texts))

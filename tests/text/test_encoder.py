@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from setconv.errors import ModelFileError, ParameterError
 from setconv.text.cache import EmbeddingCache
-from setconv.text.encoder import TOKENS_PER_TEXT, TextEncoder, plan_batches
+from setconv.text.encoder import TextEncoder, plan_batches
 from setconv.text.transformer import Network
 
 pytest.importorskip("transformers", reason="TextEncoder needs transformers")
@@ -42,16 +42,25 @@ def test_normalized_embeddings_have_length_one_and_the_same_direction(make, enco
     np.testing.assert_allclose(normalized.vectors, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("batch_size", "window"), [(1, 4096), (7, 4096), (64, 8)])
-def test_an_embedding_depends_neither_on_order_nor_on_company(
-    make, batch_size, window, monkeypatch
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("window", [4096, 8])
+def test_an_embedding_depends_neither_on_order_nor_on_company_nor_on_the_cache(
+    make, encode, pooling, dtype, window, monkeypatch
 ):
-    texts = make_texts(60)
-    alone = np.concatenate([make(cache=False).transform([text]) for text in texts])
+    texts = make_texts(64)
+    settings = {"pooling": pooling, "dtype": dtype, "normalize": True}
+    encoder = make(cache=False, **settings)
+    alone = np.concatenate([encoder.transform([text]) for text in texts])
     shuffled = np.random.default_rng(1).permutation(len(texts))
     monkeypatch.setattr("setconv.text.encoder._WINDOW", window)
-    together = make(cache=False, batch_size=batch_size).transform([texts[row] for row in shuffled])
-    np.testing.assert_allclose(together, alone[shuffled], atol=1e-5)
+    together = encoder.transform([texts[row] for row in shuffled])
+    np.testing.assert_array_equal(together, alone[shuffled])
+    np.testing.assert_array_equal(encoder.transform(texts[:2]), alone[:2])
+    make(**settings).transform(texts[::3])
+    halfway = encode(make(**settings), texts)
+    assert halfway.n_cached == len(texts[::3])
+    np.testing.assert_array_equal(halfway.vectors, alone)
 
 
 def test_identical_texts_are_encoded_once(make, encode):
@@ -94,10 +103,10 @@ def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch, enco
     with monkeypatch.context() as patch:
         patch.setattr(Network, "hidden_states", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            make(batch_size=1).transform(texts)
+            make().transform(texts)
     done = encode(make(), texts)
     assert done.n_cached >= 30
-    np.testing.assert_allclose(done.vectors, make(cache=False).transform(texts), atol=1e-5)
+    np.testing.assert_array_equal(done.vectors, make(cache=False).transform(texts))
 
 
 BEGINNING = "the dog runs under a tree "
@@ -123,13 +132,13 @@ def test_strange_texts_are_encoded_and_of_long_ones_the_beginning(make, text, li
 # --------------------------------------------------------------------------------------- batches
 
 
-@given(st.lists(st.integers(1, 300), min_size=1, max_size=200), st.integers(1, 64))
-def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(lengths, batch_size):
-    batches = plan_batches(lengths, batch_size)
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=200), st.integers(1, 2048))
+def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(lengths, most):
+    batches = plan_batches(lengths, most)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
     found = [[lengths[row] for row in batch] for batch in batches]
     for one in found:
-        assert len(one) == 1 or len(one) * max(one) <= batch_size * TOKENS_PER_TEXT
+        assert len(one) == 1 or len(one) * max(one) <= most
     assert list(chain(*sorted(found, reverse=True))) == sorted(lengths, reverse=True)
 
 
@@ -145,7 +154,7 @@ def test_clones_and_pickles_have_the_same_parameters_and_a_plain_state(make, tmp
 
 
 def test_a_wrong_parameter_is_named(make):
-    wrong = {"pooling": "first", "dtype": "float8", "max_length": 2, "batch_size": 0}
+    wrong = {"pooling": "first", "dtype": "float8", "max_length": 2}
     for name, value in (wrong | {"cache": 7, "device": "toaster", "model": None}).items():
         with pytest.raises(ParameterError) as caught:
             make().set_params(**{name: value}).transform(TEXTS)

@@ -28,6 +28,15 @@ def test_minilm_is_that_of_sentence_transformers():
     np.testing.assert_allclose(encoder.transform(TEXTS), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_a_text_alone_and_among_others_is_the_same_to_the_bit(pooling):
+    encoder = TextEncoder(cache=False, device="cpu", pooling=pooling, normalize=True)
+    alone = np.concatenate([encoder.transform([text]) for text in TEXTS])
+    others = [f"{number} " + "more of it " * number for number in range(1, 12)]
+    np.testing.assert_array_equal(encoder.transform(others + TEXTS[::-1])[:-5:-1], alone)
+    np.testing.assert_array_equal(encoder.transform(TEXTS[:2]), alone[:2])
+
+
 def test_both_names_are_the_package():
     short = TextEncoder().find_files()
     assert short == TextEncoder("sentence-transformers/all-MiniLM-L6-v2").find_files()

@@ -3,8 +3,8 @@
 A `Space` is an encoder with its settings. Space and text decide what an embedding is, and a digest
 of both is the key under which `EmbeddingCache` keeps it, in one SQLite file for all spaces that
 several processes may read and write. `fill` takes embeddings from there, and has the others encoded
-and stored. The last part of the module is what happens in the database: a block of keys is read,
-rows are added, and what was unused longest makes room for them.
+and stored. The last part of the module is what happens in the database: it is opened if it is sound
+and else set aside, a block of keys is read, rows are added, and what was unused longest makes room.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import sqlite3
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,6 +33,7 @@ from setconv.messages import check_choice, check_integer
 logger = logging.getLogger("setconv")
 
 _FILE = "embeddings-1.sqlite"  # the number is that of the format
+_SIDES = ("", "-wal", "-shm")  # the file itself, and those that SQLite keeps beside it
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spaces (
     id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE,
@@ -46,7 +48,19 @@ CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, value BLOB NOT NULL)
 _STORED = np.dtype("<f4")
 _PAGE_SIZE = 16384  # several embeddings fit on a page
 _TIMEOUT = 60.0  # seconds to wait for another process, whose transactions are short
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# What says nothing against the file. Any other error does, whatever its kind: what is read from a
+# damaged file may be of any type and value.
+_PASSING = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+_TROUBLE = (sqlite3.Error, OSError, ValueError, TypeError, ArithmeticError, LookupError)
 
 _FULL = 0.9  # of the limit is left when something has to go, so that it does not go one by one
 _FRESH = 3600  # dates of use are good to the hour, so that most reads write nothing
@@ -79,8 +93,8 @@ class Space:
 
     @property
     def digest(self) -> bytes:
-        """The space in a few bytes; the name does not count."""
-        deciding = asdict(self) | {"model": None}
+        """The space in a few bytes; the name does not count, the way of computing does."""
+        deciding = asdict(self) | {"model": None, "batches": "of one text"}
         return hashlib.blake2b(json.dumps(deciding, sort_keys=True).encode()).digest()
 
     def keys(self, texts: Sequence[str]) -> list[bytes]:
@@ -140,8 +154,9 @@ class EmbeddingCache:
     """Embeddings on disk, addressed by encoder, settings and text.
 
     Several processes may use a folder at once, and one that is killed leaves it usable. Damaged
-    entries are removed and encoded again. Where the folder cannot be used, a warning is logged
-    and texts are encoded without it.
+    entries are removed and encoded again; a damaged file is set aside with a warning, as
+    ``*.damaged`` in the place of an older one, and a new one begun. Where the folder cannot be
+    used, a warning is logged and texts are encoded without it.
 
     Parameters
     ----------
@@ -174,16 +189,17 @@ class EmbeddingCache:
         self, space: Space, texts: Sequence[str], out: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
         """Write the embeddings that are there into the rows of ``out``; return which rows."""
+        keys = space.keys(texts)
 
         def read(database: sqlite3.Connection) -> NDArray[np.bool_]:
             known = np.zeros(len(texts), dtype=bool)
             for start in range(0, len(texts), _BLOCK):
                 block = slice(start, start + _BLOCK)
-                known[block] = _read_block(database, space.keys(texts[block]), out[block])
+                known[block] = _read_block(database, keys[block], out[block])
             return known
 
         nothing = np.zeros(len(texts), dtype=bool)
-        return self._run(read, nothing) if self.path.exists() else nothing
+        return self._run(read, nothing) if os.path.lexists(self.path) else nothing
 
     def store(self, space: Space, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Add embeddings, a row for each text."""
@@ -195,8 +211,10 @@ class EmbeddingCache:
         """Return what is in the cache."""
         spaces: tuple[SpaceInfo, ...] = ()
         size = 0
-        if self.path.exists():
-            spaces, size = self._run(_read_spaces, spaces), self.path.stat().st_size
+        if os.path.lexists(self.path):
+            spaces = self._run(_read_spaces, spaces)
+            with suppress(OSError):  # as above, where it cannot be used
+                size = self.path.stat().st_size
         entries = sum(space.entries for space in spaces)
         return CacheInfo(self.path.parent, entries, size, self.max_bytes, spaces)
 
@@ -209,11 +227,12 @@ class EmbeddingCache:
             A model as `info` names it.
         """
         known = sorted({space.model for space in self.info().spaces})
-        if not known:
-            return 0
-        if model is not None:
+        if model is None:
+            _discard(_aside(self.path))
+        elif known:
             check_choice("model", model, known)
-        return self._run(lambda database: _remove(database, model), 0)
+        there = os.path.lexists(self.path)
+        return self._run(lambda database: _remove(database, model), 0) if there else 0
 
     def _run(self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result) -> _Result:
         """Do something with the database; trouble with it is reported but never fatal."""
@@ -223,15 +242,15 @@ class EmbeddingCache:
             try:
                 with _opened(self.path) as database:
                     return work(database)
-            except sqlite3.DatabaseError as error:
-                # The lower byte of the code is the kind, the others say more about it.
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
-                    raise
+            except _TROUBLE as error:
                 if _identity(self.path) == before:  # else another process was here first
+                    # The lower byte of the code is the kind, the others say more about it.
+                    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING:
+                        raise
                     _set_aside(self.path, error)
             with _opened(self.path) as database:
                 return work(database)
-        except (sqlite3.Error, OSError) as error:
+        except _TROUBLE as error:
             if self.path not in _warned:
                 _warned.add(self.path)
                 logger.warning(
@@ -310,33 +329,68 @@ def fill(
 def _identity(path: Path) -> int | None:
     """Return what tells a file from another one that came into its place."""
     with suppress(FileNotFoundError):
-        return path.stat().st_ino
+        return path.lstat().st_ino
     return None
 
 
-def _set_aside(path: Path, error: sqlite3.DatabaseError) -> None:
-    """Move a damaged file out of the way, with the files that SQLite keeps beside it."""
-    aside = f"{path.name}.damaged-{time.time_ns()}"
+def _set_aside(path: Path, error: Exception) -> None:
+    """Move a damaged file out of the way, in the place of one that was damaged before."""
+    aside = _aside(path)
+    _discard(aside)
+    for side in _SIDES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + side).replace(aside.with_name(aside.name + side))
     logger.warning(
         "the cache of embeddings %s is damaged (%s): moved to %s, and a new one begun",
-        *(path, error, aside),
+        *(path, error, aside.name),
     )
-    for ending in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + ending).replace(path.with_name(aside + ending))
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.damaged")
+
+
+def _discard(path: Path) -> None:
+    for side in _SIDES:
+        one = path.with_name(path.name + side)
+        with suppress(OSError):
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one)
+            else:
+                one.unlink()
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the file, made if it is not there; a block of ``with database`` is one transaction."""
+    for side in _SIDES:  # SQLite would wait for a pipe
+        one = path.with_name(path.name + side)
+        before = _identity(one)
+        usable = before is None or (one.is_file() and os.access(one, os.R_OK | os.W_OK))
+        if not usable and _identity(one) == before:  # else another process has just closed it
+            raise sqlite3.DatabaseError(f"{one.name} is no file that can be read and written")
     connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level="IMMEDIATE")
     with closing(connection) as database:
         database.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         with suppress(sqlite3.OperationalError):  # another process is doing the same just now
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        database.executescript(_SCHEMA)
+        if not _read_schema(database):
+            database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+        if _read_schema(database) != _right_schema():  # other tables, or triggers on them
+            raise sqlite3.DatabaseError("its tables are not those of a cache")
         yield database
+
+
+@cache
+def _right_schema() -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(_SCHEMA)
+        return _read_schema(database)
+
+
+def _read_schema(database: sqlite3.Connection) -> set[tuple[str, ...]]:
+    return set(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
 
 
 def _read_block(
@@ -353,7 +407,7 @@ def _read_block(
         keys,
     )
     for number, key, value, checksum, used in found:
-        if len(value) != out.shape[1] * _STORED.itemsize or _checksum(key, value) != checksum:
+        if _checksum(key, value) != checksum or len(value) != out.shape[1] * _STORED.itemsize:
             damaged.append((number,))
             continue
         known[place[key]] = True
@@ -372,7 +426,8 @@ def _read_block(
 
 def _checksum(key: bytes, value: bytes) -> int:
     """Return what tells a damaged value, or one under a wrong key, from a sound one."""
-    return zlib.crc32(value, zlib.crc32(key))
+    digest = hashlib.blake2b(key + value, digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)  # as SQLite keeps whole numbers
 
 
 def _add(
@@ -386,15 +441,16 @@ def _add(
     digest = space.digest
     with database:
         database.execute(
-            "INSERT OR IGNORE INTO spaces (digest, model, pooling, max_length, dtype) "
-            "VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO spaces (digest, model, pooling, max_length, dtype) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE SET model = excluded.model, "
+            "pooling = excluded.pooling, max_length = excluded.max_length, dtype = excluded.dtype",
             (digest, space.model, space.pooling, space.max_length, space.dtype),
         )
         _make_room(database, sum(len(value) for _, value in pairs), max_bytes)
         ((number,),) = database.execute("SELECT id FROM spaces WHERE digest = ?", (digest,))
         database.executemany(
             "INSERT INTO entries (key, space, bytes, checksum, used) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET "
+            "ON CONFLICT (key) DO UPDATE SET space = excluded.space, "
             "bytes = excluded.bytes, checksum = excluded.checksum, used = excluded.used",
             [(key, number, len(value), _checksum(key, value), now) for key, value in pairs],
         )
@@ -410,10 +466,13 @@ def _make_room(database: sqlite3.Connection, incoming: int, max_bytes: int) -> N
         limit = _FULL * max_bytes
         ((entries,),) = database.execute("SELECT COUNT(*) FROM entries")
         if not entries:
+            database.execute("DELETE FROM vectors")  # whose entries were lost
             return
         oldest = f"SELECT id FROM entries ORDER BY used, id LIMIT {entries // 10 + 1}"
         database.execute(f"DELETE FROM vectors WHERE id IN ({oldest})")
-        database.execute(f"DELETE FROM entries WHERE id IN ({oldest})")
+        gone = database.execute(f"DELETE FROM entries WHERE id IN ({oldest})")
+        if not gone.rowcount:
+            raise sqlite3.DatabaseError("its entries cannot be removed")
 
 
 def _bytes_in_use(database: sqlite3.Connection) -> int:
@@ -429,23 +488,29 @@ def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
     """Count the entries by what made them."""
     rows = database.execute(
         "SELECT model, pooling, max_length, dtype, COUNT(*), SUM(bytes), MAX(used) "
-        "FROM entries JOIN spaces ON spaces.id = entries.space "
+        "FROM entries LEFT JOIN spaces ON spaces.id = entries.space "
         "GROUP BY spaces.id ORDER BY MAX(used) DESC, spaces.id DESC"
     )
-    return tuple(
-        SpaceInfo(model, pooling, length, dtype, entries, size, datetime.fromtimestamp(used, UTC))
-        for model, pooling, length, dtype, entries, size, used in rows
-    )
+    spaces = []
+    for row in rows:
+        if [type(value) for value in row] != [str, str, int, str, int, int, int]:
+            raise sqlite3.DatabaseError("its entries are not those of a cache")
+        model, pooling, length, dtype, entries, size, used = row
+        date = datetime.fromtimestamp(used, UTC)
+        spaces.append(SpaceInfo(model, pooling, length, dtype, entries, size, date))
+    return tuple(spaces)
 
 
 def _remove(database: sqlite3.Connection, model: str | None) -> int:
     """Remove what a model has encoded, or everything; return how many entries that were."""
-    spaces = "SELECT id FROM spaces WHERE ?1 IS NULL OR model = ?1"
-    entries = f"SELECT id FROM entries WHERE space IN ({spaces})"
+    of_model = "WHERE ?1 IS NULL OR space IN (SELECT id FROM spaces WHERE model = ?1)"
     with database:
-        database.execute(f"DELETE FROM vectors WHERE id IN ({entries})", (model,))
-        gone = database.execute(f"DELETE FROM entries WHERE id IN ({entries})", (model,))
-        database.execute(f"DELETE FROM spaces WHERE id IN ({spaces})", (model,))
+        database.execute(
+            f"DELETE FROM vectors WHERE ?1 IS NULL OR id IN (SELECT id FROM entries {of_model})",
+            (model,),
+        )
+        gone = database.execute(f"DELETE FROM entries {of_model}", (model,))
+        database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
     with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least
         database.execute("VACUUM")
     return gone.rowcount

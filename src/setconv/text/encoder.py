@@ -1,8 +1,8 @@
 """`TextEncoder`: texts in, embeddings of a Hugging Face encoder out.
 
 Texts are cut to what can be read of them (`shorten`) and looked up in the cache. Those that are not
-there go through the network in batches of similar length (`plan_batches`), and `pool` makes one
-vector of the states of a text's tokens.
+there go through the network, on the CPU one by one, else in batches of similar length
+(`plan_batches`), and `pool` makes one vector of the states of a text's tokens.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ logger = logging.getLogger("setconv")
 Pooling = Literal["cls", "mean", "max"]
 _PAPER_MODEL = "google-bert/bert-large-cased-whole-word-masking"
 # What of the parameters belongs to the encoder, not to the machine that it runs on.
-_SAVED = {"pooling": str, "normalize": bool, "max_length": int, "batch_size": int, "dtype": str}
+_SAVED = {"pooling": str, "normalize": bool, "max_length": int, "dtype": str}
 _ALLOWED: dict[str, list[Any]] = {
     "model": [str, os.PathLike],
     "pooling": [one_of(*get_args(Pooling))],
     "max_length": [at_least(3)],  # a token between the two special ones
-    "batch_size": [at_least(1)],
     "dtype": [one_of("auto", "float32", "bfloat16")],
     "cache": [bool, str, os.PathLike, EmbeddingCache],
 }
-# A batch holds so many tokens for each text of ``batch_size``: long texts fill it with few rows,
-# short ones with many, and all batches take about the same time and memory.
-TOKENS_PER_TEXT = 32
+# Tokens of a batch on a device that wants many at once: long texts fill it with few rows, short
+# ones with many, and all batches take about the same time and memory. On the CPU a text goes alone:
+# products of other shapes would give its embedding other last digits.
+_TOKENS = 2048
 # So many texts are tokenised and sorted by length at a time: enough for batches with hardly any
 # padding, few enough that their tokens are nothing next to the embeddings.
 _WINDOW = 4096
@@ -67,7 +67,10 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """Texts as embeddings of a Hugging Face encoder.
 
     It learns nothing, so it needs no `fit`. A text's embedding is kept on disk and computed only
-    once. The network is used only if ``model`` is a name of the hub that is not cached.
+    once. On the CPU it is the same to the bit whatever other texts are given and in whatever order;
+    another number of threads (``torch.set_num_threads``), another processor or version of torch
+    may change the last digits. The network is used only if ``model`` is a name of the hub that is
+    not cached.
 
     Parameters
     ----------
@@ -84,9 +87,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Whether each embedding is divided by its length.
     max_length : int, default=256
         Tokens of a text that are read, special ones included.
-    batch_size : int, default=64
-        Texts of 32 tokens that go through the network at once; of longer texts fewer do, of
-        shorter ones more.
     device : str, default="auto"
         A torch device; "auto" is CUDA where there is one, else the CPU.
     dtype : {"auto", "float32", "bfloat16"}, default="auto"
@@ -112,7 +112,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         pooling: Pooling = "mean",
         normalize: bool = False,
         max_length: int = 256,
-        batch_size: int = 64,
         device: str = "auto",
         dtype: str = "auto",
         cache: bool | str | Path | EmbeddingCache = True,
@@ -123,7 +122,6 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.pooling = pooling
         self.normalize = normalize
         self.max_length = max_length
-        self.batch_size = batch_size
         self.device = device
         self.dtype = dtype
         self.cache = cache
@@ -198,12 +196,13 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 "max_length=%d, but %s reads at most %d tokens: texts are cut there",
                 *(space.max_length, space.model, network.longest),
             )
+        most = 1 if device.type == "cpu" else _TOKENS
         hidden = not is_shown(self.progress)
         bar = tqdm(total=len(texts), unit="text", desc="encoding", smoothing=0, disable=hidden)
         with bar:
             for start in range(0, len(texts), _WINDOW):
                 tokens = network.tokenise(texts[start : start + _WINDOW], space.max_length)
-                for batch in plan_batches([len(one) for one in tokens], int(self.batch_size)):
+                for batch in plan_batches([len(one) for one in tokens], most):
                     states, mask = network.hidden_states([tokens[row] for row in batch])
                     yield start + batch, pool(states, mask, self.pooling).cpu().numpy()
                     bar.update(len(batch))
@@ -289,15 +288,15 @@ def shorten(text: str, max_length: int) -> str:
     return text if len(text) <= limit else " ".join(text.split())[:limit]
 
 
-def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.intp]]:
+def plan_batches(lengths: Sequence[int], most: int) -> list[NDArray[np.intp]]:
     """Deal texts of similar length into batches of similar size.
 
     Parameters
     ----------
     lengths : sequence of int
         The number of tokens of each text.
-    batch_size : int
-        Texts of 32 tokens in a batch.
+    most : int
+        Tokens of a batch, padding included, that has more than one text.
 
     Returns
     -------
@@ -308,7 +307,7 @@ def plan_batches(lengths: Sequence[int], batch_size: int) -> list[NDArray[np.int
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches = []
     while len(order):
-        size = max(1, batch_size * TOKENS_PER_TEXT // lengths[order[0]])
+        size = max(1, most // lengths[order[0]])
         batches.append(order[:size])
         order = order[size:]
     shuffled = np.random.default_rng(0).permutation(len(batches))
