@@ -52,9 +52,17 @@ _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 # One thread at a time loads a network or uses a tokenizer, which may not be shared. A fork waits
 # for it: the child would find a lock that nobody opens, and things half done.
 _turn = threading.RLock()
+
+
+def _go_on_in_child() -> None:
+    # The threads of the tokenizers stay in the parent; told to use some, they would be waited for.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    _turn.release()
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(
-        before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release
+        before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_go_on_in_child
     )
 
 
