@@ -6,15 +6,40 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 
 import numpy as np
 import torch
 
 LIMIT = 40.0  # seconds; on an idle machine a child takes one at most
+
+
+def outcomes(kind, folder):
+    """What becomes of each child of such a process."""
+    import setconv
+
+    tests = Path(__file__).parent
+    paths = (Path(setconv.__file__).parents[1], tests, tests / "text")
+    environment = {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin on a busy core take seconds
+        "TOKENIZERS_PARALLELISM": "true",
+    }
+    done = subprocess.run(
+        [sys.executable, __file__, kind, str(folder)],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(line.split() for line in done.stdout.splitlines())
 
 
 def in_child(work):
