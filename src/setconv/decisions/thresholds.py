@@ -247,8 +247,8 @@ def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int 
     rows a sample is used, drawn class by class, with at least 500 rows of each class that has
     so many. With up to 2,000 rows of the rarest class the thresholds of some bootstrap resamples
     (25, fewer beyond 4,000 rows) are averaged, each an ascent that starts at the result on all
-    rows. Beyond 10 classes each is a single round that starts where the one before has ended: that
-    costs a fourth, and their mean is better than of ascents that all start at one place.
+    rows. Beyond 10 classes, where ascents take many rounds, each is one round that starts where
+    the one before has ended.
 
     Returns
     -------
