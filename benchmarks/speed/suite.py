@@ -21,6 +21,7 @@ PARTS = (
     "peers",
     "growth",
     "classes",
+    "thresholds",
     "sparse",
     "disk",
     "encode",

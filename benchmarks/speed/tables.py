@@ -129,6 +129,14 @@ def classes(found: dict[str, Any]) -> str:
     return table(["what", "2 classes", f"{found['classes']} classes", "ratio"], rows)
 
 
+def thresholds(found: dict[str, Any]) -> str:
+    rows = [
+        [name, *(f"{seconds(one)} ({times(one, found[key][0])})" for one in found[key])]
+        for name, key in (("thresholds", "choose"), ("`set_objective`", "move"))
+    ]
+    return table(["what", *(f"{classes} classes" for classes in found["classes"])], rows)
+
+
 def disk(found: dict[str, Any]) -> str:
     on_disk, in_memory = found["disk"], found["memory"]
     rows = [

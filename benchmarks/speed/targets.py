@@ -135,6 +135,12 @@ TARGETS = (
         lambda classes: classes["many_paper"]["products"] / classes["binary_paper"]["products"],
     ),
     Target(
+        "thresholds of 60 classes, of those of 6",
+        "thresholds",
+        lambda thresholds: thresholds["choose"][-1] / thresholds["choose"][0],
+        12.0,
+    ),
+    Target(
         "fit of 200,000 x 1,000,000, 60 non-zeros a row",
         "sparse",
         lambda sparse: sparse["methods"]["SetConv"]["fit"],

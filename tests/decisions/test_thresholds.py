@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
+from setconv.decisions import thresholds
 from setconv.decisions.objective import OutOfFoldScores
 from setconv.decisions.thresholds import (
     Criterion,
     Problem,
     _cuts_of,
+    _rivals,
     choose_threshold,
     class_offsets,
     coordinate_ascent,
@@ -172,13 +174,41 @@ def test_the_curve_of_a_class_is_the_criterion_of_its_cuts(kind):
     criterion = Criterion(kind, np.array([0.3, 0.3, 0.4]))
     problem = Problem(scores.T.copy(), codes, weights, criterion)
     start = np.array([0.03, -0.02, 0.011])
-    for c in range(3):
-        rows, curve = _cuts_of(problem, problem.scores - start[:, None], c)
+    for c, rival, best_other in _rivals(problem.scores - start[:, None]):
+        rows, curve = _cuts_of(problem, c, rival, best_other)
         for cut, value in enumerate(curve):
             thresholds = start.copy()
             thresholds[c] = rows.threshold(cut)
             expected = measure(criterion, codes, decide(scores, thresholds), weights)
             assert value == pytest.approx(expected, abs=1e-3 if expected == 0 else 1e-9)
+
+
+def test_rivals_are_the_first_of_the_best_other_classes_while_values_move():
+    values = np.random.default_rng(0).integers(0, 4, size=(7, 60)).astype(float)
+    for c, rival, best_other in _rivals(values):
+        others = np.delete(np.arange(7), c)
+        np.testing.assert_array_equal(best_other, values[others].max(axis=0))
+        np.testing.assert_array_equal(rival, others[values[others].argmax(axis=0)])
+        values[c] = np.roll(values[c], 1) + c % 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_times_the_classes_take_less_than_twelve_times_the_cuts(kind, monkeypatch):
+    sorted_rows = []
+
+    class Counted(thresholds.RankedScores):
+        def __init__(self, scores, *others):
+            sorted_rows.append(len(scores))
+            super().__init__(scores, *others)
+
+    monkeypatch.setattr(thresholds, "RankedScores", Counted)
+    costs = []
+    for n_classes in (6, 60):
+        sorted_rows.clear()
+        scores, codes = draw(600, np.full(n_classes, 1 / n_classes))
+        class_offsets(rows_of(scores, codes, n_classes=n_classes), equal(kind, n_classes))
+        costs.append(sum(sorted_rows))
+    assert costs[1] < 12 * costs[0]
 
 
 @pytest.mark.usefixtures("exactly")

@@ -7,7 +7,7 @@ smoothed, or averaged over bootstrap resamples. `RankedScores` has all cuts betw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -236,6 +236,9 @@ def _above_and_below(
     return ndtr(steps) @ weights, ndtr(-steps) @ weights
 
 
+_FEW_CLASSES = 10  # up to which each resample is followed to its end
+
+
 def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int = 0) -> Floats:
     """Choose the thresholds t of "the class of the largest score - t".
 
@@ -244,7 +247,8 @@ def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int 
     rows a sample is used, drawn class by class, with at least 500 rows of each class that has
     so many. With up to 2,000 rows of the rarest class the thresholds of some bootstrap resamples
     (25, fewer beyond 4,000 rows) are averaged, each an ascent that starts at the result on all
-    rows.
+    rows. Beyond 10 classes, where ascents take many rounds, each is one round that starts where
+    the one before has ended.
 
     Returns
     -------
@@ -272,7 +276,11 @@ def class_offsets(evidence: OutOfFoldScores, criterion: Criterion, *, seed: int 
         generator, moved = np.random.default_rng(seed), []
         for _ in range(count):
             drawn = evidence.weights * bootstrap_weights(problem.codes, generator)
-            moved.append(coordinate_ascent(problem._replace(weights=drawn), best)[0])
+            drawn_problem = problem._replace(weights=drawn)
+            if len(seen) <= _FEW_CLASSES:
+                moved.append(coordinate_ascent(drawn_problem, best)[0])
+            else:
+                moved.append(coordinate_ascent(drawn_problem, moved[-1] if moved else best, 1)[0])
         best = np.mean(moved, axis=0)
     thresholds[seen] = best
     return thresholds
@@ -311,33 +319,58 @@ def _starts(problem: Problem) -> list[Floats]:
 _GAIN = 1e-6
 
 
-def coordinate_ascent(problem: Problem, start: Floats) -> tuple[Floats, float]:
+def coordinate_ascent(problem: Problem, start: Floats, rounds: int = 10) -> tuple[Floats, float]:
     """Return the thresholds (n_classes,), with mean 0, and the criterion that they reach."""
     thresholds = start.copy()
     values = problem.scores - thresholds[:, None]
-    reached = -np.inf
-    for _ in range(10):
-        before = reached
-        for c in range(len(thresholds)):
-            rows, curve = _cuts_of(problem, values, c)
+    n_classes, reached, idle = len(values), -np.inf, 0
+    for _ in range(rounds):
+        for c, rival, best_other in _rivals(values):
+            # Nothing has moved since this class was looked at.
+            if idle == n_classes:
+                return thresholds - thresholds.mean(), reached
+            rows, curve = _cuts_of(problem, c, rival, best_other)
             best = float(curve.max())
+            idle += 1
             if best > reached + _GAIN:
-                reached, thresholds[c] = best, rows.best(curve)
+                reached, thresholds[c], idle = best, rows.best(curve), 1
                 values[c] = problem.scores[c] - thresholds[c]
-        if not reached > before + _GAIN:
-            break
     return thresholds - thresholds.mean(), reached
 
 
-def _cuts_of(problem: Problem, values: Floats, c: int) -> tuple[RankedScores, Floats]:
+def _rivals(values: Floats) -> Iterator[tuple[int, Codes, Floats]]:
+    """Yield each class, the best of the other classes for each row, and its value.
+
+    Between two steps the values of the class may change. The best of the classes behind is known
+    beforehand, that of those before is kept: a round costs one pass over the values, not one a
+    class.
+    """
+    numbers = np.arange(len(values))[:, None]
+    behind = np.maximum.accumulate(values[::-1], axis=0)[::-1]
+    first = np.where(values == behind, numbers, len(values))
+    first = np.minimum.accumulate(first[::-1], axis=0)[::-1]
+    before, owner = np.full(values.shape[1], -np.inf), np.zeros(values.shape[1], dtype=np.int64)
+    for c in range(len(values)):
+        if c + 1 < len(values):
+            # Of equal ones the first counts.
+            led = before >= behind[c + 1]
+            yield c, np.where(led, owner, first[c + 1]), np.where(led, before, behind[c + 1])
+        else:
+            yield c, owner, before
+        owner = np.where(values[c] > before, c, owner)
+        before = np.maximum(values[c], before)
+
+
+def _cuts_of(
+    problem: Problem, c: int, rival: Codes, best_other: Floats
+) -> tuple[RankedScores, Floats]:
     """Return the cuts of one class against its best rivals, and the criterion of each."""
-    others = np.delete(np.arange(len(values)), c)
-    rival, best = others[values[others].argmax(axis=0)], values[others].max(axis=0)
     # Differences of scores that are equal but for rounding are one cut.
-    rounding = 1e-13 * float(np.abs(best).max())
-    rows = RankedScores(problem.scores[c] - best, problem.codes == c, rounding)
+    rounding = 1e-13 * float(np.abs(best_other).max())
+    rows = RankedScores(problem.scores[c] - best_other, problem.codes == c, rounding)
     order = rows.order
-    flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], len(values))
+    n_classes = len(problem.scores)
+    flips = _Flips(c, rival[order], problem.codes[order], problem.weights[order], n_classes)
     return rows, _criterion_of_all(problem, flips)[rows.places]
 
 

@@ -18,7 +18,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +49,21 @@ _PATTERNS = [_CONFIG, *_VOCABULARIES, *_TOKENIZER, _INDEX, "model*.safetensors"]
 _OF_HUB = re.compile(r"\w[\w.-]*(/[\w.-]+)?")  # ``name`` or ``owner/name``
 _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd")
 
-_loading = threading.Lock()
+# One thread at a time loads a network or uses a tokenizer, which may not be shared. A fork waits
+# for it: the child would find a lock that nobody opens, and things half done.
+_turn = threading.RLock()
+
+
+def _go_on_in_child() -> None:
+    # The threads of the tokenizers stay in the parent; told to use some, they would be waited for.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    _turn.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(
+        before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_go_on_in_child
+    )
 
 
 @dataclass(frozen=True)
@@ -263,11 +277,10 @@ class Network:
     module: Any
     device: torch.device
     longest: int
-    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def tokenise(self, texts: Sequence[str], max_length: int) -> list[list[int]]:
         """Return the token numbers of each text, special tokens included."""
-        with self._turn:  # a tokenizer may not be used by two threads at once
+        with _turn:
             found = self.tokenizer(
                 list(texts),
                 truncation=True,
@@ -314,7 +327,7 @@ def choose_numbers(device: str, dtype: str) -> tuple[torch.device, str]:
 
 def load_network(files: EncoderFiles, device: torch.device, dtype: str) -> Network:
     """Return an encoder in memory; the last ones used stay there."""
-    with _loading:
+    with _turn:
         return _load(files.folder, files.identity, device, dtype)
 
 
