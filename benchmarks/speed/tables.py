@@ -167,14 +167,14 @@ def encode(found: dict[str, Any]) -> str:
     rows = [
         [
             f"{name}, {one['tokens']:.0f} tokens on average",
-            times(one["alone"], one["batches"]),
-            *(f"{found['texts'] / one[way]:,.0f}" for way in ("alone", "batches", "cached")),
-            f"{one['padding']:.0%}",
+            times(one["fixed"], one["batches"]),
+            *(f"{found['texts'] / one[way]:,.0f}" for way in ("fixed", "batches", "cached")),
+            times(one["single"], one["bare"]),
         ]
         for name, one in found["mixes"].items()
     ]
-    head = ["texts", "time alone, of in batches", "texts a second alone", "in batches"]
-    return table([*head, "from the cache", "padding that batches add"], rows)
+    head = ["texts", "time, of padded batches'", "texts a second", "in padded batches"]
+    return table([*head, "from the cache", "a text alone, of the bare network's"], rows)
 
 
 def start(found: dict[str, Any]) -> str:

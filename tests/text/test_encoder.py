@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -57,6 +58,12 @@ def test_an_embedding_depends_neither_on_order_nor_on_company_nor_on_the_cache(
     together = encoder.transform([texts[row] for row in shuffled])
     np.testing.assert_array_equal(together, alone[shuffled])
     np.testing.assert_array_equal(encoder.transform(texts[:2]), alone[:2])
+    torch.set_num_threads(3)
+    try:
+        np.testing.assert_array_equal(encoder.transform(texts), alone)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
     make(**settings).transform(texts[::3])
     halfway = encode(make(**settings), texts)
     assert halfway.n_cached == len(texts[::3])
@@ -96,7 +103,7 @@ def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch, enco
     calls = iter(range(100))
 
     def interrupted(*arguments):
-        if next(calls) == 30:
+        if next(calls) == 10:
             raise KeyboardInterrupt
         return whole(*arguments)
 
@@ -105,7 +112,7 @@ def test_what_was_encoded_before_an_interruption_is_kept(make, monkeypatch, enco
         with pytest.raises(KeyboardInterrupt):
             make().transform(texts)
     done = encode(make(), texts)
-    assert done.n_cached >= 30
+    assert done.n_cached >= 10
     np.testing.assert_array_equal(done.vectors, make(cache=False).transform(texts))
 
 
@@ -132,13 +139,14 @@ def test_strange_texts_are_encoded_and_of_long_ones_the_beginning(make, text, li
 # --------------------------------------------------------------------------------------- batches
 
 
-@given(st.lists(st.integers(1, 300), min_size=1, max_size=200), st.integers(1, 2048))
-def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(lengths, most):
-    batches = plan_batches(lengths, most)
+@given(st.lists(st.integers(1, 300), min_size=1), st.integers(1, 2048), st.booleans())
+def test_batches_hold_every_text_once_by_length_and_never_too_many_tokens(lengths, most, alike):
+    batches = plan_batches(lengths, most, alike=alike)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
     found = [[lengths[row] for row in batch] for batch in batches]
     for one in found:
         assert len(one) == 1 or len(one) * max(one) <= most
+        assert not alike or len(set(one)) == 1
     assert list(chain(*sorted(found, reverse=True))) == sorted(lengths, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Texts one by one, as `TextEncoder` encodes them on the CPU, in batches, and from the cache."""
+"""Texts as `TextEncoder` encodes them on the CPU, in padded batches, from the cache, and alone."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from setconv.text.transformer import load_network
 
 TOKENS = 2048  # of a batch, padding included: short texts by the hundred, long ones by the dozen
 LENGTH = 256
+ALONE = 40  # texts that come one by one
 SYLLABLES = ("ka", "to", "re", "mi", "sol", "un", "der", "ing", "ly", "pro", "ba", "nu", "est")
 
 
@@ -29,7 +30,7 @@ QUICK = Sizes(texts=20, turns=1)
 
 
 def run(sizes: Sizes, alone: Alone) -> dict[str, Any]:
-    """Return, for short texts and for a mixture, seconds of each way and what padding adds."""
+    """Return, for short texts and for a mixture, seconds of each way."""
     return {"texts": sizes.texts, "mixes": alone(measure, sizes)}
 
 
@@ -53,22 +54,29 @@ def _measure_mix(texts: list[str], sizes: Sizes) -> dict[str, float]:
     encoder = TextEncoder(cache=False, **common)
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     counts = [len(one) for one in network.tokenise(texts, LENGTH)]
-    padded = sum(
-        len(batch) * max(counts[row] for row in batch) for batch in plan_batches(counts, TOKENS)
-    )
 
     def in_batches() -> None:
         tokens = network.tokenise(texts, LENGTH)
         for batch in plan_batches(counts, TOKENS):
             pool(*network.hidden_states([tokens[row] for row in batch]), "mean")
 
+    def bare() -> None:
+        for text in texts[:ALONE]:
+            pool(*network.hidden_states(network.tokenise([text], LENGTH)), "mean")
+
+    def single() -> None:
+        for text in texts[:ALONE]:
+            encoder.transform([text])
+
     with tempfile.TemporaryDirectory() as folder:
         cached = TextEncoder(cache=folder, **common)
         cached.transform(texts)
         ways = {
-            "alone": lambda: encoder.transform(texts),
+            "fixed": lambda: encoder.transform(texts),
             "batches": in_batches,
             "cached": lambda: cached.transform(texts),
+            "bare": bare,
+            "single": single,
         }
         found = medians(ways, sizes.turns, warm_up=0)
-    return {**found, "tokens": float(np.mean(counts)), "padding": padded / sum(counts) - 1}
+    return {**found, "tokens": float(np.mean(counts))}

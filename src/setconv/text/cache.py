@@ -94,7 +94,7 @@ class Space:
     @property
     def digest(self) -> bytes:
         """The space in a few bytes; the name does not count, the way of computing does."""
-        deciding = asdict(self) | {"model": None, "batches": "of one text"}
+        deciding = asdict(self) | {"model": None, "batches": "of one length"}
         return hashlib.blake2b(json.dumps(deciding, sort_keys=True).encode()).digest()
 
     def keys(self, texts: Sequence[str]) -> list[bytes]:

@@ -1,15 +1,18 @@
 """`TextEncoder`: texts in, embeddings of a Hugging Face encoder out.
 
 Texts are cut to what can be read of them (`shorten`) and looked up in the cache. Those that are not
-there go through the network, on the CPU one by one, else in batches of similar length
-(`plan_batches`), and `pool` makes one vector of the states of a text's tokens.
+there go through the network in batches (`plan_batches`), on the CPU of a shape that depends on the
+length of their texts alone, and `pool` makes one vector of the states of a text's tokens.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,6 +29,7 @@ from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
 from setconv.text.transformer import (
     BUILT_IN,
     EncoderFiles,
+    Network,
     choose_numbers,
     find_model,
     load_network,
@@ -49,10 +53,11 @@ _ALLOWED: dict[str, list[Any]] = {
     "dtype": [one_of("auto", "float32", "bfloat16")],
     "cache": [bool, str, os.PathLike, EmbeddingCache],
 }
-# Tokens of a batch on a device that wants many at once: long texts fill it with few rows, short
-# ones with many, and all batches take about the same time and memory. On the CPU a text goes alone:
-# products of other shapes would give its embedding other last digits.
-_TOKENS = 2048
+# Tokens of a batch: long texts fill it with few rows, short ones with many, and all batches take
+# about the same time and memory. On the CPU its shape depends on the length of its texts alone:
+# products of other shapes would give an embedding other last digits. There larger batches would
+# be a little faster, but a text that comes alone has to wait for the rows that fill its batch.
+_TOKENS, _TOKENS_ON_CPU = 2048, 64
 # So many texts are tokenised and sorted by length at a time: enough for batches with hardly any
 # padding, few enough that their tokens are nothing next to the embeddings.
 _WINDOW = 4096
@@ -67,10 +72,9 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """Texts as embeddings of a Hugging Face encoder.
 
     It learns nothing, so it needs no `fit`. A text's embedding is kept on disk and computed only
-    once. On the CPU it is the same to the bit whatever other texts are given and in whatever order;
-    another number of threads (``torch.set_num_threads``), another processor or version of torch
-    may change the last digits. The network is used only if ``model`` is a name of the hub that is
-    not cached.
+    once. On the CPU it is the same to the bit whatever other texts are given, in whatever order and
+    with however many threads; another processor or version of torch may change the last digits.
+    The network is used only if ``model`` is a name of the hub that is not cached.
 
     Parameters
     ----------
@@ -196,16 +200,26 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 "max_length=%d, but %s reads at most %d tokens: texts are cut there",
                 *(space.max_length, space.model, network.longest),
             )
-        most = 1 if device.type == "cpu" else _TOKENS
+        fixed = device.type == "cpu"
+        most = _TOKENS_ON_CPU if fixed else _TOKENS
         hidden = not is_shown(self.progress)
         bar = tqdm(total=len(texts), unit="text", desc="encoding", smoothing=0, disable=hidden)
-        with bar:
+        with bar, _one_thread_each() if fixed else nullcontext(map) as mapped:
             for start in range(0, len(texts), _WINDOW):
                 tokens = network.tokenise(texts[start : start + _WINDOW], space.max_length)
-                for batch in plan_batches([len(one) for one in tokens], most):
-                    states, mask = network.hidden_states([tokens[row] for row in batch])
-                    yield start + batch, pool(states, mask, self.pooling).cpu().numpy()
+                batches = plan_batches([len(one) for one in tokens], most, alike=fixed)
+                given = ([tokens[row] for row in batch] for batch in batches)
+                vectors = mapped(partial(self._embed, network, most if fixed else 0), given)
+                for batch, found in zip(batches, vectors, strict=True):
+                    yield start + batch, found
                     bar.update(len(batch))
+
+    def _embed(self, network: Network, filled: int, tokens: list[list[int]]) -> NDArray[np.float32]:
+        """Return the embeddings of a batch that is filled up to so many tokens."""
+        lacking = filled // len(tokens[0]) - len(tokens)
+        states, mask = network.hidden_states([*tokens, *tokens[:1] * lacking])
+        vectors: NDArray[np.float32] = pool(states, mask, self.pooling).cpu().numpy()
+        return vectors[: len(tokens)]
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
@@ -239,6 +253,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ) -> Self:
         """Make an encoder from what `describe` gave; another model in its place is refused."""
         encoder = cls(config["model"], revision=config["revision"], **config["parameters"])
+        encoder._check_parameters()
         # The commit of a model of the hub cannot change, and it may still have to be downloaded.
         if encoder.revision is None:
             files = encoder.find_files()
@@ -282,13 +297,45 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return tags
 
 
+@contextmanager
+def _one_thread_each() -> Iterator[Callable[..., Iterable[Any]]]:
+    """Give a `map` that shares calls among as many threads as torch has, each with one of torch's.
+
+    So results do not depend on how many these are, and no time is lost where small products would
+    be cut into pieces.
+    """
+    import torch
+
+    count = torch.get_num_threads()
+    if count == 1:
+        yield map
+        return
+    ready = threading.Barrier(count)
+
+    def begin() -> None:
+        torch.get_num_threads()  # else a thread's first product takes the number from all others
+        torch.set_num_threads(1)
+        ready.wait()
+
+    threads = ThreadPoolExecutor(count, "setconv-encode")
+    try:
+        for started in [threads.submit(begin) for _ in range(count)]:
+            started.result()
+        torch.set_num_threads(count)  # else threads that others start would have one, too
+        yield threads.map
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
 def shorten(text: str, max_length: int) -> str:
     """Return the part of a text in which the first ``max_length`` tokens are."""
     limit = max_length * _CHARACTERS_PER_TOKEN
     return text if len(text) <= limit else " ".join(text.split())[:limit]
 
 
-def plan_batches(lengths: Sequence[int], most: int) -> list[NDArray[np.intp]]:
+def plan_batches(
+    lengths: Sequence[int], most: int, *, alike: bool = False
+) -> list[NDArray[np.intp]]:
     """Deal texts of similar length into batches of similar size.
 
     Parameters
@@ -297,6 +344,8 @@ def plan_batches(lengths: Sequence[int], most: int) -> list[NDArray[np.intp]]:
         The number of tokens of each text.
     most : int
         Tokens of a batch, padding included, that has more than one text.
+    alike : bool, default=False
+        Whether the texts of a batch are all of one length, so that it needs no padding.
 
     Returns
     -------
@@ -304,12 +353,15 @@ def plan_batches(lengths: Sequence[int], most: int) -> list[NDArray[np.intp]]:
         The texts of each batch by their numbers. The batches come in a shuffled order, so that the
         first ones are like the rest and the time that remains can be told from them.
     """
-    order = np.argsort(-np.asarray(lengths), kind="stable")
+    counts = np.asarray(lengths)
+    order = np.argsort(-counts, kind="stable")
     batches = []
     while len(order):
-        size = max(1, most // lengths[order[0]])
-        batches.append(order[:size])
-        order = order[size:]
+        batch = order[: max(1, most // counts[order[0]])]
+        if alike:
+            batch = batch[counts[batch] == counts[batch[0]]]
+        batches.append(batch)
+        order = order[len(batch) :]
     shuffled = np.random.default_rng(0).permutation(len(batches))
     return [batches[number] for number in shuffled]
 
