@@ -106,6 +106,7 @@ def test_the_class_counts_of_the_paper_are_those_of_its_text():
         (minimal(methods="SetConv"), "a list"),
         (minimal(methods="[]"), ""),
         (minimal(methods="[SMOTE, SetConv, SMOTE]"), "methods has 'SMOTE' twice"),
+        (minimal(methods="{SMOTE: , SetConv: , SMOTE: }"), "'SMOTE' is given twice"),
         (minimal(methods="{a: {metod: SetConv}}"), "'method'"),
         (minimal(search="{metric: precision}"), ""),
         (minimal(data="{a: {path: x}}"), "'load'"),

@@ -7,6 +7,7 @@ entries of a file; `read_study` and `read_studies` find the file, or the one of 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib.resources import files
@@ -356,6 +357,15 @@ def _parse(content: bytes, where: str) -> Any:
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
                 raise ParameterError(f"{line}: nested too deeply for a study.")
+        nodes = [yaml.compose(content, yaml.SafeLoader)]
+        for node in nodes:  # YAML itself keeps the last of two entries, without a word
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+            names = Counter(str(key.value) for key, _ in pairs)
+            if twice := [name for name, count in names.items() if count > 1]:
+                line = f"{where}, line {node.start_mark.line + 1}"
+                raise ParameterError(f"{line}: {listed(twice)} is given twice: leave one out.")
+            nodes += [value for _, value in pairs]
+            nodes += node.value if isinstance(node, yaml.SequenceNode) else ()
         return yaml.safe_load(content)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: of a date or a number
         if isinstance(error, ParameterError):
