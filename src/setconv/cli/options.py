@@ -270,7 +270,7 @@ def _plain(value: Any) -> Any:
 def start_logging(verbose: bool) -> None:
     """Show the library's messages: warnings, with ``--verbose`` everything."""
     handler = RichHandler(console=err, show_time=False, show_path=False, markup=False)
-    handler.addFilter(_translate)
+    handler.setFormatter(_InFlags())
     logger = logging.getLogger("setconv")
     logger.handlers[:] = [handler]
     logger.setLevel(logging.INFO if verbose else logging.WARNING)
@@ -279,9 +279,11 @@ def start_logging(verbose: bool) -> None:
     logging.getLogger("py.warnings").handlers[:] = [handler]
 
 
-def _translate(record: logging.LogRecord) -> bool:
-    vars(record).update(msg=visible(in_flags(record.getMessage())), args=None)
-    return True
+class _InFlags(logging.Formatter):
+    """Messages of the library in the words of the command line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(in_flags(super().format(record)))
 
 
 def _sentence(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
