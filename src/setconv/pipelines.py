@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +24,20 @@ from setconv.errors import ModelFileError, ParameterError
 from setconv.messages import excerpt
 from setconv.model import under
 from setconv.nn.network import resolve_device
-from setconv.persistence import SavedModel, describe, read_model, restore, save, understood
+from setconv.persistence import (
+    SavedModel,
+    describe,
+    read_model,
+    restore,
+    save,
+    understood,
+    version_of,
+)
 from setconv.sampling import Keys, text_keys
 from setconv.validation import check_texts
+
+if TYPE_CHECKING:
+    import torch
 
 Array = NDArray[Any]
 
@@ -367,8 +378,18 @@ def load(folder: str | Path, *, device: str = "auto") -> Any:
         If the folder is damaged, not a setconv model, or written by a newer version.
     """
     place, target = Path(folder), resolve_device(device)
-    saved = read_model(place)
-    with understood(place):
+    while True:
+        version = version_of(place)
+        try:
+            return _load(place, device, target)
+        except ModelFileError:
+            if version_of(place) == version:
+                raise  # else saves came in between, and the second took the copied files away
+
+
+def _load(folder: Path, device: str, target: torch.device) -> Any:
+    saved = read_model(folder)
+    with understood(folder):
         classifier = SetConvClassifier(device=device)
         restore(classifier, saved, target)
         check_parameters(classifier)
