@@ -523,3 +523,12 @@ def test_a_model_of_one_class_has_no_ranking():
     got = scorers(model, X, y)
     assert [got["auc"], got["average_precision"], got["neg_brier"]] == close([NAN] * 3)
     assert got["balanced_accuracy"] == 0.5
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_rounding_brings_a_correlation_beyond_one(seed):
+    rng = np.random.default_rng(seed)
+    y = np.append([0, 1, 2], rng.integers(0, 3, 20))
+    weights = rng.random(len(y))
+    for positive in (None, 0):
+        assert metrics.mcc(y, y, positive=positive, sample_weight=weights) <= 1

@@ -494,11 +494,11 @@ class Rows:
                 assert found.confusion.shape == (len(found.classes),) * 2
                 for figure, (low, high) in found.intervals.items():
                     value = getattr(found, figure)
-                    assert np.isnan(value) or np.isnan(low) or low - 1e-9 <= value <= high + 1e-9
+                    assert np.isnan(value) or np.isnan(low) or low <= value <= high
                     assert np.isnan(low) or -1 <= low <= high <= 1
             else:
                 value = getattr(metrics, name)(first, second, **given)
-                assert np.isnan(value) or -1 - 1e-9 <= value <= 1 + 1e-9
+                assert np.isnan(value) or -1 <= value <= 1
 
         return f"{name}, {wrong} is {what}", act
 

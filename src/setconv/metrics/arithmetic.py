@@ -94,7 +94,7 @@ class Counts(NamedTuple):
             "f1": self.f1,
             "g_mean": self.g_mean,
             "balanced_accuracy": self.balanced_accuracy,
-            "mcc": self.mcc,
+            "mcc": np.clip(self.mcc, -1.0, 1.0),  # rounding may bring it a last digit beyond
         }
 
 
@@ -330,4 +330,4 @@ def _overall_mcc(matrix: FloatArray) -> Any:
     of_truth, of_guess = ((a * b).sum(axis=-1) for a, b in ((tp + fn, tn + fp), (tp + fp, tn + fn)))
     hits = (tp * tn - fp * fn).sum(axis=-1)
     found = ratio(hits, np.sqrt(of_truth) * np.sqrt(of_guess), 0.0)
-    return np.where(of_truth > 0, found, np.nan)
+    return np.where(of_truth > 0, np.clip(found, -1.0, 1.0), np.nan)
