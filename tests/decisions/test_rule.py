@@ -307,30 +307,3 @@ def test_rows_that_do_not_fit_are_refused(scores, codes, row):
     with pytest.raises(DataError) as caught:
         fit(scores, codes, TWO)
     assert caught.value.row == row
-
-
-WIDE = {
-    "span": lambda rng, codes: 10.0 ** rng.uniform(-300, 300, size=len(codes)),
-    "a class": lambda _, codes: np.where(codes == 1, 1e300, 1e-300),
-    "few rows": lambda rng, codes: np.where(rng.random(len(codes)) < 0.02, 1e300, 1e-300),
-}
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::UserWarning")
-@pytest.mark.parametrize("objective", ["balanced", "f1", "mcc", "accuracy", "precision>=0.5"])
-@pytest.mark.parametrize("kind", WIDE)
-@pytest.mark.parametrize(("rows", "classes"), [(two(), TWO), (three(), THREE)])
-def test_weights_of_any_size_give_finite_rules(rows, classes, kind, objective):
-    scores, codes = rows
-    weights = WIDE[kind](np.random.default_rng(0), codes)
-    rule = fit(scores, codes, classes, objective, weights=weights)
-    assert np.isfinite(rule.thresholds).all()
-    found = cross_fit(rule, np.arange(len(codes)) % 3)
-    assert np.isfinite(found.probabilities).all()
-
-
-def test_weights_that_cannot_be_counted_with_are_refused():
-    scores, codes = two()
-    with pytest.raises(DataError, match="give larger weights") as caught:
-        fit(scores, codes, TWO, weights=np.full(len(codes), 5e-324))
-    assert caught.value.parameter == "sample_weight"

@@ -237,26 +237,10 @@ def weights_to_prior(codes: Codes, prior: Floats) -> Floats:
 
 def weight_scales(weights: Floats, codes: Codes, n_classes: int) -> Floats:
     """Return a factor a class that makes the mean weight of its rows 1, and prevalence counts."""
-    largest = weights.max(initial=0.0)  # sums of huge weights would overflow
-    tops = np.zeros(n_classes)
-    np.maximum.at(tops, codes, weights)
-    # Next to those of another class the weights of a whole class may vanish.
-    units = np.where(tops > _LEAST_WEIGHT * largest, largest, np.where(tops > 0, tops, 1.0))
-    sums = np.bincount(codes, weights=weights / units[codes], minlength=n_classes)
+    largest = weights.max()  # sums of huge weights would overflow
+    sums = np.bincount(codes, weights=weights / largest, minlength=n_classes)
     counts = np.bincount(codes, minlength=n_classes)
-    with np.errstate(over="ignore"):
-        scales = np.divide(counts, sums, out=np.ones(n_classes), where=sums > 0) / units
-    if not np.isfinite(scales).all():
-        raise DataError(
-            f"sample_weight is at most {tops[np.argmax(scales)]:.0e} in a class, too little to "
-            "count with: give larger weights; only their ratios matter.",
-            parameter="sample_weight",
-        )
-    return np.asarray(scales)
-
-
-# Of the mean weight in a class. A row of less changes no figure, but squares of it would vanish.
-_LEAST_WEIGHT = 1e-100
+    return np.asarray(np.divide(counts, sums, out=np.ones(n_classes), where=sums > 0) / largest)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -348,8 +332,7 @@ class OutOfFoldScores:
         """Return the rows with weights of a mean of 1 in each class."""
         if (self.weights == 1).all():
             return self
-        even = self.weighed(weight_scales(self.weights, self.codes, self.n_classes))
-        return replace(even, weights=np.maximum(even.weights, _LEAST_WEIGHT))
+        return self.weighed(weight_scales(self.weights, self.codes, self.n_classes))
 
     def thinned(self, most: int, least: int, seed: int) -> OutOfFoldScores:
         """Return about ``most`` of the rows, drawn class by class, with the same weight a class.
