@@ -1,8 +1,11 @@
-"""Rows, classifiers whose fit takes a moment, and what makes two of them the same."""
+"""Rows, classifiers whose fit takes a moment, what makes two of them the same, and full disks."""
 
+import contextlib
 import json
+import signal
 
 import numpy as np
+import pytest
 from safetensors import safe_open
 from safetensors.torch import load as load_tensors
 from sklearn.datasets import make_classification
@@ -107,3 +110,17 @@ class Interrupt(Callback):
     def on_step_end(self, state):
         if state.step == self.step:
             raise self.error
+
+
+@contextlib.contextmanager
+def limited_files(size):
+    """No file can be larger than this, as on a disk with so much space."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)

@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 from operator import methodcaller
@@ -22,7 +21,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from scipy import sparse
 from sklearn.base import clone
-from small_models import assert_same_model, config_of, preset, small, tamper
+from small_models import assert_same_model, config_of, limited_files, preset, small, tamper
 from statsmodels.stats.proportion import proportion_confint
 
 import setconv
@@ -334,20 +333,6 @@ def test_a_full_disk_leaves_the_old_model_or_nothing(fitted, folder, model, bina
     assert names(folder.parent) == ["model"]
     assert names(folder) == FILES
     assert_same_model(model, load(folder), binary[0])
-
-
-@contextlib.contextmanager
-def limited_files(size):
-    """No file can be larger than this, as on a disk with so much space."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")

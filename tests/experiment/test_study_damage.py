@@ -4,13 +4,13 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import sqlite3
 
 import numpy as np
 import pytest
 from harness import damaged, pick
 from made_findings import made_up
+from small_models import limited_files
 
 from setconv.cli.app import exit_code
 from setconv.errors import StudyFileError
@@ -176,20 +176,6 @@ def test_a_note_with_another_number_is_not_believed(tmp_path, study):
 
 
 # ------------------------------------------------------------------------------ the full disk
-
-
-@contextlib.contextmanager
-def limited_files(size):
-    """No file can be larger than this, as on a disk with so much space."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def full(act, size):
