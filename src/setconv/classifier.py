@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from setconv.data import Matrix, Rows, StoredRows, choose
+from setconv.data import Features, Rows, StoredRows, choose, joined
 from setconv.decisions.objective import weight_scales
 from setconv.decisions.rule import FittedDecision, Predictions
 from setconv.episodes import HeadSharing, QuerySource
@@ -30,17 +31,19 @@ from setconv.errors import DataError, LabelError, ParameterError
 from setconv.fitting import Parameters, fit_model
 from setconv.io.disk import Batch
 from setconv.io.opening import write_predictions
-from setconv.metrics.arithmetic import encode
 from setconv.metrics.report import Report
 from setconv.model import Anchor, SetConvModel
 from setconv.nn.network import Similarity
 from setconv.persistence import describe, describe_fitted, restore_fitted, save
 from setconv.preprocessing import Scaling
-from setconv.sampling import Keys, Ties, check_groups, row_keys, tie_copies
+from setconv.sampling import Keys, Ties, check_groups, row_keys
+from setconv.survey import look_through
 from setconv.training.early_stopping import split_validation
 from setconv.training.loop import Callback, Progress, gather_callbacks
 from setconv.training.optimizer import Optimizer, Schedule
 from setconv.validation import (
+    LabelColumn,
+    Labels,
     at_least,
     between,
     check_class_weight,
@@ -54,7 +57,6 @@ from setconv.validation import (
     open_rows,
     stack_rows,
     warn_of_equal_counts,
-    warn_of_leaks,
 )
 
 Array = NDArray[Any]
@@ -445,21 +447,32 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         ``names`` are what messages call the features, by default the names of the columns.
         """
         check_parameters(self)  # before anything is read
+        looks = "early_stopping" if self.early_stopping else "X_val" if X_val is not None else ""
+        given: Any = {"reset": True, "time": time, "looks": looks}
         with (
             columns_kept_on_error(self),
-            open_rows(self, X, y, reset=True, time=time) as (rows, labels, moments),
+            open_rows(self, X, y, **given) as (rows, labels, moments),
             self._open_validation(X_val, y_val, keys_val) as validation,
         ):
-            weights = check_weights(sample_weight, rows.shape[0])
+            weights = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
             groups = check_groups(groups, rows.shape[0])
             return self._fit_checked(
-                rows, labels, weights, groups, moments, validation, resume_from, keys, names
+                rows,
+                labels,
+                weights,
+                groups,
+                moments,
+                validation,
+                resume_from,
+                keys,
+                names,
+                y_apart=not isinstance(y, str),
             )
 
     @contextmanager
     def _open_validation(
         self, X_val: Any, y_val: Any, keys: Keys | None
-    ) -> Iterator[tuple[Matrix, Array, Keys | None] | None]:
+    ) -> Iterator[tuple[Features, Labels, Keys | None] | None]:
         """Give validation rows, their labels and keys, if there are any."""
         if X_val is None and y_val is None:
             yield None
@@ -481,47 +494,50 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _fit_checked(
         self,
-        rows: Matrix,
-        labels: Array,
-        weights: NDArray[np.float64],
+        rows: Features,
+        labels: Labels,
+        weights: NDArray[np.float64] | None,
         groups: Array | None = None,
         time: Array | None = None,
-        validation: tuple[Matrix, Array, Keys | None] | None = None,
+        validation: tuple[Features, Labels, Keys | None] | None = None,
         resume_from: str | Path | None = None,
         keys: Keys | None = None,
         names: Array | None = None,
+        *,
+        y_apart: bool = False,
     ) -> Self:
         """Fit on rows that were checked; those of weight 0 take no part."""
         numbers = None
-        if not weights.all():  # else no copy of the rows is made
+        if weights is not None and not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
-            rows, labels, weights = choose(rows, numbers), labels[numbers], weights[numbers]
+            rows, labels, weights = choose(rows, numbers), labels.take(numbers), weights[numbers]
             groups, time, keys = (
                 None if one is None else one[numbers] for one in (groups, time, keys)
             )
         classes, codes = encode_labels(labels)
         warn_of_equal_counts(classes, codes)
-        keys = row_keys(rows) if keys is None else keys
-        names = getattr(self, "feature_names_in_", None) if names is None else names
-        warn_of_leaks(rows, classes, codes, keys, names)
         parameters = check_parameters(self)
         seed = seed_from(self.random_state)
-        ties = tie_copies(keys, rows, codes, groups)
-        scales = weight_scales(weights, codes, len(classes))
-        train = Rows(
-            rows,
-            codes,
-            np.maximum(weights * scales[codes], _LEAST_WEIGHT),
-            groups,
-            units=ties.units,
-            shares=ties.shares,
-            crossing=ties.crossing,
-            numbers=numbers,
-            moments=None if time is None else np.unique(time, return_inverse=True)[1],
+        scales, row_weights = np.ones(len(classes)), np.broadcast_to(np.float64(1), len(codes))
+        if weights is not None:
+            scales = weight_scales(weights, codes, len(classes))
+            row_weights = np.maximum(weights * scales[codes], _LEAST_WEIGHT)
+        names = getattr(self, "feature_names_in_", None) if names is None else names
+        moments = None if time is None else np.unique(time, return_inverse=True)[1]
+        train = Rows(rows, codes, row_weights, groups, numbers=numbers, moments=moments)
+        column = LabelColumn(labels, names) if y_apart and isinstance(rows, StoredRows) else None
+        seen = look_through(train, classes, keys, names, column)
+        train = replace(
+            train,
+            units=seen.ties.units,
+            shares=seen.ties.shares,
+            crossing=seen.ties.crossing,
+            buckets=seen.buckets,
+            natural=seen.ties.natural,
         )
         held_out = None
         if validation is not None:
-            held_out = _validation_rows(*validation, classes, keys, ties)
+            held_out = _validation_rows(*validation, classes, seen.keys_of(rows), seen.ties)
         elif self.early_stopping:
             if time is not None:
                 raise ParameterError(
@@ -530,7 +546,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     parameter="early_stopping",
                 )
             fraction = parameters.validation_fraction
-            inside, outside = split_validation(codes, fraction, ties.units, seed)
+            inside, outside = split_validation(codes, fraction, seen.ties.units, seed)
             train, held_out = train.take(inside), train.take(outside)
         result = fit_model(
             parameters,
@@ -539,7 +555,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             validation=held_out,
             class_weights=check_class_weight(self.class_weight, classes),
             seed=seed,
-            notes=ties.notes(forward=time is not None),
+            spread=seen.spread,
+            digest=seen.digest,
+            notes=seen.ties.notes(forward=time is not None),
             callbacks=gather_callbacks(self.callbacks, self.progress),
             resume_from=resume_from,
         )
@@ -635,7 +653,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             weights = check_weights(sample_weight, rows.shape[0])
             if classes is not None:
                 self._announce(classes, first=first)
-            codes = encode(labels.tolist(), self.classes_.tolist(), "y")
+            codes = labels.encoded(self.classes_)
             if self.__sklearn_is_fitted__():
                 return self._add_rows(rows, codes, weights)
             return self._fit_once_all_are_seen(rows, labels, weights)
@@ -653,7 +671,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _add_rows(
-        self, rows: Matrix, codes: NDArray[np.int64], weights: NDArray[np.float64]
+        self, rows: Features, codes: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> Self:
         """Let rows take part in the representatives of a fitted model."""
         weights = weights * self._weight_scales[codes]
@@ -666,7 +684,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _fit_once_all_are_seen(
-        self, rows: Matrix, labels: Array, weights: NDArray[np.float64]
+        self, rows: Features, labels: Labels, weights: NDArray[np.float64]
     ) -> Self:
         """Fit on the rows of all calls so far, or keep them until every class has been seen."""
         if isinstance(rows, StoredRows):
@@ -674,11 +692,11 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "partial_fit of a new estimator keeps its rows in memory, for which the file is "
                 "too large: call fit with it."
             )
-        pending = [*getattr(self, "_pending", []), (rows, labels, weights)]
+        pending = [*getattr(self, "_pending", []), (rows, labels.names[labels.codes], weights)]
         rows = stack_rows([part for part, _, _ in pending])
-        labels, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
-        if len(np.unique(labels[weights > 0])) == len(self.classes_):
-            return self._fit_checked(rows, labels, weights)
+        values, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
+        if len(np.unique(values[weights > 0])) == len(self.classes_):
+            return self._fit_checked(rows, Labels.of(values), weights)
         self._pending = pending
         return self
 
@@ -702,7 +720,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._fitted()
         with open_rows(self, X, y, reset=False) as (rows, labels, _):
             weights = check_weights(sample_weight, rows.shape[0])
-            codes = encode(labels.tolist(), self.classes_.tolist(), "y")
+            codes = labels.encoded(self.classes_)
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
@@ -745,9 +763,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predictions(self, X: Any) -> Predictions:
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         self._fitted()
-        parts = [scores for _, scores in self._score_batches(X)]
-        scores = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return self._decision.rule.predictions(scores)
+        return self._decision.rule.predictions(
+            joined(scores for _, scores in self._score_batches(X))
+        )
 
     def _score_batches(
         self, X: Any, keep: Sequence[str] = ()
@@ -805,8 +823,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         self._fitted()
-        parts = [self._model.embed(batch.rows) for batch in iter_batches(self, X)]
-        embedded = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        embedded: NDArray[np.float32] = joined(
+            self._model.embed(batch.rows) for batch in iter_batches(self, X)
+        )
         return embedded.reshape(len(embedded), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
@@ -956,10 +975,15 @@ def seed_from(random_state: Any) -> int:
 
 
 def _validation_rows(
-    rows: Matrix, labels: Array, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
+    rows: Features,
+    labels: Labels,
+    keys: Keys | None,
+    classes: Array,
+    train_keys: Keys,
+    ties: Ties,
 ) -> Rows:
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
-    codes = encode(labels.tolist(), classes.tolist(), "y_val")
+    codes = labels.encoded(classes, "y_val")
     weights = np.ones(len(codes))
     if ties.natural:
         return Rows(rows, codes, weights)

@@ -2,21 +2,24 @@
 
 First what other libraries' columns are as plain arrays, and the weights that can be compared.
 `Matrix` is satisfied by arrays, csr matrices and rows on disk, and no module here knows a file.
-`Rows` are features with their classes, weights and groups. A `Part` is learned, and is nothing but
-arrays.
+What is learned from all rows is learned in passes over them in their order: `row_blocks` gives the
+rows, and `BlockSums` merges what blocks of them add up to. `Rows` are features with their classes,
+weights and groups. A `Part` is learned, and is nothing but arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import UnionType
 from typing import (
     Any,
     ClassVar,
+    Generic,
     Literal,
     Protocol,
     Self,
+    TypeAlias,
     TypeVar,
     get_args,
     get_origin,
@@ -30,7 +33,10 @@ from sklearn.utils import gen_batches
 
 from setconv.errors import DataError
 
-_CHUNK = 8192
+CHUNK = 8192  # rows at a time
+# Rows whose sums are made apart and merged, in their order: these numbers depend on the number of
+# rows alone, so whoever makes the sums, and wherever the rows lie, comes to the same result.
+MERGED = 1 << 16
 _Plain = TypeVar("_Plain")
 
 
@@ -97,12 +103,78 @@ class Matrix(Protocol):
 
 
 @runtime_checkable
-class StoredRows(Matrix, Protocol):
-    """Rows that are not in memory: each is read when it is asked for."""
+class StoredRows(Protocol):
+    """Rows that are not in memory: they are read in their order, as often as it takes."""
+
+    shape: tuple[int, int]
+
+    def blocks(self, size: int) -> Iterator[NDArray[Any]]:
+        """Yield all rows, so many at a time; each block is good until the next is asked for."""
+        ...
 
     def subset(self, chosen: NDArray[Any]) -> StoredRows:
-        """Return the rows of these numbers, of which none is read yet."""
+        """Return the rows of these numbers, which ascend; none is read yet."""
         ...
+
+
+Features: TypeAlias = Matrix | StoredRows
+
+
+def row_blocks(features: Features, size: int = CHUNK) -> Iterator[tuple[slice, Any]]:
+    """Yield all rows in their order, so many at a time, with where they are: one pass."""
+    parts = gen_batches(features.shape[0], size)
+    if isinstance(features, StoredRows):
+        yield from zip(parts, features.blocks(size), strict=True)
+    else:
+        for part in parts:
+            yield part, features[part]
+
+
+class Mergeable(Protocol):
+    """What rows add up to; sums of some rows and of others are merged."""
+
+    def add(self, *rows: Any) -> None:
+        """Add rows."""
+        ...
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of rows that come after these."""
+        ...
+
+
+_Sums = TypeVar("_Sums", bound=Mergeable)
+
+
+class BlockSums(Generic[_Sums]):
+    """Sums over all rows, made by blocks of `MERGED` rows that are merged in their order.
+
+    Parameters
+    ----------
+    empty : callable
+        Makes the sums of no rows.
+    """
+
+    def __init__(self, empty: Callable[[], _Sums]) -> None:
+        self._empty = empty
+        self._total: _Sums | None = None
+        self._block = empty()
+
+    def add(self, part: slice, *rows: Any) -> None:
+        """Add rows, of which ``part`` has the numbers; a block does not end among them."""
+        if part.start and part.start % MERGED == 0:
+            self._close()
+        self._block.add(*rows)
+
+    def total(self) -> _Sums:
+        """Return the sums over all rows."""
+        if self._total is None:
+            return self._block
+        self._total.merge(self._block)
+        return self._total
+
+    def _close(self) -> None:
+        self._total = self.total()
+        self._block = self._empty()
 
 
 @dataclass(frozen=True)
@@ -111,8 +183,8 @@ class Rows:
 
     Attributes
     ----------
-    features : Matrix
-    codes : int64 array of shape (n_rows,)
+    features : Features
+    codes : int array of shape (n_rows,)
         Class numbers.
     weights : float64 array of shape (n_rows,)
         Within a class; their mean is 1 in each.
@@ -122,32 +194,39 @@ class Rows:
         Rows of equal numbers stay on one side of a split: groups and copies.
     shares : float64 array of shape (n_rows,), optional
         One over the number of copies of a row.
-    crossing : int64 array of shape (n_rows,), optional
+    crossing : int array of shape (n_rows,), optional
         Equal for copies that need not be on one side: see `setconv.sampling.Ties`.
     numbers : int64 array of shape (n_rows,), optional
         Which of the rows that the user gave these are; None: all of them, in their order.
     moments : int64 array of shape (n_rows,), optional
         When, as numbers from 0 on without gaps: rows are then judged forward in time.
+    buckets : uint8 array of shape (n_rows,), optional
+        Of many rows: equal for rows that stay on one side of a split. Units are then groups alone.
+    natural : bool
+        Whether many rows are alike because few different ones are possible.
     """
 
-    features: Matrix
-    codes: NDArray[np.int64]
+    features: Features
+    codes: NDArray[Any]
     weights: NDArray[np.float64]
     groups: NDArray[np.int64] | None = None
     units: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
-    crossing: NDArray[np.int64] | None = None
+    crossing: NDArray[Any] | None = None
     numbers: NDArray[np.int64] | None = None
     moments: NDArray[np.int64] | None = None
+    buckets: NDArray[np.uint8] | None = None
+    natural: bool = False
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Return the rows of these numbers; those that are not in memory stay where they are."""
-        others = {
+        others: dict[str, Any] = {
             name: values[chosen]
             for name, values in vars(self).items()
-            if name != "features" and values is not None
+            if isinstance(values, np.ndarray) and name != "features"
         }
-        return Rows(choose(self.features, chosen), **{"numbers": chosen, **others})
+        found = {"numbers": chosen, **others, "natural": self.natural}
+        return Rows(choose(self.features, chosen), **found)
 
     @property
     def weights_once(self) -> NDArray[np.float64]:
@@ -155,24 +234,36 @@ class Rows:
         return self.weights if self.shares is None else self.weights * self.shares
 
 
-def choose(features: Matrix, chosen: NDArray[np.int64]) -> Matrix:
+def choose(features: Features, chosen: NDArray[np.int64]) -> Any:
     """Return chosen rows, by number; of those that are not in memory none is read yet."""
-    if isinstance(features, StoredRows):
-        return features.subset(chosen)
-    picked: Matrix = features[chosen]
-    return picked
+    return features.subset(chosen) if isinstance(features, StoredRows) else features[chosen]
 
 
-def weighted_mean(features: Matrix, weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean of the rows, in one pass; rows of weight 0 are not looked at."""
-    total = np.zeros(features.shape[1])
-    counted = np.flatnonzero(weights)
-    for part in gen_batches(len(counted), _CHUNK):
-        chosen = counted[part]
-        whole = len(counted) == features.shape[0]
-        some = features[part] if whole else features[chosen]
-        total += weights[chosen] @ some.astype(np.float64)
-    return np.asarray(total / weights.sum())
+def taken(features: Features, chosen: NDArray[np.int64]) -> Any:
+    """Return chosen rows, whose numbers ascend, as an array or csr matrix."""
+    some = choose(features, chosen)
+    return (
+        joined(block.copy() for block in some.blocks(CHUNK))
+        if isinstance(some, StoredRows)
+        else some
+    )
+
+
+def joined(parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays end to end, of which all but one block of memory is let go as they come.
+
+    Many small arrays that are kept between large temporary ones would fragment the heap.
+    """
+    rows, done = next(parts), -1
+    for part in parts:
+        done = len(rows) if done < 0 else done
+        if done + len(part) > len(rows):
+            grown = np.empty((2 * done + len(part), *rows.shape[1:]), rows.dtype)
+            grown[:done] = rows[:done]
+            rows = grown
+        rows[done : done + len(part)] = part
+        done += len(part)
+    return rows if done < 0 else rows[:done]
 
 
 def count_heads(n_classes: int) -> int:

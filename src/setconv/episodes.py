@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import count
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setconv.errors import LabelError, ParameterError
-from setconv.sampling import share_out
+from setconv.sampling import KeyedOrder, Split, is_many, nth_rows, share_out
 
 __all__ = ["EpisodeSampler", "Episodes", "Quotas", "plan_quotas"]
 
@@ -64,6 +65,12 @@ class Quotas:
 
     support: Indices
     query: Indices
+
+    @property
+    def columns(self) -> tuple[Indices, Indices]:
+        """The class of each support row and of each query of an episode."""
+        classes = np.arange(len(self.support))
+        return np.repeat(classes, self.support), np.repeat(classes, np.maximum(self.query, 1))
 
 
 def plan_quotas(
@@ -211,25 +218,18 @@ class EpisodeSampler:
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         self.n_episodes = n_episodes
         self.quotas_ = plan_quotas(counts, support_size, n_queries, query_source)
-        n_query = np.maximum(self.quotas_.query, 1)
-        self.support_classes_ = np.repeat(np.arange(len(counts)), self.quotas_.support)
-        self.query_classes_ = np.repeat(np.arange(len(counts)), n_query)
+        self.support_classes_, self.query_classes_ = self.quotas_.columns
         seeds = np.random.SeedSequence(random_state).spawn(len(counts))
         by_class = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
-        self._decks = [
-            _Deck(rows, np.random.default_rng(seed))
+        decks = [
+            _Deck(_shuffles(rows, np.random.default_rng(seed)), len(rows))
             for rows, seed in zip(by_class, seeds, strict=True)
         ]
+        self._dealer = _Dealer(decks, self.quotas_, n_episodes)
 
     def draw(self, draws: int = 1) -> Episodes:
         """Draw the next ``n_episodes`` episodes, or those of several draws end to end."""
-        support, query = [], []
-        quotas = zip(self._decks, self.quotas_.support, self.quotas_.query, strict=True)
-        for deck, n_support, n_query in quotas:
-            rows = deck.deal(draws * self.n_episodes, int(n_support + n_query))
-            support.append(rows[:, :n_support])
-            query.append(rows[:, n_support:] if n_query else rows[:, :1])
-        return Episodes(np.concatenate(support, axis=1), np.concatenate(query, axis=1))
+        return self._dealer.draw(draws)
 
     def skip(self, draws: int) -> None:
         """Go on as if ``draws`` draws had been made (to resume a run)."""
@@ -241,13 +241,27 @@ class EpisodeSampler:
             yield self.draw()
 
 
+class _Order(Protocol):
+    """Rows in a random order."""
+
+    def __getitem__(self, places: slice, /) -> Indices:
+        """Return the rows at these places."""
+        ...
+
+
+def _shuffles(rows: Indices, rng: np.random.Generator) -> Iterator[_Order]:
+    """Yield the rows in one random order after another."""
+    while True:
+        yield rows[rng.permutation(len(rows))]
+
+
 class _Deck:
     """The rows of one class, dealt to the last before they are shuffled again."""
 
-    def __init__(self, rows: Indices, rng: np.random.Generator) -> None:
-        self._rows = rows
-        self._rng = rng
-        self._order = rng.permutation(len(rows))
+    def __init__(self, shuffles: Iterator[_Order], n_rows: int) -> None:
+        self._shuffles, self._n_rows = shuffles, n_rows
+        self._order = next(shuffles)
+        self._first: list[int] = []  # what comes before the rest of the order, if it is not its own
         self._next = 0
 
     def deal(self, hands: int, size: int) -> Indices:
@@ -255,29 +269,69 @@ class _Deck:
         dealt = np.empty((hands, size), dtype=np.int64)
         done = 0
         while done < hands:
-            whole = min(hands - done, (len(self._order) - self._next) // size)
+            whole = min(hands - done, (self._n_rows - self._next) // size)
             if whole:
                 end = self._next + whole * size
-                dealt[done : done + whole] = self._order[self._next : end].reshape(whole, size)
+                dealt[done : done + whole] = self._take(self._next, end).reshape(whole, size)
                 self._next = end
                 done += whole
             if done < hands:
                 dealt[done] = self._deal_across(size)
                 done += 1
-        return self._rows[dealt]
+        return dealt
+
+    def _take(self, start: int, end: int) -> Indices:
+        rest = self._order[max(start, len(self._first)) : max(end, len(self._first))]
+        return np.append(np.array(self._first[start:end], dtype=np.int64), rest)
 
     def _deal_across(self, size: int) -> list[int]:
         """Deal the last rows of this pass with the first of the next, without a repetition."""
         # Plain lists: a hand is so short that numpy's calls would take longer.
-        tail: list[int] = self._order[self._next :].tolist()
-        self._order = self._rng.permutation(len(self._order))
+        tail: list[int] = self._take(self._next, self._n_rows).tolist()
+        self._order = next(self._shuffles)
         self._next = size - len(tail)
         start: list[int] = self._order[:size].tolist()
         last = set(tail)
         head = [row for row in start if row not in last][: self._next]
         first = set(head)
-        self._order[:size] = head + [row for row in start if row not in first]
+        self._first = head + [row for row in start if row not in first]
         return tail + head
+
+
+class _Dealer(NamedTuple):
+    """Deals episodes from the decks of the classes."""
+
+    decks: list[_Deck]
+    quotas: Quotas
+    n_episodes: int
+
+    def draw(self, draws: int) -> Episodes:
+        support, query = [], []
+        quotas = zip(self.decks, self.quotas.support, self.quotas.query, strict=True)
+        for deck, n_support, n_query in quotas:
+            rows = deck.deal(draws * self.n_episodes, int(n_support + n_query))
+            support.append(rows[:, :n_support])
+            query.append(rows[:, n_support:] if n_query else rows[:, :1])
+        return Episodes(np.concatenate(support, axis=1), np.concatenate(query, axis=1))
+
+
+@dataclass(frozen=True)
+class _KeyedRows:
+    """Rows of some kinds in a keyed order, by their ranks for `setconv.sampling.nth_rows`."""
+
+    split: Split
+    some: NDArray[np.bool_]
+    order: KeyedOrder
+
+    def __getitem__(self, places: slice) -> Indices:
+        numbers = np.arange(*places.indices(self.order.size))
+        return self.split.ranks(self.some, self.order(numbers))
+
+
+def _keyed_shuffles(split: Split, some: NDArray[np.bool_], seed: Any) -> Iterator[_Order]:
+    size = int(split.counts[some].sum())
+    for one in count():
+        yield _KeyedRows(split, some, KeyedOrder(size, [*seed.generate_state(4).tolist(), one]))
 
 
 class Layout(NamedTuple):
@@ -301,6 +355,7 @@ class Layout(NamedTuple):
 
 
 _AHEAD = 16  # draws that are made at once: one at a time, numpy's calls would cost more than rows
+_PLANNED = 1 << 20  # numbers that are sorted at once
 
 
 class EpisodeBatches:
@@ -308,11 +363,9 @@ class EpisodeBatches:
 
     Parameters
     ----------
-    codes : int array of shape (n_rows,)
-        Class of each row, from 0.
+    split : Split
+        Which rows there are, and which of them each member learns from.
     n_classes : int
-    members : sequence of int arrays
-        The rows that each member learns from.
     sharing : {"shared", "separate"}
         "shared": one multi-class episode serves every head of a member, so its rows are gathered
         and encoded once. "separate": each head draws episodes of its own two-class problem.
@@ -327,10 +380,9 @@ class EpisodeBatches:
 
     def __init__(
         self,
-        codes: Indices,
+        split: Split,
         n_classes: int,
         *,
-        members: Sequence[Indices],
         sharing: HeadSharing,
         support_size: int,
         n_queries: int,
@@ -339,25 +391,49 @@ class EpisodeBatches:
         random_state: int,
     ) -> None:
         shared = sharing == "shared" or n_classes == 2
-        problems = [
-            (rows, labels)
-            for rows in members
-            for labels in ([codes[rows]] if shared else head_sides(codes[rows], n_classes))
-        ]
-        self._rows = [rows for rows, _ in problems]
-        self._samplers = [
-            EpisodeSampler(
-                labels,
-                support_size=support_size,
-                n_queries=n_queries,
-                n_episodes=n_episodes,
-                query_source=query_source,
-                random_state=[random_state, number],
-            )
-            for number, (_, labels) in enumerate(problems)
-        ]
+        heads = split.classes[None] if shared else head_sides(split.classes, n_classes)
+        problems = [(~out, sides) for out in split.left_out for sides in heads]
+        sizes = (support_size, n_queries, query_source)
+
+        def deal() -> list[_Dealer]:
+            return [
+                _make_dealer(split, *problem, sizes, n_episodes, [random_state, number])
+                for number, problem in enumerate(problems)
+            ]
+
+        self._deal = deal
+        self._dealers = deal()
         self._ahead: Iterator[Indices] = iter(())
+        self._found: tuple[Indices, Indices] | None = None
+        self._many = is_many(len(split.kinds))
+        self._kinds = split.kinds
         self.layout = self._lay_out(n_classes if shared else 2, query_source)
+
+    def plan(self, draws: int) -> Indices:
+        """Return the distinct rows of so many draws from the first on, as they come up first.
+
+        Of many rows what is drawn are ranks: they are found here once, before the first draw.
+        """
+        dealers, known, fresh = self._deal(), np.empty(0, dtype=np.int64), []
+        left = draws
+        while left > 0:
+            drawn: list[Indices] = []
+            while left > 0 and sum(one.size for one in drawn) < _PLANNED:
+                drawn.append(self._draw_ahead(dealers)[:left])
+                left -= _AHEAD
+            new, first = np.unique(np.concatenate(drawn), return_index=True)
+            order = np.argsort(first)
+            order = order[~np.isin(new, known)[order]]
+            fresh.append(new[order])
+            known = np.union1d(known, new)
+        if not fresh:
+            return known
+        rows = np.concatenate(fresh)
+        if self._many:
+            found = nth_rows(self._kinds, known)
+            self._found = known, found
+            rows = found[np.searchsorted(known, rows)]
+        return rows
 
     def draw(self) -> Indices:
         """Return the next row numbers, support before queries: (groups, episodes, rows).
@@ -366,18 +442,16 @@ class EpisodeBatches:
         """
         drawn = next(self._ahead, None)
         if drawn is None:
-            self._ahead = iter(self._draw_ahead())
+            self._ahead = iter(self._draw_ahead(self._dealers))
             drawn = next(self._ahead)
+        if self._found is not None:
+            ranks, rows = self._found
+            drawn = rows[np.searchsorted(ranks, drawn)]
         return drawn
 
-    def _draw_ahead(self) -> Indices:
+    def _draw_ahead(self, dealers: list[_Dealer]) -> Indices:
         """Return the next draws, (draws, groups, episodes, rows)."""
-        drawn = [
-            (rows[support], rows[query])
-            for rows, (support, query) in zip(
-                self._rows, (sampler.draw(_AHEAD) for sampler in self._samplers), strict=True
-            )
-        ]
+        drawn = [dealer.draw(_AHEAD) for dealer in dealers]
         # Members and heads whose classes are tiny have shorter episodes; padding has no weight.
         support, query = (np.maximum(_pad([d[part] for d in drawn]), 0) for part in (0, 1))
         together = np.concatenate([support, query], axis=-1)
@@ -391,11 +465,11 @@ class EpisodeBatches:
 
     def _lay_out(self, n_classes: int, query_source: QuerySource) -> Layout:
         """Say what the columns of every draw are; padding is on neither side."""
-        support = _pad([sampler.support_classes_ for sampler in self._samplers])
-        query = _pad([sampler.query_classes_ for sampler in self._samplers])
+        quotas = [dealer.quotas for dealer in self._dealers]
+        support, query = (_pad([q.columns[part] for q in quotas]) for part in (0, 1))
         if query_source == "leave_one_out":
             # The only row of a class is drawn for both: the second time it does not count.
-            alone = np.stack([sampler.quotas_.query == 0 for sampler in self._samplers])
+            alone = np.stack([one.query == 0 for one in quotas])
             again = np.take_along_axis(alone, np.maximum(query, 0), axis=1)
             support = query = np.concatenate([support, np.where(again, ABSENT, query)], axis=-1)
         support_sides, query_sides = (
@@ -404,6 +478,31 @@ class EpisodeBatches:
         )
         target = np.where(query_sides == 1, 1, -1).astype(np.float32)
         return Layout(_averages(support_sides), target, _averages(query_sides))
+
+
+def _make_dealer(
+    split: Split,
+    own: NDArray[np.bool_],
+    sides: NDArray[Any],
+    sizes: tuple[int, int, QuerySource],
+    n_episodes: int,
+    seed: list[int],
+) -> _Dealer:
+    """Return what deals episodes of the rows of own kinds, of which ``sides`` has the classes."""
+    kinds = [own & (sides == side) for side in range(int(sides.max()) + 1)]
+    counts = [int(split.counts[some].sum()) for some in kinds]
+    quotas = plan_quotas(counts, *sizes)
+    decks = []
+    for some, n_rows, spawned in zip(
+        kinds, counts, np.random.SeedSequence(seed).spawn(len(kinds)), strict=True
+    ):
+        if is_many(len(split.kinds)):
+            decks.append(_Deck(_keyed_shuffles(split, some, spawned), n_rows))
+        else:
+            rows = split.rows_of(some)
+            rows = rows.astype(np.int32)  # half as much to keep
+            decks.append(_Deck(_shuffles(rows, np.random.default_rng(spawned)), n_rows))
+    return _Dealer(decks, quotas, n_episodes)
 
 
 def _averages(sides: Sides) -> Floats:

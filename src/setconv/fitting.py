@@ -12,7 +12,8 @@ import hashlib
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
@@ -22,28 +23,26 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from setconv.data import Rows, count_heads
+from setconv.data import Features, Rows, StoredRows, count_heads, row_blocks
 from setconv.decisions.minimums import FORWARD, SHARED, too_few_rows
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
-from setconv.episodes import (
-    ABSENT,
-    EpisodeBatches,
-    head_sides,
-    side_weights,
-)
+from setconv.episodes import EpisodeBatches, side_weights
 from setconv.errors import DataError, ParameterError
-from setconv.linear import LinearPart, fit_discriminants, fit_lines
+from setconv.io.disk import GatheredRows, RowSubset
+from setconv.linear import DiscriminantSums, LinearPart, fit_lines
 from setconv.metrics.arithmetic import rarest
 from setconv.metrics.intervals import effective_size
 from setconv.metrics.report import report_of_nothing
-from setconv.model import Anchor, SetConvModel, compute_anchors
+from setconv.model import AnchorRows, SetConvModel
 from setconv.nn.network import SetConvNetwork, resolve_device
-from setconv.preprocessing import FEW_COLUMNS, fit_scaler, prepare_rows
+from setconv.preprocessing import FEW_COLUMNS, Scaler, Spread, fit_scaler, prepare_rows
 from setconv.sampling import (
     FEWEST_FORWARD,
+    Indices,
+    Split,
     assign_folds,
-    draw_by_class,
+    is_many,
     leave_later_out,
     leave_out,
     row_keys,
@@ -58,6 +57,7 @@ logger = logging.getLogger("setconv")
 Parameters: TypeAlias = SimpleNamespace  # those of the classifier by name, as plain values
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
 _VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
+MOST_EVIDENCE = 200_000  # rows that are judged out of fold
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ def fit_model(
     validation: Rows | None = None,
     class_weights: NDArray[np.float64],
     seed: int,
+    spread: Spread | None = None,
+    digest: bytes = b"",
     notes: tuple[str, ...] = (),
     callbacks: Sequence[Callback] = (),
     resume_from: str | Path | None = None,
@@ -93,6 +95,10 @@ def fit_model(
         Looked at during training; picks the weights with ``early_stopping``.
     class_weights : array of shape (n_classes,)
     seed : int
+    spread : Spread, optional
+        That of the rows, where a pass over them has learned it already.
+    digest : bytes
+        What tells the rows from others.
     notes : tuple of str
         What to know about the training rows before reading the report.
     callbacks : sequence of Callback
@@ -107,7 +113,7 @@ def fit_model(
 
     # The rows as the network sees them, and what follows from their shape.
     prepared = prepare_rows(parameters.scaling, train, projection_seed)
-    n_rows, n_inputs = prepared.features.shape
+    features, (n_rows, n_inputs) = prepared.features, prepared.features.shape
     parameters = settle(
         parameters,
         n_rows,
@@ -122,25 +128,20 @@ def fit_model(
     device = resolve_device(parameters.device)
 
     # The members: each leaves rows out, has anchors of its own (section 3.2) and a network.
-    speakers = np.ones(n_members, dtype=np.bool_)
-    if train.moments is None:
-        left_out = judged = leave_out(train.codes, n_members, train.units, fold_seed)
-    else:
-        left_out, judged, speakers = _leave_forward(
-            train, train.moments, classes, n_members, fold_seed
-        )
+    split = _split(train, classes, n_members, fold_seed)
     views = prepared.choose_views(parameters.scaling, n_members)
-    scaler = fit_scaler(views, prepared.features, train.weights_once)
-    dense = replace(train, features=prepared.features)
-    anchors = _member_anchors(parameters.anchor, dense, n_classes, left_out, anchor_seed)
+    if spread is None or not views:
+        scaler = fit_scaler(views, features, train.weights_once)
+    else:
+        scaler = Scaler((spread.standard(),))
+    anchors = AnchorRows(parameters.anchor, split, train.weights, n_classes, n_inputs, anchor_seed)
     network = _build_network(parameters, scaler.width(n_inputs), n_classes, init_seed)
     network.to(device)
 
     # Episodes in the class ratio (section 3.1), and the loss of their queries (equations 5-6).
     episodes = EpisodeBatches(
-        train.codes,
+        split,
         n_classes,
-        members=[np.flatnonzero(~out) for out in left_out],
         sharing=parameters.heads,
         support_size=parameters.support_size,
         n_queries=parameters.n_queries,
@@ -152,59 +153,160 @@ def fit_model(
     loss = EpisodeLoss(episodes.layout, sides, device)
     offset = loss.offset.flatten()[: count_heads(n_classes)].tolist()
 
-    # Training, episode by episode; the linear part beside the network is fitted at once.
-    feed = Feed(prepared.features, scaler, device, n_members)
-    linear: LinearPart | None = None
-    if parameters.linear_share > 0:
-        known = (train.codes, train.weights, left_out, n_classes)
-        linear = (
-            fit_lines(csr_matrix(train.features), *known)
-            if prepared.has_lines
-            else fit_discriminants(feed.chunks(), *known)
+    # A second pass gathers the rows that are asked for by number, of those that are not in memory,
+    # and makes sums for anchors and for the linear part beside the network.
+    discriminants: DiscriminantSums | None = None
+    if parameters.linear_share > 0 and not prepared.has_lines:
+        discriminants = DiscriminantSums(train.codes, train.weights, split, n_classes)
+    looked, stands_for = _draw_evidence(split, n_classes, rule_seed)
+    subset = Subsets(split, parameters.post_size, post_seed)
+    stored, drawn = isinstance(features, StoredRows), np.empty(0, dtype=np.int64)
+    if stored or is_many(n_rows):
+        drawn = episodes.plan(parameters.max_steps)
+    with ExitStack() as opened:
+        rows: Any = features
+        if isinstance(features, StoredRows):
+            others = [looked, _evenly(n_rows), *anchors.chosen, *subset.of(0)]
+            rows = opened.enter_context(closing(_gathered(features, drawn, others)))
+        if stored or discriminants is not None or anchors.from_sums:
+            _second_pass(features, rows if stored else None, anchors, discriminants, scaler, device)
+        linear: LinearPart | None = None
+        if discriminants is not None:
+            linear = discriminants.fit()
+        elif prepared.has_lines and parameters.linear_share > 0:
+            left_out = split.left_out_of(slice(None))
+            known = (train.codes, train.weights, left_out, n_classes)
+            linear = fit_lines(csr_matrix(train.features), *known)
+        model = SetConvModel.make(
+            network,
+            scaler,
+            anchors.anchors(rows),
+            n_classes,
+            offset,
+            front=prepared.front,
+            linear=linear,
+            chosen=split.speakers,
         )
-    model = SetConvModel.make(
-        network,
-        scaler,
-        anchors,
-        n_classes,
-        offset,
-        front=prepared.front,
-        linear=linear,
-        chosen=speakers,
-    )
-    run = TrainingRun(model, train, left_out, judged, validation, parameters, post_seed)
-    run.check_confidence(objective)
-    uniform = bool((train.weights == train.weights[0]).all())
-    trainer = Trainer(
-        network,
-        feed,
-        model.scaled_anchors(),
-        episodes,
-        loss,
-        _training_settings(parameters),
-        seed=dropout_seed,
-        row_weights=None if uniform else torch.from_numpy(train.weights).float().to(device),
-        evaluate=None if validation is None else run.evaluate,
-        restore_best=parameters.early_stopping,
-        callbacks=callbacks,
-        checkpoints=_plan_checkpoints(run, seed, resume_from),
-    )
-    logger.info(
-        "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
-        *train.features.shape,
-        n_classes,
-        n_members,
-        parameters.max_steps,
-        device,
-    )
-    state = trainer.run()
-    logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
+        run = TrainingRun(
+            model,
+            train,
+            rows if stored else train.features,
+            split,
+            _Evidence.of(train, rows, split, looked, stands_for),
+            subset,
+            validation,
+            parameters,
+        )
+        run.check_confidence(objective)
+        uniform = bool((train.weights == train.weights[0]).all())
+        weights = None if uniform else torch.from_numpy(train.weights).float().to(device)
+        trainer = Trainer(
+            network,
+            Feed(rows, scaler, device, n_members),
+            model.scaled_anchors(),
+            episodes,
+            loss,
+            _training_settings(parameters),
+            seed=dropout_seed,
+            row_weights=weights,
+            evaluate=None if validation is None else run.evaluate,
+            restore_best=parameters.early_stopping,
+            callbacks=callbacks,
+            checkpoints=_plan_checkpoints(run, seed, digest, resume_from),
+        )
+        logger.info(
+            "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
+            *train.features.shape,
+            n_classes,
+            n_members,
+            parameters.max_steps,
+            device,
+        )
+        state = trainer.run()
+        logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
 
-    # Post-training (section 3.1), and a decision on rows that were left out.
-    model, unseen = run.score_unseen(run.represented(), classes.tolist(), rule_seed)
-    notes = (*notes, *_judging_notes(train.moments, judged, unseen))
+        # Post-training (section 3.1), and a decision on rows that were left out.
+        model, unseen = run.score_unseen(run.represented(), classes.tolist(), rule_seed)
+    notes = (*notes, *_judging_notes(train.moments, split, unseen))
     decision = decide(unseen, train.codes, classes, class_weights, objective, rule_seed, notes)
     return FitResult(model, state, decision)
+
+
+def _second_pass(
+    features: Features,
+    gathered: GatheredRows | None,
+    anchors: AnchorRows,
+    discriminants: DiscriminantSums | None,
+    scaler: Scaler,
+    device: torch.device,
+) -> None:
+    """Gather rows, and make sums, in one pass over all."""
+    for part, rows in row_blocks(features):
+        if gathered is not None:
+            gathered.add(part, rows)
+        if anchors.from_sums:
+            anchors.add(part, rows)
+        if discriminants is not None:
+            discriminants.add(part, torch.from_numpy(scaler(rows)).to(device))
+
+
+def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Split:
+    """Say which members leave which rows out, and which of them judge these."""
+    if train.moments is not None:
+        if n_members < FEWEST_FORWARD:
+            raise ParameterError(
+                f"n_members={n_members} with time: some members judge rows that come after all "
+                f"that they learned, the others predict. Give n_members of at least "
+                f"{FEWEST_FORWARD}.",
+                parameter="n_members",
+            )
+        if train.buckets is None:
+            known = leave_later_out(train.moments, train.codes, n_members, train.units, seed)
+            split = Split.of(train.codes, *known)
+        else:
+            split = Split.by_buckets(train.codes, train.buckets, n_members, seed, train.moments)
+        _check_forward(split, train.moments, train.codes, classes)
+        return split
+    if train.buckets is not None:
+        return Split.by_buckets(train.codes, train.buckets, n_members, seed)
+    left_out = leave_out(train.codes, n_members, train.units, seed)
+    return Split.of(train.codes, left_out, left_out, np.ones(n_members, dtype=np.bool_))
+
+
+def _evenly(n_rows: int) -> Indices:
+    """Return the rows by which the linear part is weighed."""
+    return np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
+
+
+def _gathered(stream: Any, drawn: Indices, others: Sequence[Indices]) -> GatheredRows:
+    """Return a place for rows of a stream: those that training draws first, in that order."""
+    extra = np.setdiff1d(np.concatenate(others), drawn)
+    numbers = np.concatenate([drawn, extra])
+    order = np.argsort(numbers, kind="stable")
+    return GatheredRows(stream, numbers[order], order)
+
+
+def _draw_evidence(
+    split: Split, n_classes: int, seed: int
+) -> tuple[Indices, tuple[float, ...] | None]:
+    """Return the rows that are scored out of fold, and how many of its class each stands for.
+
+    All rows or, of very many, all of the rare classes and a sample of the others.
+    """
+    n_rows = len(split.kinds)
+    if len(split.left_out) == 1 or n_rows <= MOST_EVIDENCE:
+        return np.arange(n_rows if len(split.left_out) > 1 else 0), None
+    judged = split.judged.any(axis=0)
+    own = [judged & (split.classes == code) for code in range(n_classes)]
+    counts = np.array([split.counts[some].sum() for some in own])
+    sizes, left = np.zeros(n_classes, dtype=np.int64), MOST_EVIDENCE
+    for place, code in enumerate(np.argsort(counts, kind="stable")):
+        sizes[code] = min(counts[code], left // (n_classes - place))
+        left -= sizes[code]
+    rng = np.random.default_rng(seed)
+    drawn = [split.draw(some, size, rng) for some, size in zip(own, sizes.tolist(), strict=True)]
+    stands_for = np.where(sizes > 0, counts / np.maximum(sizes, 1), 1.0)
+    return np.sort(np.concatenate(drawn)), tuple(stands_for.tolist())
 
 
 def settle(
@@ -299,27 +401,19 @@ def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: boo
     return parsed
 
 
-def _leave_forward(
-    train: Rows, moments: NDArray[np.int64], classes: NDArray[Any], n_members: int, seed: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return what `leave_later_out` does; say if nobody can judge."""
-    if n_members < FEWEST_FORWARD:
-        raise ParameterError(
-            f"n_members={n_members} with time: some members judge rows that come after all that "
-            f"they learned, the others predict. Give n_members of at least {FEWEST_FORWARD}.",
-            parameter="n_members",
-        )
-    left_out, judged, speakers = leave_later_out(moments, train.codes, n_members, train.units, seed)
-    if not judged.any():
-        early = np.bincount(train.codes[moments < moments.max()], minlength=len(classes))
-        late = int(np.argmin(early.clip(max=2) - (np.bincount(train.codes) > 2)))
+def _check_forward(
+    split: Split, moments: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[Any]
+) -> None:
+    """Say if nobody can judge."""
+    if not split.counts[split.judged.any(axis=0)].any():
+        early = np.bincount(codes[moments < moments.max()], minlength=len(classes))
+        late = int(np.argmin(early.clip(max=2) - (np.bincount(codes) > 2)))
         raise DataError(
             f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
             f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
             "time, or give later rows.",
             parameter="time",
         )
-    return left_out, judged, speakers
 
 
 # Measured by benchmarks.quality.confidence.
@@ -330,40 +424,30 @@ JUDGED_BY_PARTS = (
 
 
 def _judging_notes(
-    moments: NDArray[np.int64] | None, judged: NDArray[np.bool_], unseen: UnseenRows
+    moments: NDArray[np.int64] | None, split: Split, unseen: UnseenRows
 ) -> tuple[str, ...]:
     """Say who judged the rows, and what to think of it."""
     if unseen.source != "out_of_fold" or unseen.left_out is None or not len(unseen.evidence):
         return ()
+    n_rows, n_judged = len(split.kinds), len(unseen.evidence)
+    sampled: tuple[str, ...] = ()
+    if getattr(unseen.evidence, 'stands_for', None) is not None:
+        sampled = (
+            f"Out of {n_rows:,} rows {n_judged:,} were judged: all of the rare classes and a "
+            "sample of the others, each of which counts for as many as it stands for.",
+        )
     if moments is None:
-        return (JUDGED_BY_PARTS.format(unseen.left_out.sum(axis=0).max(), len(judged)),)
-    behind = int(judged.sum())
+        parts = JUDGED_BY_PARTS.format(unseen.left_out.sum(axis=0).max(), len(split.left_out))
+        return (parts, *sampled)
+    behind = int(split.counts[split.judged.any(axis=0)].sum())
     said = (
         "Rows are judged forward in time, each by a network that learned from earlier rows only; "
-        f"the first {len(moments) - behind:,} rows are not judged"
+        f"the first {n_rows - behind:,} rows are not judged"
     )
-    known = behind - len(unseen.evidence)
-    if known:
+    known = behind - n_judged
+    if known and not sampled:
         said += f", nor {known:,} with a copy, or a row of their group, among the earlier ones"
-    return (f"{said}.",)
-
-
-def _member_anchors(
-    anchor: Anchor, train: Rows, n_classes: int, left_out: NDArray[np.bool_], seed: int
-) -> NDArray[np.float64]:
-    """Make the anchors of each member from its own rows, (n_stacked, n_anchors, n_features)."""
-    rng = np.random.default_rng(seed)
-    rules: Sequence[Anchor] = [anchor] * len(left_out)
-    n_stacked = len(left_out) * count_heads(n_classes)
-    if isinstance(anchor, np.ndarray) and anchor.ndim == 3 and len(anchor) == n_stacked:
-        rules = np.split(anchor, len(left_out))  # one each, as saved
-    found = []
-    for out, rule in zip(left_out, rules, strict=True):
-        sides = np.where(out, np.int8(ABSENT), head_sides(train.codes, n_classes))
-        found.append(compute_anchors(rule, train.features, sides, train.weights, rng))
-    most = max(anchors.shape[1] for anchors in found)
-    # Where members came to different numbers of anchors, the fewer are repeated in turn.
-    return np.concatenate([anchors[:, np.arange(most) % anchors.shape[1]] for anchors in found])
+    return (f"{said}.", *sampled)
 
 
 def _build_network(
@@ -401,6 +485,97 @@ class UnseenRows(NamedTuple):
     doubt: str = ""
 
 
+@dataclass(frozen=True)
+class _Evidence:
+    """Training rows that are scored out of fold.
+
+    Attributes
+    ----------
+    rows : int64 array of shape (n_rows,)
+        In ascending order.
+    judged : bool array of shape (n_members, n_rows)
+        The members that judge a row: that left it out, and have seen neither a copy nor a row of
+        its group.
+    units : int64 array of shape (n_rows,), optional
+        Equal for rows that belong together.
+    stands_for : tuple of float, optional
+        How many rows of its class each stands for; None: for itself.
+    doubt : str
+        Why no confidence can be stated on them.
+    """
+
+    rows: Indices
+    judged: NDArray[np.bool_]
+    units: NDArray[Any] | None
+    stands_for: tuple[float, ...] | None
+    doubt: str
+
+    @classmethod
+    def of(
+        cls,
+        train: Rows,
+        features: Any,
+        split: Split,
+        rows: Indices,
+        stands_for: tuple[float, ...] | None,
+    ) -> _Evidence:
+        """Say who judges the rows; ``features`` has theirs by number."""
+        judged, crossed = split.judged[:, split.kinds[rows]], False
+        for ties in (train.units, train.crossing):
+            if ties is not None and len(rows):
+                kept = judged & ~split.learned(ties, rows)
+                crossed = crossed or (ties is train.crossing and bool((kept != judged).any()))
+                judged = kept
+        units, doubt = (None if train.units is None else train.units[rows]), ""
+        if train.moments is not None:
+            doubt = FORWARD
+        elif train.crossing is not None and (train.buckets is None or crossed):
+            doubt = SHARED
+        if train.buckets is not None and units is None and not train.natural:
+            keys = row_keys(RowSubset(features, rows))
+            same = np.unique(keys, return_inverse=True)[1]
+            units = same if len(keys) > same.max(initial=-1) + 1 else None
+        return cls(rows, judged, units, stands_for, doubt)
+
+    @property
+    def known(self) -> Indices:
+        """The places of those that somebody judges."""
+        return np.flatnonzero(self.judged.any(axis=0))
+
+
+class Subsets:
+    """The random rows that representatives are made of, if not of all (section 3.1).
+
+    Each member has its own, in the class ratio. They depend on the seed and on ``draw`` alone, so
+    that a resumed run has the same.
+
+    Parameters
+    ----------
+    split : Split
+    size : int or None
+        None: representatives are made of all rows.
+    seed : int
+    """
+
+    def __init__(self, split: Split, size: int | None, seed: int) -> None:
+        self._split, self._size, self._seed = split, size, seed
+
+    def of(self, draw: int) -> list[Indices]:
+        """Return the rows of each member; none if all are taken."""
+        split, size = self._split, self._size
+        if size is None:
+            return []
+        rng = np.random.default_rng([self._seed, draw])
+        found = []
+        for out in split.left_out:
+            own = [~out & (split.classes == code) for code in range(split.classes.max() + 1)]
+            counts = np.array([split.counts[some].sum() for some in own])
+            places = share_out(counts, max(len(counts), min(size, counts.sum())))
+            drawn = [split.draw(*one, rng) for one in zip(own, places.tolist(), strict=True)]
+            found.append(np.sort(np.concatenate(drawn)))
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingRun:
     """A model in training with its rows: representatives, validation, out-of-fold scores.
@@ -410,57 +585,52 @@ class TrainingRun:
     model : SetConvModel
         Its network is trained in place; it has seen no rows.
     train : Rows
-    left_out : bool array of shape (n_members, n_rows)
-        Training rows that a member does not learn from.
-    judged : bool array of shape (n_members, n_rows)
-        Those of them that it judges, if it has seen neither a copy nor a row of the group.
+    rows : array, csr matrix or GatheredRows
+        The training rows by number, as far as they are asked for.
+    split : Split
+        Which members learn from which training rows.
+    evidence : _Evidence
+        Those that are scored out of fold.
+    subsets : Subsets
     validation : Rows or None
     parameters : Parameters
         With nothing left to "auto".
-    seed : int
-        For random subsets (``post_size``).
     """
 
     model: SetConvModel
     train: Rows
-    left_out: NDArray[np.bool_]
-    judged: NDArray[np.bool_]
+    rows: Any
+    split: Split
+    evidence: _Evidence
+    subsets: Subsets
     validation: Rows | None
     parameters: Parameters
-    seed: int
 
     def represented(self, draw: int = 0) -> SetConvModel:
         """Post-training (section 3.1): representatives from all rows or from a random subset.
 
-        A member's own rows only. The subset depends on the seed and ``draw`` alone, so that a
-        resumed run has the same.
+        A member's own rows only.
         """
-        rows, left_out = self.train, self.left_out
-        if self.parameters.post_size is not None:
-            left_out = self._all_but_subsets(self.parameters.post_size, draw)
-            used = np.flatnonzero(~left_out.all(axis=0))
-            rows, left_out = rows.take(used), left_out[:, used]
-        model = self.model.without_rows()
-        model = model.with_rows(rows.features, rows.codes, rows.weights, left_out)
+        train, model, own = self.train, self.model.without_rows(), self.subsets.of(draw)
+        if own:
+            used = np.unique(np.concatenate(own))
+            out = np.stack([~np.isin(used, one) for one in own])
+            some = RowSubset(self.rows, used)
+            model = model.with_rows(
+                some, train.codes[used], train.weights[used], lambda part: out[:, part]
+            )
+        else:
+            left_out = self.split.left_out_of
+            model = model.with_rows(train.features, train.codes, train.weights, left_out)
         if model.linear is None:
             return model
         # The linear part has its share by the rows that a member left out, if it did; forward in
         # time by its own, for judges are to know nothing of later ones, and be like the others.
-        n_rows = len(self.train.codes)
-        some = np.arange(0, n_rows, -(-n_rows // _SCALING_ROWS))
-        counted = (self.left_out if self.train.moments is None else ~self.left_out)[:, some]
+        evenly = _evenly(len(train.codes))
+        counted = self.split.left_out_of(evenly)
+        counted = counted if train.moments is None else ~counted
         counted = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
-        share = self.parameters.linear_share
-        return model.with_linear_share(self.train.features[some], share, counted)
-
-    def _all_but_subsets(self, size: int, draw: int) -> NDArray[np.bool_]:
-        """Return which rows are not in the random subset of each member's own."""
-        rng = np.random.default_rng([self.seed, draw])
-        kept_out = np.ones_like(self.left_out)
-        for member, left_out in zip(kept_out, self.left_out, strict=True):
-            own = np.flatnonzero(~left_out)
-            member[own[_ratio_preserving(self.train.codes[own], size, rng)]] = False
-        return kept_out
+        return model.with_linear_share(self.rows[evenly], self.parameters.linear_share, counted)
 
     def evaluate(self, step: int) -> float:
         """Return the monitored figure on the validation rows."""
@@ -472,30 +642,28 @@ class TrainingRun:
         """Say before training what a confidence needs that the rows cannot give."""
         if objective.confidence is None:
             return
-        rows, why = self.train, None
-        if len(self.left_out) > 1:
-            rows = rows.take(np.flatnonzero(self._wholly_left_out().any(axis=0)))
-            why = f"{objective}: {self._doubt}" if self._doubt else None
+        rows, why, evidence = self.train, None, self.evidence
+        units: Any = rows.units
+        if len(self.split.left_out) > 1:
+            known = evidence.known
+            judged = evidence.rows[known]
+            rows = Rows(self.rows, rows.codes[judged], rows.weights[judged])
+            units = None if evidence.units is None else evidence.units[known]
+            why = f"{objective}: {evidence.doubt}" if evidence.doubt else None
         elif self.validation is not None:
             rows = self.validation.take(np.flatnonzero(self.validation.weights))
+            units = rows.units
             if self.parameters.early_stopping:
                 why = f"{objective}: the validation rows choose the weights. Give members instead."
         if why is None and objective.kind == "recall":
             rare = rarest(np.bincount(self.train.codes))
             own = rows.codes == (rare if objective.target is None else objective.target)
             size = effective_size(rows.weights[own])
-            if rows.units is not None:
-                size = len(np.unique(rows.units[own]))
+            if units is not None:
+                size = len(np.unique(units[own]))
             why = too_few_rows(objective, size)
         if why is not None:
             raise ParameterError(why, parameter="objective")
-
-    @property
-    def _doubt(self) -> str:
-        """Why no confidence can be stated on out-of-fold rows."""
-        if self.train.moments is not None:
-            return FORWARD
-        return "" if self.train.crossing is None else SHARED
 
     def score_unseen(
         self, model: SetConvModel, labels: Sequence[Any], seed: int
@@ -511,41 +679,38 @@ class TrainingRun:
             The same with its members on one scale.
         unseen : UnseenRows
         """
-        if len(self.left_out) == 1:
+        if len(self.split.left_out) == 1:
             return model, self._score_validation(model, labels, seed)
-        raw = model.member_scores(self.train.features)
+        train, asked = self.train, self.evidence
+        every = len(asked.rows) == len(train.codes) and not isinstance(self.rows, GatheredRows)
+        raw = model.member_scores(self.rows if every else RowSubset(self.rows, asked.rows))
         # Forward in time members leave out other shares of the rows, and what was learned scores
         # further apart: each is put on the scale of what it has not seen.
-        model = model.aligned(raw, None if self.train.moments is None else self.left_out)
-        left_out = self._wholly_left_out()
-        rows = np.flatnonzero(left_out.any(axis=0))
-        judged, left_out = self.train.take(rows), left_out[:, rows]
-        counts = np.bincount(judged.codes, minlength=len(labels))
+        counted = None if train.moments is None else self.split.left_out_of(asked.rows)
+        stands_for = None
+        if asked.stands_for is not None:
+            stands_for = np.asarray(asked.stands_for)[train.codes[asked.rows]]
+        model = model.aligned(raw, counted, stands_for)
+        known = asked.known
+        rows, judged = asked.rows[known], asked.judged[:, known]
+        codes = train.codes[rows].astype(np.int64)
         evidence = OutOfFoldScores(
-            scores=model.average(raw[rows], left_out),
-            codes=judged.codes,
-            weights=judged.weights,
+            scores=model.average(raw[known], judged),
+            codes=codes,
+            weights=np.array(train.weights[rows]),
             n_classes=len(labels),
-            units=judged.units,
+            units=None if asked.units is None else asked.units[known],
+            **({} if asked.stands_for is None else {'stands_for':asked.stands_for}),
         )
+        counts = np.bincount(codes, minlength=len(labels))
         return model, UnseenRows(
             evidence=evidence.evened(),
             source="out_of_fold",
-            unjudged=_never_left_out(self.train, counts, labels),
-            left_out=left_out,
-            rows=judged.numbers,
-            doubt=self._doubt,
+            unjudged=_never_left_out(train, counts, labels),
+            left_out=judged,
+            rows=rows if train.numbers is None else train.numbers[rows],
+            doubt=asked.doubt,
         )
-
-    def _wholly_left_out(self) -> NDArray[np.bool_]:
-        """Return which rows each member judges, having seen no copy and no row of the group."""
-        wholly = self.judged.copy()
-        known = [ties for ties in (self.train.units, self.train.crossing) if ties is not None]
-        for ties in known:
-            for member, out in zip(wholly, self.left_out, strict=True):
-                learned = np.bincount(ties, weights=~out) > 0
-                member &= ~learned[ties]
-        return wholly
 
     def _score_validation(
         self, model: SetConvModel, labels: Sequence[Any], seed: int
@@ -575,15 +740,6 @@ class TrainingRun:
             unjudged=dict.fromkeys(absent, why),
             left_out=folds == np.arange(_VALIDATION_FOLDS)[:, None],
         )
-
-
-def _ratio_preserving(
-    codes: NDArray[np.int64], size: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return a random subset of rows in the class ratio, at least one row a class."""
-    _, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    places = share_out(counts, max(len(counts), min(size, len(codes))))
-    return draw_by_class(numbers, places, rng)
 
 
 def decide(
@@ -659,19 +815,21 @@ _NOT_TRAINED |= {"checkpoint_dir", "random_state"}
 
 
 def _plan_checkpoints(
-    run: TrainingRun, seed: int, resume_from: str | Path | None
+    run: TrainingRun, seed: int, rows_digest: bytes, resume_from: str | Path | None
 ) -> CheckpointPlan:
     """Say where checkpoints go, and which run they belong to."""
     parameters, model = run.parameters, run.model
     if parameters.checkpoint_dir is None and resume_from is None:
         return CheckpointPlan()
     trained = sorted((k, v) for k, v in vars(parameters).items() if k not in _NOT_TRAINED)
-    digest = hashlib.blake2b(repr((trained, seed)).encode(), digest_size=20)
-    both = [rows for rows in (run.train, run.validation) if rows is not None]
-    arrays = [model.anchors, np.asarray(model.offset), run.left_out]
+    digest = hashlib.blake2b(repr((trained, seed)).encode() + rows_digest, digest_size=20)
+    arrays = [model.anchors, np.asarray(model.offset), run.split.kinds, run.split.left_out]
     arrays += [tensor.cpu().numpy() for tensor in model.network.state_dict().values()]
-    arrays += [array for rows in both for array in (rows.codes, rows.weights)]
-    arrays += [row_keys(rows.features) for rows in both]
+    arrays += [run.train.codes]
+    if run.train.weights.strides[0]:  # else all are 1
+        arrays.append(run.train.weights)
+    if run.validation is not None:
+        arrays += [run.validation.codes, run.validation.weights, row_keys(run.validation.features)]
     for array in arrays:
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array).data)

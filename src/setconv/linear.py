@@ -11,7 +11,6 @@ columns as there are heads, so the cost grows with the non-zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,8 +21,9 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 from torch import Tensor
 
-from setconv.data import Matrix, Part, count_heads
+from setconv.data import BlockSums, Matrix, Part, count_heads
 from setconv.episodes import head_sides
+from setconv.sampling import Split
 
 Float32Array: TypeAlias = NDArray[np.float32]
 Float64Array: TypeAlias = NDArray[np.float64]
@@ -72,48 +72,73 @@ class Discriminants(Part):
         return self.weights.shape == (n_stacked, n_inputs) and len(self.intercepts) == n_stacked
 
 
-def fit_discriminants(
-    chunks: Iterator[tuple[slice, Tensor]],
-    codes: NDArray[np.int64],
-    row_weights: NDArray[Any],
-    left_out: NDArray[np.bool_],
-    n_classes: int,
-) -> Discriminants:
-    """Fit Fisher's discriminant of each head to each member's own rows.
+class DiscriminantSums:
+    """Fisher's discriminant of each head of each member's own rows, from one pass over the rows.
 
     With the means ``m1``, ``m0`` of the head's sides and the covariance ``S`` within classes, drawn
     to the identity, the weights are ``S^-1 (m1 - m0)``.
 
     Parameters
     ----------
-    chunks : iterator of slice and Tensor of shape (n_views, rows, n_inputs)
-        All rows, some at a time; member ``m`` takes view ``m`` modulo their number.
     codes : array of shape (n_rows,)
     row_weights : array of shape (n_rows,)
-    left_out : bool array of shape (n_members, n_rows)
-        Rows that a member does not learn from.
+    split : Split
+        Which rows each member learns from.
     n_classes : int
     """
-    everything: list[_ClassSums] = []
-    missing: list[_ClassSums] = []
-    for part, views in chunks:
-        if not everything:
-            shape = (n_classes, views.shape[-1], views.device)
-            everything = [_ClassSums.empty(*shape) for _ in views]
-            missing = [_ClassSums.empty(*shape) for _ in left_out]
-        classes = torch.from_numpy(np.eye(n_classes)[codes[part]] * row_weights[part, None])
-        for view, sums in zip(views, everything, strict=True):
+
+    def __init__(
+        self, codes: NDArray[Any], row_weights: NDArray[Any], split: Split, n_classes: int
+    ) -> None:
+        self._codes, self._weights, self._split = codes, row_weights, split
+        self._eye = np.eye(n_classes)
+        self._sums = BlockSums(lambda: _SumsOfAll(len(split.left_out)))
+
+    def add(self, part: slice, views: Tensor) -> None:
+        """Add rows, which have these numbers, in all views: (n_views, rows, n_inputs).
+
+        Member ``m`` takes view ``m`` modulo their number.
+        """
+        classes = self._eye[self._codes[part]] * self._weights[part][:, None]
+        left_out = self._split.left_out_of(part)
+        self._sums.add(part, views, torch.from_numpy(classes), left_out)
+
+    def fit(self) -> Discriminants:
+        """Return the discriminants."""
+        sums = self._sums.total()
+        weights, intercepts = [], []
+        for number, theirs in enumerate(sums.missing):
+            own = sums.everything[number % len(sums.everything)].without(theirs)
+            directions, middles = own.discriminate()
+            weights.append(directions)
+            intercepts.append(-(directions * middles).sum(dim=1))
+        return Discriminants(*(torch.cat(o).float().cpu().numpy() for o in (weights, intercepts)))
+
+
+class _SumsOfAll:
+    """The sums over all rows in each view, and over those that each member leaves out."""
+
+    def __init__(self, n_members: int) -> None:
+        self.everything: list[_ClassSums] = []
+        self.missing: list[_ClassSums] = []
+        self._n_members = n_members
+
+    def add(self, views: Tensor, classes: Tensor, left_out: NDArray[np.bool_]) -> None:
+        if not self.everything:
+            shape = (classes.shape[1], views.shape[-1], views.device)
+            self.everything = [_ClassSums.empty(*shape) for _ in views]
+            self.missing = [_ClassSums.empty(*shape) for _ in range(self._n_members)]
+        for view, sums in zip(views, self.everything, strict=True):
             sums.add(view, classes)
-        for number, out in enumerate(left_out[:, part]):
+        for number, out in enumerate(left_out):
             chosen = torch.from_numpy(np.flatnonzero(out))
             seen = views[number % len(views)]
-            missing[number].add(seen[chosen.to(seen.device)], classes[chosen])
-    weights, intercepts = [], []
-    for number, theirs in enumerate(missing):
-        directions, middles = everything[number % len(everything)].without(theirs).discriminate()
-        weights.append(directions)
-        intercepts.append(-(directions * middles).sum(dim=1))
-    return Discriminants(*(torch.cat(one).float().cpu().numpy() for one in (weights, intercepts)))
+            self.missing[number].add(seen[chosen.to(seen.device)], classes[chosen])
+
+    def merge(self, other: _SumsOfAll) -> None:
+        mine, theirs = (one.everything + one.missing for one in (self, other))
+        for sums, more in zip(mine, theirs, strict=True):
+            sums.merge(more)
 
 
 # How far the covariance is drawn to a multiple of the identity. Half or more holds better on rows
@@ -143,6 +168,12 @@ class _ClassSums:
         self.mass.add_(classes.sum(dim=0).to(rows.device))
         self.totals.add_(theirs.T @ rows)
         self.scatter.add_((rows * theirs.sum(dim=1, keepdim=True)).T @ rows)
+
+    def merge(self, other: _ClassSums) -> None:
+        """Add the sums of other rows."""
+        self.mass.add_(other.mass)
+        self.totals.add_(other.totals)
+        self.scatter.add_(other.scatter)
 
     def without(self, other: _ClassSums) -> _ClassSums:
         """Take away the sums of some rows."""

@@ -9,7 +9,7 @@ side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,12 +21,13 @@ from sklearn.utils import gen_batches
 from torch import Tensor
 from torch.nn import functional
 
-from setconv.data import Matrix, Part, count_heads, weighted_mean
+from setconv.data import BlockSums, Features, Matrix, Part, count_heads, row_blocks
 from setconv.episodes import ABSENT, head_sides
 from setconv.errors import DataError, ParameterError
 from setconv.linear import LINEAR_PARTS, LinearPart
 from setconv.nn.network import SetConvNetwork
 from setconv.preprocessing import FRONTS, NARROW, VIEWS, Scaler, SparseFront
+from setconv.sampling import Split
 
 Array: TypeAlias = NDArray[Any]
 Anchor: TypeAlias = str | Callable[[Array], ArrayLike] | ArrayLike
@@ -241,34 +242,37 @@ class SetConvModel:
 
     def with_rows(
         self,
-        rows: Matrix,
-        codes: NDArray[np.integer],
+        rows: Features,
+        codes: NDArray[Any],
         weights: NDArray[Any],
-        left_out: NDArray[np.bool_] | None = None,
+        left_out_of: Callable[[slice], NDArray[np.bool_]] | None = None,
     ) -> SetConvModel:
         """Return the model after rows took part in the representatives: exact in their means.
 
-        All of them but for those that a member leaves out, bool (n_members, n_rows).
+        All of them but for those that a member leaves out: ``left_out_of`` says of a slice of the
+        rows which these are, bool (n_members, n_rows).
         """
-        added = SideSums.empty(*self.sums.total.shape[::2])
-        sides = np.tile(head_sides(codes, self.n_classes), (self.network.n_members, 1))
-        if left_out is not None:
-            sides[np.repeat(left_out, self.network.n_heads, axis=0)] = ABSENT
-        row_weights = torch.as_tensor(weights, dtype=torch.float64)
+        network = self.network
+        sums = BlockSums(lambda: SideSums.empty(*self.sums.total.shape[::2]))
         for block in self._embed(rows):
-            here = row_weights[block.numbers]
-            side = torch.from_numpy(sides[:, block.numbers])
-            added.add(block.embedded[:, : len(here)], side, here)
-        return replace(self, sums=self.sums.merge(added))
+            part, n_rows = block.numbers, block.rows.shape[0]
+            sides = np.tile(head_sides(codes[part], self.n_classes), (network.n_members, 1))
+            if left_out_of is not None:
+                sides[np.repeat(left_out_of(part), network.n_heads, axis=0)] = ABSENT
+            here = torch.tensor(weights[part], dtype=torch.float64)
+            sums.add(part, block.embedded[:, :n_rows], torch.from_numpy(sides), here)
+        added = sums.total()
+        added.merge(self.sums)
+        return replace(self, sums=added)
 
-    def scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
+    def scores(self, rows: Features, first: int = 0) -> NDArray[np.float64]:
         """Return the log-odds of side 1 of each head, averaged over members, (n_rows, heads).
 
         ``first`` is the number of the first row, for error messages.
         """
         return self.average(self.member_scores(rows, first))
 
-    def member_scores(self, rows: Matrix, first: int = 0) -> NDArray[np.float64]:
+    def member_scores(self, rows: Features, first: int = 0) -> NDArray[np.float64]:
         """Return the scores of every head of every member as they are, (n_rows, n_stacked)."""
         network, linear = self._score_parts(rows)
         scores = network if linear is None else network + linear
@@ -301,7 +305,10 @@ class SetConvModel:
         return np.asarray(total / marks.sum(axis=0)[:, None] + np.asarray(self.offset))
 
     def aligned(
-        self, raw: NDArray[np.float64], counted: NDArray[np.bool_] | None = None
+        self,
+        raw: NDArray[np.float64],
+        counted: NDArray[np.bool_] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> SetConvModel:
         """Return the model with its members on one scale, that of their average.
 
@@ -311,14 +318,21 @@ class SetConvModel:
             `member_scores` of the same rows before any alignment.
         counted : bool array of shape (n_members, n_rows), optional
             The rows that each member is aligned on; None: all.
+        weights : float array of shape (n_rows,), optional
+            How many rows each stands for; None: for itself.
         """
         heads = self.network.n_heads
-        if counted is None:
+        if counted is None and weights is None:
             level, spread = raw.mean(axis=0), raw.std(axis=0)
         else:
-            own = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
-            parts = [raw[own[place // heads], place] for place in range(raw.shape[1])]
-            level, spread = (np.array([f(part) for part in parts]) for f in (np.mean, np.std))
+            own = np.ones((len(self.chosen), len(raw)), dtype=np.bool_)
+            if counted is not None:
+                own = np.where(counted.sum(axis=1, keepdims=True) > 1, counted, True)
+            parts = [
+                _mean_and_spread(column[mine], None if weights is None else weights[mine])
+                for column, mine in zip(raw.T, np.repeat(own, heads, axis=0), strict=True)
+            ]
+            level, spread = np.array(parts).T
         level, spread = level.reshape(-1, heads), spread.reshape(-1, heads)
         common = spread.mean(axis=0)
         usable = (spread > 0) & (common > 0)
@@ -361,7 +375,9 @@ class SetConvModel:
         ]
         return np.concatenate(parts)[: rows.shape[0]]
 
-    def _score_parts(self, rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def _score_parts(
+        self, rows: Features
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the scores by the network, and by the linear part if there is one."""
         sides = self.representatives
         difference = ((sides[:, 1] - sides[:, 0]) * self.network.scale()).detach().unsqueeze(1)
@@ -380,7 +396,7 @@ class SetConvModel:
                 linear[here] = found[:size]
         return network, linear
 
-    def _embed(self, rows: Matrix) -> Iterator[_Block]:
+    def _embed(self, rows: Features) -> Iterator[_Block]:
         """Yield the rows block by block, with their embeddings.
 
         Only the last block is padded, so what is made of the padding is cut off at the very end:
@@ -391,8 +407,7 @@ class SetConvModel:
         with torch.inference_mode():
             embed = self.network.prepare(self.scaled_anchors())
             encode = self.network.ready_encoder()
-            for part in gen_batches(rows.shape[0], batch):
-                read = rows[part]
+            for part, read in row_blocks(rows, batch):
                 views = torch.from_numpy(self.scaler(self._dense(read)))
                 for inner in gen_batches(read.shape[0], BLOCK):
                     here = slice(part.start + inner.start, part.start + inner.stop)
@@ -455,9 +470,10 @@ class SideSums:
         self.total += member @ embedded.cpu().double()
         self.weight += member.sum(dim=-1)
 
-    def merge(self, other: SideSums) -> SideSums:
-        """Return the sums over the rows of both."""
-        return SideSums(self.total + other.total, self.weight + other.weight)
+    def merge(self, other: SideSums) -> None:
+        """Add the sums over other rows."""
+        self.total += other.total
+        self.weight += other.weight
 
     def representatives(self, network: SetConvNetwork) -> Tensor:
         """Return what queries are compared with: float32, shape (heads, 2, features)."""
@@ -467,63 +483,145 @@ class SideSums:
             return network.finish(mean.to(device))
 
 
-def compute_anchors(
-    anchor: Anchor,
-    rows: Matrix,
-    sides: NDArray[np.int8],
-    weights: Array,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Compute the anchors of every head.
+_MOST_ROWS = 20_000  # of a head, that k-means and callables look at
+
+
+class AnchorRows:
+    """The rows that anchors are made from: those of the smaller side of each head of each member.
+
+    Means are made in a pass over all rows, by `add`. Other anchors are made of the rows in
+    `chosen`, drawn where a side has more than it takes.
 
     Parameters
     ----------
     anchor : {"mean", "subset", "kmeans"}, callable or array
         A function from the rows of the smaller side to one anchor (d,) or several (k, d); or the
-        anchors themselves: (d,) or (k, d) for all heads, or (heads, k, d).
-    rows : array, csr matrix or DiskRows of shape (n_rows, d)
-    sides : int8 array of shape (heads, n_rows)
-        Side of each row, `setconv.episodes.ABSENT` for one that does not count. The smaller side of
-        each head is the one the anchor is made from, and side 1 where both are equal.
+        anchors themselves: (d,) or (k, d) for all heads, (heads, k, d), or one for each head of
+        each member, as saved.
+    split : Split
     weights : array of shape (n_rows,)
-        Weights of the rows.
-    rng : numpy.random.Generator
+    n_classes, n_features : int
+    seed : int
 
-    Returns
-    -------
-    float64 array of shape (heads, n_anchors, d)
-        Where heads came to different numbers of anchors, the fewer are repeated in turn.
+    Attributes
+    ----------
+    chosen : list of int arrays
+        For each head of each member, rows by number; empty where a pass makes the anchors.
     """
-    width = rows.shape[1]
-    if not (isinstance(anchor, str) or callable(anchor)):
-        given = _as_anchors(anchor, width, (1, len(sides)))
-        return np.broadcast_to(given, (len(sides), *given.shape[1:])).copy()
-    if isinstance(anchor, str) and anchor not in ("mean", *_RULES):
-        raise ParameterError(
-            f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RULES))}, a callable or an "
-            "array.",
-            parameter="anchor",
-        )
-    made = []
-    for side in sides:
-        smaller = side == (1 if (side == 1).sum() <= (side == 0).sum() else 0)
-        if isinstance(anchor, str) and anchor == "mean":
-            # Row by row as they lie: no copy of those on the side is made.
-            picked: ArrayLike = weighted_mean(rows, np.where(smaller, weights, 0))
-        else:
-            mine = rows[np.flatnonzero(smaller)]
-            picked = (
-                anchor(mine) if callable(anchor) else _RULES[anchor](mine, weights[smaller], rng)
+
+    def __init__(
+        self,
+        anchor: Anchor,
+        split: Split,
+        weights: NDArray[Any],
+        n_classes: int,
+        n_features: int,
+        seed: int,
+    ) -> None:
+        self._anchor, self._split, self._weights = anchor, split, weights
+        self._heads, self._width = count_heads(n_classes), n_features
+        self._rng = np.random.default_rng(seed)
+        self.chosen: list[NDArray[np.int64]] = []
+        if isinstance(anchor, str) and anchor not in ("mean", *_RULES):
+            raise ParameterError(
+                f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RULES))}, a callable or "
+                "an array.",
+                parameter="anchor",
             )
-        made.append(_as_anchors(picked, width, (1,))[0])
-    count = max(len(one) for one in made)
-    return np.stack([one[np.arange(count) % len(one)] for one in made])
+        if not (isinstance(anchor, str) or callable(anchor)):
+            return
+        # The side that has fewer rows, and side 1 where both are equal.
+        sides = [
+            np.where(out, ABSENT, head_sides(split.classes, n_classes)) for out in split.left_out
+        ]
+        sizes = [
+            [split.counts[one == side].sum() for side in (0, 1)] for one in np.concatenate(sides)
+        ]
+        self._smaller = [
+            one == int(ones <= zeros)
+            for one, (zeros, ones) in zip(np.concatenate(sides), sizes, strict=True)
+        ]
+        if self.from_sums:
+            needed = np.any(self._smaller, axis=0)
+            self._sums = BlockSums(lambda: _KindSums(needed, n_features))
+        else:
+            self.chosen = [self._choose(some, number) for number, some in enumerate(self._smaller)]
+
+    def _choose(self, some: NDArray[np.bool_], number: int) -> NDArray[np.int64]:
+        if self._anchor == "subset":
+            return self._split.draw(some, SUBSET, self._rng)
+        if self._split.counts[some].sum() > _MOST_ROWS:
+            return np.sort(
+                self._split.draw(some, _MOST_ROWS, np.random.default_rng([_MOST_ROWS, number]))
+            )
+        return self._split.rows_of(some)
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether they are means, for which a pass over all rows is needed."""
+        return isinstance(self._anchor, str) and self._anchor == "mean"
+
+    def add(self, part: slice, rows: Any) -> None:
+        """Look at rows, which have these numbers."""
+        self._sums.add(part, rows, self._split.kinds[part], self._weights[part])
+
+    def anchors(self, rows: Matrix) -> NDArray[np.float64]:
+        """Return the anchors, (n_stacked, n_anchors, d); ``rows`` has those of `chosen`.
+
+        Where heads came to different numbers of anchors, the fewer are repeated in turn.
+        """
+        stacked = len(self._split.left_out) * self._heads
+        if self.from_sums:
+            sums = self._sums.total()
+            made = [
+                _as_anchors(
+                    sums.total[some].sum(axis=0) / sums.mass[some].sum(), self._width, (1,)
+                )[0]
+                for some in self._smaller
+            ]
+        elif isinstance(self._anchor, str) or callable(self._anchor):
+            made = [self._make(rows[one], self._weights[one]) for one in self.chosen]
+        else:
+            given = _as_anchors(self._anchor, self._width, (1, stacked, self._heads))
+            made = [given[number % len(given)] for number in range(stacked)]
+        of_members = [_alike(made[at : at + self._heads]) for at in range(0, stacked, self._heads)]
+        return _alike([one for member in of_members for one in member])
+
+    def _make(self, rows: Any, weights: Array) -> NDArray[np.float64]:
+        if isinstance(self._anchor, str):
+            picked: ArrayLike = _RULES[self._anchor](rows, weights, self._rng)
+        else:
+            assert callable(self._anchor)
+            picked = self._anchor(rows)
+        return _as_anchors(picked, self._width, (1,))[0]
 
 
-def _subset_mean(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
-    """Return the mean of a random subset of the rows, or of all where there are fewer."""
-    chosen = rng.permutation(rows.shape[0])[:SUBSET]
-    return weighted_mean(rows[chosen], weights[chosen])
+def _alike(made: Sequence[Array]) -> NDArray[np.float64]:
+    """Return sets of anchors as one array, the smaller sets repeated in turn."""
+    most = max(map(len, made))
+    return np.asarray(np.stack([one[np.arange(most) % len(one)] for one in made]))
+
+
+class _KindSums:
+    """Weighted sums of the rows of each kind that is needed."""
+
+    def __init__(self, needed: NDArray[np.bool_], width: int) -> None:
+        self._needed = np.flatnonzero(needed)
+        self.total, self.mass = np.zeros((len(needed), width)), np.zeros(len(needed))
+
+    def add(self, rows: Any, kinds: NDArray[Any], weights: NDArray[Any]) -> None:
+        for kind in np.intersect1d(kinds, self._needed):
+            own = np.flatnonzero(kinds == kind)
+            self.total[kind] += weights[own] @ rows[own].astype(np.float64)
+            self.mass[kind] += weights[own].sum()
+
+    def merge(self, other: _KindSums) -> None:
+        self.total += other.total
+        self.mass += other.mass
+
+
+def _mean(rows: Any, weights: Array, rng: np.random.Generator) -> Array:  # noqa: ARG001 (the rules')
+    return np.asarray(weights @ rows.astype(np.float64) / weights.sum())
 
 
 def _centroids(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
@@ -536,7 +634,14 @@ def _centroids(rows: Array, weights: Array, rng: np.random.Generator) -> Array:
     return centers
 
 
-_RULES = {"subset": _subset_mean, "kmeans": _centroids}
+_RULES = {"subset": _mean, "kmeans": _centroids}
+
+
+def _mean_and_spread(scores: Array, weights: Array | None) -> tuple[float, float]:
+    if weights is None:
+        return float(scores.mean()), float(scores.std())
+    mean = np.average(scores, weights=weights)
+    return float(mean), float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
 
 
 def _as_anchors(values: Any, width: int, heads: tuple[int, ...]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.special import ndtri
 from sklearn.utils import gen_batches
 
-from setconv.data import Matrix, Part, Rows
+from setconv.data import BlockSums, Features, Part, Rows, StoredRows, row_blocks
 from setconv.errors import DataError, ParameterError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -47,7 +47,7 @@ class PreparedRows:
         What makes dense rows of sparse ones.
     """
 
-    features: Matrix
+    features: Features
     front: SparseFront | None = None
 
     @property
@@ -73,13 +73,20 @@ class PreparedRows:
         if isinstance(scaling, str) and scaling == "auto":
             n_rows, few = self.features.shape[0], self.kind_of_width <= FEW_COLUMNS
             small = few and n_rows * self.kind_of_width <= _MOST_VALUES
-            sortable = isinstance(self.features, np.ndarray)
-            return known[: n_members if small and sortable else 1]
+            stored = isinstance(self.features, StoredRows)
+            return known[: n_members if small and not stored else 1]
         names = (scaling,) if isinstance(scaling, str) else scaling
         if not isinstance(names, Sequence) or not names or any(name not in known for name in names):
             raise ParameterError(
                 f"scaling={scaling!r}: choose "
                 f'"auto", {", ".join(map(repr, known))}, a list of the last three, or None.',
+                parameter="scaling",
+            )
+        stored = isinstance(self.features, StoredRows)
+        if stored and any(name != "standard" for name in names):
+            raise ParameterError(
+                f"scaling={scaling!r} sorts whole columns, which rows on disk do not allow: choose "
+                '"standard", "auto" or None.',
                 parameter="scaling",
             )
         return tuple(names)[:n_members]
@@ -313,7 +320,7 @@ def _too_large(columns: Any, what: str) -> DataError:
     return DataError(message, column=column)
 
 
-def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Scaler:
+def fit_scaler(names: Sequence[str], rows: Features, weights: NDArray[Any]) -> Scaler:
     """Learn the views of the columns.
 
     Parameters
@@ -322,13 +329,64 @@ def fit_scaler(names: Sequence[str], rows: Matrix, weights: NDArray[Any]) -> Sca
     rows : array of shape (n_rows, n_features), or on disk
     weights : array of shape (n_rows,)
     """
-    if any(name != "standard" for name in names) and not isinstance(rows, np.ndarray):
-        raise ParameterError(
-            f"scaling={names!r} sorts whole columns, which rows on disk do not allow: choose "
-            '"standard", "auto" or None.',
-            parameter="scaling",
-        )
     return Scaler(tuple(VIEWS[name].fit(rows, weights) for name in names))
+
+
+@dataclass
+class _Moments:
+    """The mass of rows, their mean, and the squares around it (Chan et al., 1979)."""
+
+    mass: float
+    mean: Floats
+    squares: Floats
+
+    @classmethod
+    def empty(cls, width: int) -> _Moments:
+        return cls(0.0, np.zeros(width), np.zeros(width))
+
+    def add(self, rows: NDArray[Any], shares: Floats) -> None:
+        for part in gen_batches(len(rows), _CHUNK):
+            values, share = rows[part].astype(np.float64), shares[part]
+            mass = share.sum()
+            centre = share @ values / mass
+            self.merge(_Moments(mass, centre, share @ np.square(values - centre)))
+
+    def merge(self, other: _Moments) -> None:
+        apart, whole = other.mean - self.mean, other.mass + self.mass
+        self.squares += other.squares
+        self.squares += np.square(apart) * (other.mass * self.mass / whole)
+        self.mean += apart * (other.mass / whole)
+        self.mass = whole
+
+
+class Spread:
+    """What standardises the columns, learned in one pass over the rows.
+
+    Parameters
+    ----------
+    n_features : int
+    weights : array of shape (n_rows,)
+    """
+
+    def __init__(self, n_features: int, weights: NDArray[Any]) -> None:
+        self._weights, self._total = weights, weights.sum()
+        self._sums = BlockSums(lambda: _Moments.empty(n_features))
+
+    def add(self, part: slice, rows: NDArray[Any]) -> None:
+        """Look at rows, which have these numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._sums.add(part, rows, self._weights[part] / self._total)
+
+    def standard(self) -> Standard:
+        """Return the view; a constant column is centred and left at scale 1."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self._sums.total()
+        if not np.isfinite(sums.squares).all():
+            raise _too_large(~np.isfinite(sums.squares), "a standard deviation")
+        # A constant column has a variance of rounding errors only (scikit-learn's bound).
+        error = len(self._weights) * np.finfo(np.float64).eps
+        constant = sums.squares <= error * sums.squares + (error * sums.mean) ** 2
+        return Standard(sums.mean, np.where(constant, 1.0, np.sqrt(sums.squares)))
 
 
 @dataclass(frozen=True)
@@ -345,29 +403,12 @@ class Standard(Part):
     scale: Floats
 
     @classmethod
-    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Standard:
+    def fit(cls, rows: Features, weights: NDArray[Any]) -> Standard:
         """Learn means and standard deviations; a constant column is centred and left at scale 1."""
-        shares = weights / weights.sum()
-        mean = np.zeros(rows.shape[1])
-        variance = np.zeros(rows.shape[1])
-        seen = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for part in gen_batches(rows.shape[0], _CHUNK):
-                # One pass: what a part adds to the squares around a mean that moves (Chan et al.).
-                values, share = rows[part].astype(np.float64), shares[part]
-                mass = share.sum()
-                centre = share @ values / mass
-                apart = centre - mean
-                variance += share @ np.square(values - centre)
-                variance += np.square(apart) * (mass * seen / (mass + seen))
-                mean += apart * (mass / (mass + seen))
-                seen += mass
-        if not np.isfinite(variance).all():
-            raise _too_large(~np.isfinite(variance), "a standard deviation")
-        # A constant column has a variance of rounding errors only (scikit-learn's bound).
-        error = rows.shape[0] * np.finfo(np.float64).eps
-        constant = variance <= error * variance + (error * mean) ** 2
-        return Standard(mean, np.where(constant, 1.0, np.sqrt(variance)))
+        spread = Spread(rows.shape[1], weights)
+        for part, some in row_blocks(rows):
+            spread.add(part, some)
+        return spread.standard()
 
     @property
     def width(self) -> int:
@@ -409,7 +450,7 @@ class Normal(Part):
     starts: NDArray[np.int64]
 
     @classmethod
-    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Normal:
+    def fit(cls, rows: Features, weights: NDArray[Any]) -> Normal:
         """Learn the quantiles of each column; equal values share the middle of their ranks."""
         shares = weights / weights.sum()
         knots, values = [], []
@@ -477,7 +518,7 @@ class Pieces(Standard):
     column: NDArray[np.int64]
 
     @classmethod
-    def fit(cls, rows: Matrix, weights: NDArray[Any]) -> Pieces:
+    def fit(cls, rows: Features, weights: NDArray[Any]) -> Pieces:
         """Learn the pieces of each column, at most eight of about equally many rows.
 
         A constant column keeps one piece that no row enters.

@@ -4,7 +4,12 @@ First draws by class: places in the ratio of the classes, rows of each, and how 
 draws a row. Then splits. Copies of a row, and rows of a group, must stay on one side of every one:
 `row_keys` and `text_keys` find copies, `check_groups` reads groups, and `tie_copies` says which
 rows stay together. `leave_out` deals rows to the members that do not learn from them, by folds
-(`assign_folds`) that are stratified by class, and `leave_later_out` by time.
+(`assign_folds`) that are stratified by class, and `leave_later_out` by time. A `Split` says it in a
+small number a row.
+
+Beyond a million rows (`is_many`) no array of them is shuffled. Folds are shares of `buckets`, to
+which a row belongs by its content, or its group, alone. Rows are drawn by their place among those
+of a kind, in a `KeyedOrder` of which any part can be had by itself, and `nth_rows` finds them.
 """
 
 from __future__ import annotations
@@ -14,21 +19,28 @@ import heapq
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from setconv.data import Matrix, collected, unmasked
+from setconv.data import Features, collected, row_blocks, taken, unmasked
 from setconv.errors import DataError
 from setconv.messages import is_missing
 
 Indices: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
-_CHUNK = 8192
+MANY_ROWS = 1_000_000
+
+
+def is_many(n_rows: int) -> bool:
+    """Whether there are so many rows that nothing is kept of each but its class and its fold."""
+    return n_rows > MANY_ROWS
 
 
 def share_out(counts: NDArray[Any], size: int, least: int = 1) -> Indices:
@@ -59,8 +71,87 @@ def draw_by_class(codes: NDArray[Any], sizes: Sequence[int] | Indices, rng: Any)
         Rows to draw of each class, from class 0 on; more than there are: all.
     rng : numpy.random.Generator or RandomState
     """
+    if is_many(len(codes)):
+        counts = np.bincount(codes, minlength=len(sizes))
+        starts = np.cumsum(counts) - counts
+        ranks = [
+            start + rng.choice(count, size=min(size, count), replace=False)
+            for start, count, size in zip(starts, counts, sizes, strict=True)
+        ]
+        return np.sort(nth_rows(codes, np.concatenate(ranks)))
     drawn = [rng.permutation(np.flatnonzero(codes == c))[:size] for c, size in enumerate(sizes)]
     return np.sort(np.concatenate(drawn))
+
+
+_SCANNED = 1 << 16  # rows at a time
+
+
+def nth_rows(kinds: NDArray[Any], ranks: Indices) -> Indices:
+    """Return the rows that have these places when all are sorted by kind, equals in their order.
+
+    One pass over the kinds, which are small numbers, finds them: nothing is sorted.
+
+    Examples
+    --------
+    >>> nth_rows(np.array([1, 0, 1, 0]), np.array([3, 0])).tolist()
+    [2, 1]
+    """
+    order = np.argsort(ranks, kind="stable")
+    wanted, found = ranks[order], np.empty(len(ranks), dtype=np.int64)
+    counts = np.bincount(kinds)
+    place = np.cumsum(counts) - counts  # of the next row of each kind
+    for part in gen_batches(len(kinds), _SCANNED):
+        here = kinds[part]
+        sorted_here = np.argsort(here, kind="stable")
+        at = 0
+        for kind, count in enumerate(np.bincount(here).tolist()):
+            if count:
+                low, high = np.searchsorted(wanted, [place[kind], place[kind] + count])
+                local = wanted[low:high] - place[kind] + at
+                found[low:high] = part.start + sorted_here[local]
+                place[kind] += count
+                at += count
+    rows = np.empty_like(found)
+    rows[order] = found
+    return rows
+
+
+class KeyedOrder:
+    """The numbers below a size in a random order, of which any part can be had by itself.
+
+    A Feistel network over the next power of four, of which what is too large is passed on until it
+    is not.
+
+    Parameters
+    ----------
+    size : int
+    seed : sequence of int
+    """
+
+    def __init__(self, size: int, seed: Sequence[int]) -> None:
+        self.size = size
+        self._half = np.uint64(max(1, -(-max(size - 1, 1).bit_length() // 2)))
+        self._mask = (np.uint64(1) << self._half) - np.uint64(1)
+        self._keys = np.random.SeedSequence(seed).generate_state(_ROUNDS, np.uint64)
+
+    def __call__(self, places: Indices) -> Indices:
+        """Return what is at these places."""
+        numbers = self._shuffled(np.asarray(places).astype(np.uint64))
+        outside = np.flatnonzero(numbers >= self.size)
+        while len(outside):
+            numbers[outside] = self._shuffled(numbers[outside])
+            outside = outside[numbers[outside] >= self.size]
+        return numbers.astype(np.int64)
+
+    def _shuffled(self, numbers: Keys) -> Keys:
+        left, right = numbers >> self._half, numbers & self._mask
+        for key in self._keys:
+            mixed = _mixed(right + np.uint64(1) ^ key) >> _SHIFT
+            left, right = right, left ^ (mixed & self._mask)
+        return left << self._half | right
+
+
+_ROUNDS = 6
 
 
 def bootstrap_weights(codes: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -72,7 +163,7 @@ def bootstrap_weights(codes: NDArray[Any], rng: np.random.Generator) -> NDArray[
     return drawn
 
 
-def row_keys(rows: Matrix) -> Keys:
+def row_keys(rows: Features) -> Keys:
     """Return a number for each row, the same for rows that hold the same numbers.
 
     Different rows have different numbers but for a chance of about n^2 / 2^65, and a false copy
@@ -82,8 +173,8 @@ def row_keys(rows: Matrix) -> Keys:
         return _sparse_keys(rows)
     factors = _factors(np.arange(rows.shape[1]))
     keys = np.empty(rows.shape[0], dtype=np.uint64)
-    for part in gen_batches(rows.shape[0], _CHUNK):
-        keys[part] = (_bits(rows[part]) * factors).sum(axis=1, dtype=np.uint64)
+    for part, some in row_blocks(rows):
+        keys[part] = (_bits(some) * factors).sum(axis=1, dtype=np.uint64)
     return keys
 
 
@@ -206,7 +297,7 @@ class Ties(NamedTuple):
 
     units: Indices | None
     shares: NDArray[np.float64] | None = None
-    crossing: Indices | None = None
+    crossing: Indices | Keys | None = None
     n_copies: int = 0
     natural: bool = False
 
@@ -227,7 +318,7 @@ _LARGEST_UNIT = 1 / 4
 
 
 def tie_copies(
-    keys: Keys | Indices, rows: Matrix | None, codes: Indices, groups: NDArray[Any] | None
+    keys: Keys | Indices, rows: Features | None, codes: Indices, groups: NDArray[Any] | None
 ) -> Ties:
     """Say which rows stay together: groups, copies, and groups that share copies.
 
@@ -241,7 +332,7 @@ def tie_copies(
     ----------
     keys : uint64 array of shape (n_rows,)
         Equal for copies.
-    rows : Matrix, optional
+    rows : Features, optional
         Nothing for texts, which are never alike by nature.
     codes : int array of shape (n_rows,)
     groups : array of shape (n_rows,), optional
@@ -274,13 +365,13 @@ def _joined(groups: Indices, copies: Indices) -> Indices:
 
 
 # Few values: rows of them are alike by nature. What is asked of a sample of different rows.
-_SAMPLE = 4096
+SAMPLE = 4096
 _FEW_VALUES = 10
-_FEW_ROWS = 30
+FEW_ROWS = 30
 
 
 def _alike_by_nature(
-    rows: Matrix,
+    rows: Features,
     first: Indices,
     copies: Indices,
     units: Indices,
@@ -288,22 +379,166 @@ def _alike_by_nature(
 ) -> bool:
     """Whether there are few different rows, and too few of a class to deal them by kind."""
     n_kinds = _distinct_by_class(copies, codes).min()
-    if n_kinds >= _FEW_ROWS or rows.shape[1] > 2 * _SAMPLE:
+    if n_kinds >= FEW_ROWS or rows.shape[1] > 2 * SAMPLE:
         return False
-    sample: Any = rows[np.sort(first)[:_SAMPLE]]
-    dense = sample.toarray() if isinstance(sample, csr_matrix) else sample
+    sample: Any = taken(rows, np.sort(first)[:SAMPLE])
+    dense = sample.toarray() if issparse(sample) else sample
+    single = bool(_distinct_by_class(units, codes).min() == 1)
+    return few_are_possible(dense, len(codes), single=single)
+
+
+def few_are_possible(dense: NDArray[Any], n_rows: int, *, single: bool) -> bool:
+    """Whether different rows have few values; ``single``: tied, a class would be one unit."""
     values = np.array([len(np.unique(column)) for column in dense.T])
     # No more rows are possible than there are: then some must be alike.
-    if np.log2(values).sum() <= math.log2(len(codes)):
+    if np.log2(values).sum() <= math.log2(n_rows):
         return True
-    few = values.max() <= min(_FEW_VALUES, len(dense) / 4)
-    return bool(few and _distinct_by_class(units, codes).min() == 1)
+    return bool(single and values.max() <= min(_FEW_VALUES, len(dense) / 4))
 
 
 def _distinct_by_class(numbers: Indices, codes: Indices) -> Indices:
     """Return how many different numbers the rows of each class have."""
     pairs = np.unique(numbers * (codes.max() + 1) + codes)
     return np.bincount(pairs % (codes.max() + 1))
+
+
+def buckets(keys: Keys | Indices) -> NDArray[np.uint8]:
+    """Return one of 256 buckets for each key, the same for equal keys."""
+    return (_mixed(keys.astype(np.uint64) + np.uint64(1)) >> np.uint64(56)).astype(np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which members learn from a row, and which judge it: its kind, a small number, tells.
+
+    Rows of a kind have one class and are left out, and judged, by the same members.
+
+    Attributes
+    ----------
+    kinds : unsigned int array of shape (n_rows,)
+    classes : int array of shape (n_kinds,)
+        The class of each kind.
+    left_out, judged : bool arrays of shape (n_members, n_kinds)
+        The members that do not learn from rows of a kind, and those that judge them.
+    speakers : bool array of shape (n_members,)
+        The members that predict.
+    """
+
+    kinds: NDArray[Any]
+    classes: Indices
+    left_out: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+    speakers: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        codes: NDArray[Any],
+        left_out: NDArray[np.bool_],
+        judged: NDArray[np.bool_],
+        speakers: NDArray[np.bool_],
+    ) -> Split:
+        """Return the split of rows of which each is known: (n_members, n_rows)."""
+        kinds = codes
+        marks = [*left_out] if judged is left_out else [*left_out, *judged]
+        for mark in marks:
+            kinds = np.unique(2 * kinds.astype(np.int64) + mark, return_inverse=True)[1]
+        first = np.unique(kinds, return_index=True)[1]
+        small = kinds.astype(np.min_scalar_type(len(first)))
+        return cls(small, codes[first], left_out[:, first], judged[:, first], speakers)
+
+    @classmethod
+    def by_buckets(
+        cls,
+        codes: NDArray[Any],
+        found: NDArray[np.uint8],
+        n_members: int,
+        seed: int,
+        moments: Indices | None = None,
+    ) -> Split:
+        """Return the split of many rows, of which a fold has a random share of the buckets.
+
+        Members are repeats of folds, and every class stays with every member, as in `leave_out`;
+        with ``moments`` half of them judge as in `leave_later_out`.
+        """
+        n_classes, cuts = int(codes.max()) + 1, np.empty(0, dtype=np.int64)
+        if moments is not None:
+            cuts = forward_cuts(moments, codes, max(2, n_members // 2))
+        n_judges = max(2, len(cuts)) if moments is not None else 0
+        out = np.zeros((n_members + 1, 256), dtype=np.bool_)
+        repeats, k = _repeats(n_members - n_judges)
+        for repeat in range(repeats if k > 1 else 0):
+            folds = np.random.default_rng([seed, repeat]).permutation(256) % k
+            first = n_judges + repeat * k
+            out[first : first + k] = folds == np.arange(k)[:, None]
+        out[-1, 128:] = n_judges > 0  # two judges that share the rows behind one cut
+        _, columns, patterns = np.unique(out, axis=1, return_index=True, return_inverse=True)
+        # A kind is a class, a pattern of the buckets, and how many cuts lie before it.
+        shape = (n_classes, len(columns), len(cuts) + 1)
+        classes, pattern, passed = (one.ravel() for one in np.indices(shape))
+        kinds = np.empty(len(codes), np.min_scalar_type(len(classes)))
+        for part in gen_batches(len(codes), _SCANNED):
+            later = np.zeros(1, dtype=np.int64)
+            if moments is not None:
+                later = np.searchsorted(cuts, moments[part], side="right")
+            places = np.broadcast_arrays(codes[part], patterns.ravel()[found[part]], later)
+            kinds[part] = np.ravel_multi_index(tuple(places), shape)
+        left_out = out[:-1, columns][:, pattern]
+        judged, half = left_out.copy(), out[-1, columns][pattern]
+        for judge in range(n_judges):
+            left_out[judge] = passed > (judge if len(cuts) > 1 else 0)
+            judged[judge] = passed == judge + 1 if len(cuts) > 1 else (passed > 0) & (half == judge)
+        judged[n_judges:] &= not n_judges
+        there = np.bincount(kinds, minlength=len(classes)) > 0
+        for code in range(n_classes):
+            own = classes == code
+            never = left_out[:, own & there].all(axis=1)
+            left_out[np.ix_(never, own)] = judged[np.ix_(never, own)] = False
+        return cls(kinds, classes, left_out, judged, np.arange(n_members) >= n_judges)
+
+    @cached_property
+    def counts(self) -> Indices:
+        """Rows of each kind."""
+        return np.bincount(self.kinds, minlength=len(self.classes))
+
+    def left_out_of(self, part: Any) -> NDArray[np.bool_]:
+        """Return the members that do not learn from some rows, (n_members, n_rows)."""
+        return self.left_out[:, self.kinds[part]]
+
+    def learned(self, ties: NDArray[Any], rows: Indices) -> NDArray[np.bool_]:
+        """Return which members learn from a row that is tied to one of these, (n_members, n).
+
+        ``ties`` are equal for rows that are tied.
+        """
+        theirs, place = np.unique(ties[rows], return_inverse=True)
+        found = np.zeros((len(self.left_out), len(theirs)), dtype=np.bool_)
+        for part in gen_batches(len(ties), _SCANNED):
+            at = np.searchsorted(theirs, ties[part]).clip(max=len(theirs) - 1)
+            here = np.flatnonzero(theirs[at] == ties[part])
+            for learned, out in zip(found, self.left_out_of(part), strict=True):
+                learned[at[here[~out[here]]]] = True
+        return found[:, place]
+
+    def rows_of(self, some: NDArray[np.bool_]) -> Indices:
+        """Return the rows of some of the kinds."""
+        return np.flatnonzero(some[self.kinds])
+
+    def draw(self, some: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Indices:
+        """Draw rows of some of the kinds without replacement; all where there are no more."""
+        if not is_many(len(self.kinds)):
+            return rng.permutation(self.rows_of(some))[:size]
+        n_rows = int(self.counts[some].sum())
+        places = rng.choice(n_rows, size=min(size, n_rows), replace=False)
+        return nth_rows(self.kinds, self.ranks(some, places))
+
+    def ranks(self, some: NDArray[np.bool_], places: Indices) -> Indices:
+        """Return the ranks of rows, for `nth_rows`, by their places among those of some kinds."""
+        chosen = np.flatnonzero(some)
+        ends = np.cumsum(self.counts[chosen])
+        which = np.searchsorted(ends, places, side="right")
+        starts = np.cumsum(self.counts) - self.counts
+        before = ends - self.counts[chosen]
+        return np.asarray(starts[chosen][which] + places - before[which])
 
 
 _FEWEST_FOLDS = 5
@@ -322,8 +557,7 @@ def leave_out(
     out = np.zeros((n_members, len(codes)), dtype=np.bool_)
     if n_members == 1:
         return out
-    repeats = max(r for r in range(1, n_members + 1) if _divides(r, n_members))
-    k = n_members // repeats
+    repeats, k = _repeats(n_members)
     for repeat in range(repeats):
         folds = assign_folds(codes, k, groups, np.random.default_rng([seed, repeat]))
         out[repeat * k : (repeat + 1) * k] = folds == np.arange(k)[:, None]
@@ -400,8 +634,11 @@ def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:
     return np.asarray(cuts[cuts <= when[-1]])
 
 
-def _divides(repeats: int, n_members: int) -> bool:
-    return repeats == 1 or (n_members % repeats == 0 and n_members // repeats >= _FEWEST_FOLDS)
+def _repeats(n_members: int) -> tuple[int, int]:
+    """Return how often rows are split, and into how many folds."""
+    fits = (r for r in range(2, n_members + 1) if n_members % r == 0)
+    repeats = max((r for r in fits if n_members // r >= _FEWEST_FOLDS), default=1)
+    return repeats, n_members // repeats
 
 
 def assign_folds(

@@ -9,18 +9,20 @@ which every encoder of texts begins; every error says which row or column is wro
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
-from scipy.special import gammaln
-from sklearn.utils import column_or_1d, gen_batches
+from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -31,19 +33,32 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tqdm import tqdm
 
-from setconv.data import Matrix, as_floats, check_range, collected, unmasked
+from setconv.data import Features, as_floats, check_range, collected, unmasked
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
-from setconv.io.disk import Batch
-from setconv.io.opening import open_source, read_batches
+from setconv.io.disk import Batch, show_bytes
+from setconv.io.opening import Source, open_source, read_batches
 from setconv.messages import excerpt, is_missing, is_shown, listed
-from setconv.sampling import Keys, draw_by_class
+from setconv.metrics.arithmetic import encode
+from setconv.sampling import is_many
 
 Array = NDArray[Any]
 
-# Rows of up to so many bytes are read into memory: training is then as fast as it can be.
-IN_MEMORY = 1 << 28
+_HELD = "256MB"  # rows of so many bytes are read into memory: training is then fastest
 _BATCH = 8192  # rows of a file at a time
-_SMALL = 1 << 26  # bytes of a memmap that is rather held
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([KMG]?)B?", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def memory_limit() -> int:
+    """Return how many bytes of rows are read into memory: SETCONV_IN_MEMORY, such as "2GB"."""
+    given = os.environ.get("SETCONV_IN_MEMORY", _HELD)
+    found = _SIZE.fullmatch(given.strip())
+    if found is None:
+        raise ParameterError(
+            f"The environment variable SETCONV_IN_MEMORY is {given!r}: give a number of bytes, "
+            'such as 500000000, "500MB" or "2GB".'
+        )
+    return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 def _is_stored(X: Any) -> bool:
@@ -55,16 +70,64 @@ def _is_stored(X: Any) -> bool:
     if isinstance(X, np.memmap):
         in_file = getattr(X, "_mmap", None) is not None and X.mode != "c" and X.flags.c_contiguous
         plain = X.ndim == 2 and X.dtype in (np.dtype(np.float32), np.dtype(np.float64))
-        return bool(in_file and plain and X.nbytes > _SMALL)
+        return bool(in_file and plain and X.nbytes > memory_limit())
     made_by = type(X).__module__
     return isinstance(X, str | os.PathLike) or made_by.startswith(("pyarrow.", "setconv.io."))
 
 
+@dataclass(frozen=True)
+class Labels:
+    """The labels of rows.
+
+    Attributes
+    ----------
+    names : array of shape (n_labels,)
+        The distinct ones, sorted.
+    codes : int array of shape (n_rows,)
+        The place in ``names`` of each row's label.
+    """
+
+    names: Array
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: Array) -> Labels:
+        """Return labels that are given one by one."""
+        return cls(*np.unique(values, return_inverse=True))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Array]) -> Labels:
+        """Return the labels of the parts end to end, in a byte or two a row."""
+        each = [cls.of(part) for part in parts]
+        names = np.unique(np.concatenate([one.names for one in each]))
+        kind = np.min_scalar_type(len(names))
+        return cls(
+            names,
+            np.concatenate([np.searchsorted(names, o.names).astype(kind)[o.codes] for o in each]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, chosen: NDArray[Any]) -> Labels:
+        """Return the labels of chosen rows."""
+        return Labels(self.names, self.codes[chosen])
+
+    def encoded(self, classes: Array, parameter: str = "y") -> NDArray[np.int64]:
+        """Return the class number of each row, as `setconv.metrics.arithmetic.encode` does."""
+        numbers = {label: number for number, label in enumerate(classes.tolist())}
+        table = np.array([numbers.get(name, -1) for name in self.names.tolist()])
+        found: NDArray[np.int64] = table[self.codes]
+        if found.min(initial=0) < 0:  # which says where
+            encode(self.names[self.codes].tolist(), classes.tolist(), parameter)
+        return found
+
+
 @contextmanager
 def open_rows(
-    estimator: Any, X: Any, y: Any, *, reset: bool, time: Any = None
-) -> Iterator[tuple[Matrix, Array, Array | None]]:
-    """Give rows, their labels and times, all checked; files are closed in the end.
+    estimator: Any, X: Any, y: Any, *, reset: bool, time: Any = None, looks: str = ""
+) -> Iterator[tuple[Features, Labels, Array | None]]:
+    """Give rows, their labels and times, all checked; files are read to their end in each pass.
 
     Parameters
     ----------
@@ -72,11 +135,14 @@ def open_rows(
         Gets ``n_features_in_`` and ``feature_names_in_`` with ``reset``, is compared with them
         without. Its ``progress`` is used.
     X : array-like, sparse matrix, or what `setconv.io.open_source` takes
-    y : array-like or str
+    y : array-like, Labels or str
         A string is the name of a column of a file.
     reset : bool
     time : array-like, str or None
         As ``y``.
+    looks : str
+        The parameter for which all rows are looked at again and again, if there is one: rows are
+        then in memory.
     """
     X = collected(X)
     if not _is_stored(X):
@@ -85,18 +151,50 @@ def open_rows(
         return
     label, when = (one if isinstance(one, str) else None for one in (y, time))
     columns = None if reset else _known_columns(estimator)
-    with _bar(estimator.progress, "reading") as moved:
-        source = open_source(X, columns, label, moved, when)
-    with source:
-        if reset:
-            _remember_columns(estimator, source.rows.shape[1], source.names)
-        else:
-            _compare_columns(estimator, source.rows.shape[1])
-        rows = source.rows[:] if source.rows.nbytes <= IN_MEMORY else source.rows
-        if reset and label is None and y is not None:
-            _refuse_label_column(rows, y, source.names)
-        labels = check_labels(y if label is None else source.labels, rows.shape[0])
-        yield rows, labels, check_time(time if when is None else source.times, rows.shape[0])
+    source = open_source(X, columns, label, when, partial(_bar, estimator.progress, "reading"))
+    n_rows, width = source.rows.shape
+    stays = source.rows.nbytes > memory_limit()
+    if stays and looks:
+        raise ParameterError(
+            f"{looks} looks at all training rows again and again, and these, "
+            f"{show_bytes(source.rows.nbytes)}, are read from disk. Leave it out: members judge "
+            "out of fold without it. Or let the environment variable SETCONV_IN_MEMORY name more "
+            "bytes than that.",
+            parameter=looks,
+        )
+    if reset:
+        _remember_columns(estimator, width, source.names)
+    else:
+        _compare_columns(estimator, width)
+    labels = check_labels(y if label is None else _read_labels(source, label), n_rows)
+    moments = check_time(time if when is None else _read_times(source, when), n_rows)
+    if not stays:
+        rows = source.rows.whole()
+        if reset and label is None:
+            column = LabelColumn(labels, source.names)
+            column.add(slice(0, n_rows), rows)
+            column.refuse()
+        yield rows, labels, moments
+    else:
+        yield source.rows, labels, moments
+
+
+def _read_labels(source: Source, name: str) -> Labels:
+    from setconv.io.columns import label_values
+
+    def parts() -> Iterator[Array]:
+        done = 0
+        for table in source.column(name):
+            yield label_values(table, name, done)
+            done += len(table)
+
+    return Labels.joined(parts())
+
+
+def _read_times(source: Source, name: str) -> Array:
+    from setconv.io.columns import time_values
+
+    return time_values(source.column(name), name)
 
 
 def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
@@ -146,23 +244,37 @@ def _compare_columns(estimator: Any, width: int) -> None:
         )
 
 
-def _refuse_label_column(rows: Matrix, y: Any, names: Sequence[str] | None) -> None:
-    """Refuse a file in which a column of the features is the labels that are to be learned."""
-    labels = np.asarray(y)
-    if labels.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
-        return
-    same = np.ones(rows.shape[1], dtype=np.bool_)
-    for part in gen_batches(rows.shape[0], _BATCH):
-        same &= (rows[part] == labels[part, None]).all(axis=0)
-        if not same.any():
+class LabelColumn:
+    """Look in a pass over rows of a file for a column that is the labels that are to be learned.
+
+    Parameters
+    ----------
+    labels : Labels
+    names : sequence of str or None
+        Of the columns.
+    """
+
+    def __init__(self, labels: Labels, names: Any) -> None:
+        self._labels, self._names = labels, names
+        self._same: Any = labels.names.dtype.kind in "biuf"
+
+    def add(self, part: slice, rows: Array) -> None:
+        """Look at rows, which have these numbers."""
+        if np.any(self._same):
+            labels = self._labels
+            self._same &= (rows == labels.names[labels.codes[part], None]).all(axis=0)
+
+    def refuse(self) -> None:
+        """Refuse the rows if they have such a column."""
+        if not np.any(self._same):
             return
-    column = int(np.flatnonzero(same)[0])
-    name = f"{column}" if names is None else f"{names[column]!r}"
-    raise DataError(
-        f"Column {name} of X is equal to y, so the labels would be learned from themselves: name "
-        "the column as y, or take it out of X.",
-        column=column if names is None else names[column],
-    )
+        column = int(np.flatnonzero(self._same)[0])
+        name = column if self._names is None else str(self._names[column])
+        raise DataError(
+            f"Column {name!r} of X is equal to y, so the labels would be learned from themselves: "
+            "name the column as y, or take it out of X.",
+            column=name,
+        )
 
 
 @contextmanager
@@ -325,13 +437,23 @@ def stack_rows(parts: Sequence[Array | csr_matrix]) -> Array | csr_matrix:
     return np.concatenate(list(parts))
 
 
-def check_labels(y: Any, n_rows: int) -> Array:
-    """Return y as a 1-D array of labels of one type."""
+def check_labels(y: Any, n_rows: int) -> Labels:
+    """Return y as labels of one type."""
     if y is None:
         raise LabelError(
             "requires y to be passed, but the target y is None: give a label for each row.",
             parameter="y",
         )
+    labels = y if isinstance(y, Labels) else None
+    values = _check_label_values(y if labels is None else labels.names)
+    labels = Labels.of(values) if labels is None else replace(labels, names=values)
+    if len(labels) != n_rows:
+        raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.", parameter="y")
+    return labels
+
+
+def _check_label_values(y: Any) -> Array:
+    """Return labels as a 1-D array of one type."""
     try:
         y = unmasked(collected(y))
         if not hasattr(y, "dtype") and not hasattr(y, "__array__"):
@@ -353,8 +475,6 @@ def check_labels(y: Any, n_rows: int) -> Array:
         if isinstance(error, LabelError):
             raise
         raise LabelError(str(error), parameter="y") from error
-    if len(labels) != n_rows:
-        raise LabelError(f"X has {n_rows} rows but y has {len(labels)} labels.", parameter="y")
     return labels
 
 
@@ -407,16 +527,21 @@ def check_classes(classes: Any) -> Array:
         ) from error
 
 
-def encode_labels(labels: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return the sorted classes and the class number of each row; at least two classes."""
-    classes, codes = np.unique(labels, return_inverse=True)
+def encode_labels(labels: Labels) -> tuple[Array, NDArray[Any]]:
+    """Return the sorted classes that occur and the class number of each row; at least two."""
+    there = np.bincount(labels.codes, minlength=len(labels.names)) > 0
+    classes = labels.names[there]
     if len(classes) < 2:
         raise LabelError(
             f"y has only one class ({listed(classes.tolist())}) in {len(labels)} rows: a "
             "classifier needs rows of at least two classes, of a weight over 0.",
             parameter="y",
         )
-    return classes, codes
+    if not there.all():
+        labels = Labels(classes, (np.cumsum(there) - 1)[labels.codes])
+    # In as little as it takes, where there are many.
+    kind = np.min_scalar_type(len(classes)) if is_many(len(labels)) else np.int64
+    return classes, labels.codes.astype(kind, copy=False)
 
 
 def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
@@ -431,84 +556,6 @@ def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
             UserWarning,
             stacklevel=2,
         )
-
-
-# Of a class and the rest; so high that no measurement made before the fact has it.
-_LEAK_AUC = 0.999
-_LEAK_ROWS = 4096
-_LEAK_CELLS = 1 << 22  # of more columns fewer rows are looked at
-_MOST_NAMED = 5
-
-
-def warn_of_leaks(
-    rows: Matrix, classes: Array, codes: NDArray[np.int64], keys: Keys, names: Array | None
-) -> None:
-    """Name features that tell a class from the rest alone, on a sample of the rows.
-
-    Parameters
-    ----------
-    rows : Matrix
-    classes : array of shape (n_classes,)
-    codes : int array of shape (n_rows,)
-    keys : uint64 array of shape (n_rows,)
-        Equal for copies, which count once: one row many times is told from all others by anything.
-    names : array of str, optional
-        Of the features.
-    """
-    counts = np.bincount(codes)
-    most = _LEAK_ROWS if issparse(rows) else min(_LEAK_ROWS, _LEAK_CELLS // rows.shape[1])
-    sizes = np.minimum(counts, most // len(classes))
-    drawn = draw_by_class(codes, sizes, np.random.default_rng(0))
-    drawn = drawn[np.sort(np.unique(keys[drawn], return_index=True)[1])]
-    sample, of = rows[drawn], codes[drawn]
-    found: list[str] = []
-    for code in range(len(classes)) if len(classes) > 2 else [int(counts.argmin())]:
-        own = of == code
-        # By luck alone a column parts n rows with a chance of 2 / C(n, n1): none is to do so.
-        n_rows, n_own = len(own), int(own.sum())
-        ways = gammaln(n_rows + 1) - gammaln(n_own + 1) - gammaln(n_rows - n_own + 1)
-        if np.log(2 * rows.shape[1] / 0.01) >= ways:
-            continue
-        label = classes[code].item() if isinstance(classes[code], np.generic) else classes[code]
-        for column, auc in _separating(sample, own):
-            name = f"column {column}" if names is None else repr(str(names[column]))
-            found.append(f"{name} (class {label!r}, AUC {auc:.4f})")
-    if found:
-        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        warnings.warn(
-            f"Features that tell a class from the rest alone: {', '.join(found[:_MOST_NAMED])}"
-            f"{more}. Is it an identifier, or written after the fact? Leave it out unless it is "
-            "known when you predict.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _separating(sample: Any, own: NDArray[np.bool_]) -> Iterator[tuple[int, float]]:
-    """Yield the columns in which a class and the rest lie apart, with the AUC, in either order."""
-    least = 2 * (1 - _LEAK_AUC) + 1e-9
-    columns = np.arange(sample.shape[1])
-    if issparse(sample):
-        # Zeros of both sides are ties, so one side has few: of a million columns few are left.
-        zeros = [1 - side.getnnz(axis=0) / side.shape[0] for side in (sample[own], sample[~own])]
-        columns = np.flatnonzero(zeros[0] * zeros[1] <= least)
-    size = _LEAK_CELLS // len(own)
-    for start in range(0, len(columns), size):
-        here = columns[start : start + size]
-        some = sample[:, here].toarray() if issparse(sample) else sample[:, here]
-        # Half of the class is at its median or above, half there or below: where the AUC is near 0
-        # or 1, hardly any of the rest is beyond, and hardly any rows of both sides are at it.
-        inside, rest = some[own], some[~own]
-        middle = np.partition(inside, len(inside) // 2, axis=0)[len(inside) // 2]
-        above, below = (rest > middle).mean(axis=0), (rest < middle).mean(axis=0)
-        ties = (1 - above - below) * (inside == middle).mean(axis=0)
-        for place in np.flatnonzero(np.minimum(above, below) + ties <= least):
-            others = np.sort(rest[:, place])
-            passed = [np.searchsorted(others, inside[:, place], side) for side in ("left", "right")]
-            auc = float(np.mean(passed)) / len(others)
-            auc = max(auc, 1 - auc)
-            if auc >= _LEAK_AUC:
-                yield int(here[place]), auc
 
 
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ from setconv.io.columns import (
 from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
 from setconv.messages import count_of, listed, require_column
-from setconv.validation import IN_MEMORY, check_time
+from setconv.validation import check_time, memory_limit
 
 _BATCH = 8192  # rows
 
@@ -204,7 +204,7 @@ def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any
     kinds = [reader.schema.field(name).type for name in names]
     if reader.format != "parquet" or not all(map(is_number, kinds)):
         return None
-    if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= IN_MEMORY:
+    if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= memory_limit():
         return None
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
     return reader.select(names), reader.select(list(dict.fromkeys(columns.no_features)))

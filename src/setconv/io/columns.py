@@ -596,15 +596,19 @@ def check_label_column(schema: pa.Schema, name: str) -> None:
         raise _no_labels(f"Column {name!r} is {kind}.", "y")
 
 
-def label_values(tables: list[pa.Table], name: str) -> Array:
-    """Return a column of labels exactly as they are: strings, integers, floats or bools."""
-    values = plain(pa.concat_tables(tables)[name].combine_chunks())
+def label_values(table: pa.Table, name: str, first_row: int) -> Array:
+    """Return a column of labels exactly as they are: strings, integers, floats or bools.
+
+    ``first_row`` is the number of the table's first row, for messages.
+    """
+    values = plain(table[name].combine_chunks())
     missing = pc.index(values.is_null(nan_is_null=True), True).as_py()
     if missing >= 0:
+        row = first_row + missing
         raise LabelError(
-            f"Column {name!r} has no label in row {missing} (counted from 0). Label such rows, or "
+            f"Column {name!r} has no label in row {row} (counted from 0). Label such rows, or "
             "remove them, first.",
-            row=missing,
+            row=row,
             column=name,
         )
     if not is_text(values.type):
@@ -614,9 +618,9 @@ def label_values(tables: list[pa.Table], name: str) -> Array:
     return np.take(np.array(coded.dictionary.to_pylist(), dtype=str), as_numpy(coded.indices))
 
 
-def time_values(tables: list[pa.Table], name: str) -> Array:
+def time_values(tables: Iterable[pa.Table], name: str) -> Array:
     """Return a column of times as `setconv.validation.check_time` takes it."""
-    return np.asarray(plain(pa.concat_tables(tables)[name]))
+    return np.concatenate([np.asarray(plain(table[name])) for table in tables])
 
 
 def as_numpy(array: pa.Array) -> Array:

@@ -1,8 +1,9 @@
 """Rows that lie on disk, read from there when they are needed.
 
-`DiskRows` reads any rows of a file of plain numbers, `RowSubset` is a choice of them, and `Scratch`
-writes such a file. The file of a numpy memmap is one already (`memmap_rows`). Nothing
-here needs pyarrow.
+`StreamedRows` are read in their order, as often as it takes. Those of them that are needed in
+another order are gathered once, in the one they are needed in, into a scratch file of plain numbers
+(`GatheredRows`). `DiskRows` reads any rows of such a file; that of a numpy memmap is one already
+(`memmap_rows`). Nothing here needs pyarrow.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BUFFERS = 512  # of one call; systems allow 1024
+_READ = 1 << 25  # bytes of a memmap at a time
 _ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
 _LOCK = threading.Lock()
 _FLOATS = {np.dtype(np.float32).str, np.dtype(np.float64).str}
@@ -130,10 +132,6 @@ class DiskRows:
             raise IndexError(f"There are only the rows 0 to {len(self) - 1}.")
         return self._gather(numbers.astype(np.int64))
 
-    def subset(self, chosen: NDArray[np.int64]) -> RowSubset:
-        """Return chosen rows, of which none is read yet."""
-        return RowSubset(self, chosen)
-
     def _span(self, start: int, stop: int) -> NDArray[Any]:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         _read_into(self._file, _bytes_of(rows), self._offset + start * self._row_bytes)
@@ -206,30 +204,101 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-class RowSubset:
-    """Chosen rows of `DiskRows`; nothing is read before it is asked for.
+class StreamedRows:
+    """Rows of a source that are read in their order, as often as it takes.
 
     Parameters
     ----------
-    rows : DiskRows
-    chosen : int array of shape (n_chosen,)
-        Which rows, in this order.
+    read : callable
+        From nothing to all rows in their order, as arrays of any heights. It is called for each
+        pass.
+    shape : (int, int)
+        Rows and columns of the source.
+    dtype : dtype
+    name : str
+        Of the source, for messages.
+    kept : bool array of shape (n_rows,), optional
+        Which rows of the source these are; None: all.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : numpy.dtype
+    nbytes : int
+        Bytes of all rows.
     """
 
-    def __init__(self, rows: DiskRows, chosen: NDArray[np.int64]) -> None:
-        self._rows, self._chosen = rows, chosen
-        self.shape = (len(chosen), rows.shape[1])
+    def __init__(
+        self,
+        read: Callable[[], Iterator[NDArray[Any]]],
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        name: str,
+        kept: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._read, self._source_rows, self._name, self._kept = read, shape[0], name, kept
+        n_rows = shape[0] if kept is None else int(np.count_nonzero(kept))
+        self.shape, self.dtype = (n_rows, shape[1]), np.dtype(dtype)
+        self.nbytes = n_rows * shape[1] * self.dtype.itemsize
 
-    def __getitem__(self, key: slice | NDArray[Any]) -> NDArray[Any]:
-        return self._rows[self._chosen[key]]
+    def subset(self, chosen: NDArray[np.int64]) -> StreamedRows:
+        """Return the rows of these numbers, which ascend; none is read yet."""
+        numbers = chosen if self._kept is None else np.flatnonzero(self._kept)[chosen]
+        kept = np.zeros(self._source_rows, dtype=np.bool_)
+        kept[numbers] = True
+        shape = (self._source_rows, self.shape[1])
+        return StreamedRows(self._read, shape, self.dtype, self._name, kept)
 
-    def subset(self, chosen: NDArray[np.int64]) -> RowSubset:
-        """Return chosen rows, of which none is read yet."""
-        return RowSubset(self._rows, self._chosen[chosen])
+    def blocks(self, size: int) -> Iterator[NDArray[Any]]:
+        """Yield all rows, so many at a time; each block is good until the next is asked for."""
+        block, filled, done = np.empty((size, self.shape[1]), self.dtype), 0, 0
+        for rows in self._wanted():
+            done += len(rows)
+            start = 0
+            while start < len(rows):
+                if not filled and len(rows) - start >= size:
+                    yield rows[start : start + size]
+                    start += size
+                    continue
+                count = min(size - filled, len(rows) - start)
+                block[filled : filled + count] = rows[start : start + count]
+                start, filled = start + count, filled + count
+                if filled == size:
+                    yield block
+                    filled = 0
+            del rows  # else they are held while the next ones are read
+        if filled:
+            yield block[:filled]
+        if done != self.shape[0]:
+            raise DataError(
+                f"{self._name} changed while it was in use: it gives {done:,} rows where it gave "
+                f"{self.shape[0]:,}. Run again, and leave it alone until the end."
+            )
+
+    def _wanted(self) -> Iterator[NDArray[Any]]:
+        if self._kept is None:
+            yield from self._read()
+            return
+        at = 0
+        for rows in self._read():
+            yield rows[self._kept[at : at + len(rows)]]
+            at += len(rows)
+            del rows
+
+    def whole(self) -> NDArray[Any]:
+        """Return all rows as an array."""
+        rows, at = np.empty(self.shape, self.dtype), 0
+        for block in self.blocks(_HELD):
+            rows[at : at + len(block)] = block
+            at += len(block)
+        return rows
 
 
-class Scratch:
-    """Rows that are being written; `rows` gives them back.
+_HELD = 8192  # rows
+
+
+class GatheredRows:
+    """Some rows of a stream, copied into a scratch file in the order in which they are needed.
 
     The file has no name where the system can do that, and else goes away when it is closed, so
     that even a killed process leaves nothing behind. It lies in the system's folder for temporary
@@ -237,61 +306,92 @@ class Scratch:
 
     Parameters
     ----------
-    n_columns : int
-    dtype : dtype
-    n_rows : int
-        How many will come, to see first whether they have room.
+    stream : StreamedRows
+    numbers : int64 array of shape (n_gathered,)
+        Which rows, in ascending order; each once.
+    places : int64 array of shape (n_gathered,)
+        Where each of them is to lie in the file: 0 is the first.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        That of the stream: ``gathered[numbers]`` are rows by their numbers there.
     """
 
-    def __init__(self, n_columns: int, dtype: DTypeLike, n_rows: int) -> None:
+    def __init__(
+        self, stream: StreamedRows, numbers: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> None:
+        self.shape, self._numbers, self._places = stream.shape, numbers, places
+        self._row_bytes = stream.shape[1] * stream.dtype.itemsize
         self._folder = tempfile.gettempdir()
-        self._width = n_columns
-        self._dtype: np.dtype[Any] = np.dtype(dtype)
-        self._row_bytes = n_columns * self._dtype.itemsize
-        self._n_rows = 0
-        needed, free = n_rows * self._row_bytes, shutil.disk_usage(self._folder).free
+        needed, free = len(numbers) * self._row_bytes, shutil.disk_usage(self._folder).free
         if needed > free:
             raise DataError(
-                f"The rows need a scratch file of {_size(needed)}, and {self._folder} has "
-                f"{_size(free)} free. {_MAKE_ROOM}"
+                f"The rows that training draws need a scratch file of {show_bytes(needed)}, and "
+                f"{self._folder} has {show_bytes(free)} free. {_MAKE_ROOM}"
             )
-        self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
+        self._file: Any = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the rows
             dir=self._folder, prefix="setconv-", buffering=0
         )
+        shape = (len(numbers), stream.shape[1])
+        self._rows = DiskRows(self._file, shape, stream.dtype)
 
-    def append(self, rows: NDArray[Any]) -> None:
-        """Write rows behind the others."""
-        data = _bytes_of(np.ascontiguousarray(rows, self._dtype))
+    def add(self, part: slice, rows: NDArray[Any]) -> None:
+        """Write those of some rows of the stream, which have these numbers, that are wanted."""
+        first, last = np.searchsorted(self._numbers, [part.start, part.start + len(rows)])
+        order = np.argsort(self._places[first:last])
+        places = self._places[first:last][order]
+        wanted = rows[self._numbers[first:last][order] - part.start]
+        data, size = _bytes_of(np.ascontiguousarray(wanted)), self._row_bytes
+        starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+        ends = np.append(starts[1:], len(places)) * size
+        runs = zip((starts * size).tolist(), ends.tolist(), places[starts].tolist(), strict=True)
         try:
-            while len(data):
-                data = data[self._file.write(data) :]
+            for start, end, place in runs:
+                self._file.seek(place * size)
+                while start < end:
+                    start += self._file.write(data[start:end])
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
             raise DataError(
-                f"The disk of {self._folder} is full after {_size(self._n_rows * self._row_bytes)} "
-                f"of the scratch file ({self._n_rows} rows). The file is removed. {_MAKE_ROOM}"
+                f"The disk of {self._folder} is full: the rows that training draws need a scratch "
+                f"file of {show_bytes(len(self._numbers) * size)}. It is removed. {_MAKE_ROOM}"
             ) from error
-        self._n_rows += len(rows)
 
-    def rows(self) -> DiskRows:
-        """Return the rows; the file is theirs from now on."""
-        return DiskRows(self._file, (self._n_rows, self._width), self._dtype)
+    def __getitem__(self, key: NDArray[np.int64]) -> NDArray[Any]:
+        return self._rows[self._places[np.searchsorted(self._numbers, key)]]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is not None:
-            self._file.close()
+    def close(self) -> None:
+        """Close the file, which is gone then."""
+        self._rows.close()
 
 
-def _size(count: int) -> str:
+class RowSubset:
+    """Chosen rows of others, by number, that are read some at a time.
+
+    Parameters
+    ----------
+    rows : GatheredRows or array
+    chosen : int array of shape (n_chosen,)
+        Which rows, in this order.
+    """
+
+    def __init__(self, rows: Any, chosen: NDArray[np.int64]) -> None:
+        self._rows, self._chosen = rows, chosen
+        self.shape = (len(chosen), rows.shape[1])
+
+    def __getitem__(self, key: slice) -> Any:
+        return self._rows[self._chosen[key]]
+
+
+def show_bytes(count: float) -> str:
+    """Return a number of bytes as people read it."""
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-def memmap_rows(X: np.memmap[Any, Any]) -> DiskRows:
-    """Return the rows of a C-ordered memmap of float32 or float64, as they lie in its file."""
+def memmap_rows(X: np.memmap[Any, Any]) -> StreamedRows:
+    """Return the rows of a C-ordered memmap of float32 or float64, read from its file."""
     if X.ndim != 2 or X.dtype.str not in _FLOATS or not X.flags.c_contiguous or X.mode == "c":
         raise DataTypeError(f"The memmap is no C-ordered file of floats. {_HOLD_IT}")
     try:
@@ -307,7 +407,16 @@ def memmap_rows(X: np.memmap[Any, Any]) -> DiskRows:
     ends = [0, len(X) - 1]  # another file may lie there by now
     if not whole or rows[ends].tobytes() != X[ends].tobytes():
         raise DataError(f"{X.filename} is no longer the file of the memmap. {_HOLD_IT}")
-    return rows
+    height = max(1, _READ * len(rows) // max(rows.nbytes, 1))
+
+    def read() -> Iterator[NDArray[Any]]:
+        for start in range(0, len(rows), height):
+            some = rows[start : start + height]
+            refuse_not_finite(some, start)
+            yield some
+            del some
+
+    return StreamedRows(read, rows.shape, rows.dtype, str(X.filename))
 
 
 def refuse_not_finite(

@@ -1,24 +1,24 @@
-"""Numbers that may not fit into memory: rows drawn in any order, or streamed in their own.
+"""Numbers that may not fit into memory.
 
-`open_source` makes the rows of a file available in any order, for a fit, and `read_batches` streams
-them in their own, for a prediction; `write_predictions` streams back to Parquet. pyarrow is
-imported only where the rows or the results need it.
+`open_source` makes the rows of a file available in passes, for a fit, and `read_batches` streams
+them once, for a prediction; `write_predictions` streams back to Parquet. pyarrow is imported only
+where the rows or the results need it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from setconv.errors import DataError, ParameterError
-from setconv.io.disk import Batch, DiskRows, Scratch, memmap_rows, refuse_not_finite
+from setconv.io.disk import Batch, StreamedRows, memmap_rows
 from setconv.messages import needed, require_column
 
 if TYPE_CHECKING:
@@ -33,45 +33,33 @@ _BATCH = 8192  # rows
 
 @dataclass(frozen=True)
 class Source:
-    """What a fit needs of a source. As a context manager it closes its rows.
+    """What a fit needs of a source.
 
     Attributes
     ----------
-    rows : DiskRows
-        float32 or float64.
+    rows : StreamedRows
+        float32 or float64; each pass over them checks all numbers.
     names : list of str or None
         Of the features; None if they have none.
-    labels : ndarray or None
-        Of all rows; None if no column was named.
-    times : ndarray or None
-        As they are in the file, of all rows; None if no column was named.
+    column : callable
+        From the name of another column to the tables that have it, and nothing else, in order.
     """
 
-    rows: DiskRows
-    names: list[str] | None = None
-    labels: NDArray[Any] | None = None
-    times: NDArray[Any] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.rows.close()  # a scratch file is gone then
+    rows: StreamedRows
+    names: list[str] | None
+    column: Callable[[str], Iterator[Any]]
 
 
 def open_source(
     X: Any,
     columns: Sequence[str] | None = None,
     label: str | None = None,
-    progress: Progress | None = None,
     time: str | None = None,
+    bar: Callable[[], AbstractContextManager[Progress]] | None = None,
 ) -> Source:
-    """Make the rows of a source available in any order, in bounded memory.
+    """Make the rows of a source available in passes over them, in bounded memory.
 
-    One pass checks all numbers and writes them as plain rows to a scratch file, of four or eight
-    bytes a number. It has no name and goes away with the rows, also if the process is killed. It
-    lies in the system's folder for temporary files: where that is in memory, as /tmp on some
-    systems, let TMPDIR name one on a disk. A memmap is only checked, and read where it lies.
+    Nothing is read but what the columns are.
 
     Parameters
     ----------
@@ -82,12 +70,10 @@ def open_source(
         The features, in this order; ``"name_3"`` is an element of a column ``"name"`` of lists.
         None: all columns of numbers, truth values and lists of numbers, in the order of the file.
         A memmap has no names: it is taken whole.
-    label : str or None, default=None
-        The column that has the labels.
-    progress : callable or None, default=None
-        Called as ``progress(done_rows, total_rows)``.
-    time : str or None, default=None
-        The column that says when each row was.
+    label, time : str or None, default=None
+        The columns that have the labels, and when each row was: they are no features.
+    bar : callable, optional
+        Gives what is told ``(done_rows, total_rows)`` in a pass, as a context.
 
     Returns
     -------
@@ -96,28 +82,26 @@ def open_source(
     if isinstance(X, np.memmap):
         _refuse_names("label", label)
         _refuse_names("time", time)
-        rows = memmap_rows(X)
-        for _ in _told(_disk_batches(rows, _BATCH), progress, len(rows)):
-            pass
-        return Source(rows)
-    from setconv.io.columns import check_label_column, label_values, time_values
+        return Source(memmap_rows(X), None, lambda _: iter(()))
+    from setconv.io.columns import check_label_column
 
     reader = _column_reader(X)
     if label is not None:
         check_label_column(reader.schema, label)
     if time is not None:
         require_column(time, reader.columns, "time")
-    extra = list(dict.fromkeys(one for one in (label, time) if one is not None))
-    plan = _plan(reader, columns, extra)
-    beside: list[Any] = []
-    with Scratch(len(plan.names), plan.dtype, reader.n_rows) as file:
-        for batch in _told(_table_batches(reader, plan, extra), progress, reader.n_rows):
-            file.append(batch.rows)
-            beside.append(batch.extra)
-            del batch  # else it is held while the next one is read
-        labels = None if label is None else label_values(beside, label)
-        times = None if time is None else time_values(beside, time)
-        return Source(file.rows(), plan.names, labels, times)
+    beside = dict.fromkeys(one for one in (label, time) if one is not None)
+    plan = _plan(reader, columns, list(beside))
+
+    def read() -> Iterator[NDArray[Any]]:
+        with (bar or nullcontext)() as progress:
+            for batch in _told(_table_batches(reader, plan, ()), progress, reader.n_rows):
+                yield batch.rows
+                del batch  # else it is held while the next one is read
+
+    shape = (reader.n_rows, len(plan.names))
+    rows = StreamedRows(read, shape, plan.dtype, reader.name)
+    return Source(rows, plan.names, lambda name: reader.tables([name]))
 
 
 def read_batches(
@@ -151,7 +135,7 @@ def read_batches(
     if isinstance(X, np.memmap):
         _refuse_names("extra", extra)
         rows = memmap_rows(X)
-        return _told(_disk_batches(rows, size), progress, len(rows))
+        return _told((Batch(block) for block in rows.blocks(size)), progress, rows.shape[0])
     reader = _column_reader(X)
     for name in extra:
         require_column(name, reader.columns, "extra")
@@ -203,13 +187,6 @@ def _table_batches(
         yield Batch(plan.rows(table, done), table.select(list(extra)) if extra else None)
         done += n_rows
         del table
-
-
-def _disk_batches(rows: DiskRows, size: int) -> Iterator[Batch]:
-    for part in gen_batches(len(rows), size):
-        some = rows[part]
-        refuse_not_finite(some, part.start)
-        yield Batch(some)
 
 
 def _told(batches: Iterator[Batch], progress: Progress | None, total: int) -> Iterator[Batch]:

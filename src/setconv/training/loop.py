@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import gen_batches
 from torch import Tensor
 from torch.nn import functional
 from tqdm.auto import tqdm
@@ -50,7 +49,6 @@ Progress = Literal["auto"] | bool
 LOOKS = 20  # at the validation rows in a whole run
 CHECKPOINT_EVERY = 100  # steps
 _RECORDS = 100  # records of the loss in a whole run
-_CHUNK = 8192
 _AHEAD = 2  # batches that are read or waiting while a step is computed
 
 
@@ -146,12 +144,6 @@ class Feed:
                 drawn, rows = waiting.popleft().result()
                 waiting.extend(worker.submit(self._read, one) for one in islice(draws, 1))
                 yield drawn, rows.to(self.device)
-
-    def chunks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield all rows in order, in all views: (n_views, rows, n_inputs)."""
-        for part in gen_batches(self._features.shape[0], _CHUNK):
-            memory = self._in_memory
-            yield part, self._scaled(part).to(self.device) if memory is None else memory[:, part]
 
     def _read(self, drawn: Drawn) -> Batch:
         places = np.arange(drawn.size).reshape(drawn.shape)
