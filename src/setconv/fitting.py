@@ -531,7 +531,7 @@ class _Evidence:
             doubt = FORWARD
         elif train.crossing is not None and (train.buckets is None or crossed):
             doubt = SHARED
-        if train.buckets is not None and units is None and not train.natural:
+        if train.buckets is not None and units is None and not train.natural and len(rows):
             keys = row_keys(RowSubset(features, rows))
             same = np.unique(keys, return_inverse=True)[1]
             units = same if len(keys) > same.max(initial=-1) + 1 else None
