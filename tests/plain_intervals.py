@@ -59,6 +59,36 @@ def size(weights, flags, units=None):
     return np.sum(sums) ** 2 / np.sum(np.square(sums))
 
 
+def size_of_share(codes, weights, flags, right, could, units=None):
+    """The size of a share of weighted rows, by the variance of a ratio; row by row."""
+    names = list(range(len(codes))) if units is None else units.tolist()
+
+    def heaviness(rows, c):
+        """What a row of the class weighs, in rows that stand alone."""
+        whole, alone, own = {}, {}, {}
+        for i in np.flatnonzero(rows):
+            whole[names[i]] = whole.get(names[i], 0) + weights[i]
+            alone[names[i], codes[i]] = alone.get((names[i], codes[i]), 0) + weights[i]
+            own[codes[i]] = own.get(codes[i], 0) + weights[i]
+        if not own.get(c):
+            return 0.0
+        joint = sum(w**2 for w in whole.values()) / sum(w**2 for w in alone.values())
+        return joint * sum(w**2 for (_, code), w in alone.items() if code == c) / own[c]
+
+    classes = np.unique(codes)
+    most = max(heaviness(could, c) for c in classes)
+    # As if one row more of that weight were right, and one wrong.
+    total = weights[flags].sum() + 2 * most
+    p = (weights[flags & right].sum() + most) / total
+    variance = (most * (1 - p) / total) ** 2 + (most * p / total) ** 2
+    for c in classes:
+        by = heaviness(flags, c)
+        for i in np.flatnonzero(flags & (codes == c)):
+            variance += by * weights[i] * ((right[i] - p) / total) ** 2
+    known = p * (1 - p) / variance - 2
+    return min(max(known, 0), len({names[i] for i in np.flatnonzero(flags)}))
+
+
 def student(value, replicates, n, least=0.0):
     """Student's interval on the scale of the log-odds, by the delta method."""
     share = (value - least) / (1 - least)
@@ -74,12 +104,21 @@ def plain_intervals(codes, c, alarm, scores, chances, weights=None, units=None):
     truth = codes == c
     values = figures(truth, alarm, scores, chances, weights)
     again = [figures(truth, alarm, scores, chances, one) for one in draws(codes, weights, units)]
+    every = np.ones(len(codes), dtype=bool)
     bases = dict(zip(SHARES, (~truth, truth, alarm), strict=True))
-    smaller = min(size(weights, flags, units) for flags in (truth, ~truth))
+    sizes = {name: size(weights, flags, units) for name, flags in bases.items()}
+    if len(set(weights.tolist())) > 1:
+        shares = {
+            "specificity": (~truth, ~alarm, ~truth),
+            "sensitivity": (truth, alarm, truth),
+            "precision": (alarm, truth, every),
+        }
+        sizes = {n: size_of_share(codes, weights, *one, units) for n, one in shares.items()}
+    smaller = min(sizes["specificity"], sizes["sensitivity"])
     found = {}
     for name, value in values.items():
         if name in SHARES:
-            n = size(weights, bases[name], units)
+            n = sizes[name]
             found[name] = proportion_confint(value * n, n, method="wilson")
         elif np.std([one[name] for one in again]) > 1e-9:
             least = -1.0 if name == "mcc" else 0.0

@@ -2,10 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from plain_intervals import draws, plain_intervals, size, student
+from plain_intervals import draws, plain_intervals, size, size_of_share, student
 from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
@@ -44,7 +45,9 @@ def test_every_interval_computed_another_way(weighted, grouped, counts, monkeypa
         assert set(right) == set(found[c].intervals)
         for name, bounds in right.items():
             assert found[c].intervals[name] == pytest.approx(bounds, abs=1e-9), name
-    n = size(np.ones(len(codes)) if weights is None else weights, codes >= 0, units)
+    n = size(np.ones(len(codes)), codes >= 0, units)
+    if weighted:
+        n = size_of_share(codes, weights, codes >= 0, guess == codes, codes >= 0, units)
     right = proportion_confint(found.accuracy * n, n, method="wilson")
     assert found.intervals["accuracy"] == pytest.approx(right)
     assert Report.from_dict(json.loads(json.dumps(found.to_dict()))) == found
@@ -141,3 +144,83 @@ def test_huge_weights_count_by_their_ratios():
     )
     for name, bounds in small[1].intervals.items():
         assert huge[1].intervals[name] == pytest.approx(bounds, nan_ok=True)
+
+
+# ------------------------------------------------------------- rows of classes that count unequally
+
+
+def alarms_of(right, wrong, heavy):
+    """Right alarms of weight 1, wrong ones of another, and rows of both classes without alarm."""
+    codes = np.repeat([1, 0, 1, 0], [right, wrong, 20, 500])
+    return codes, np.repeat([1, 0], [right + wrong, 520]), np.where(codes == 1, 1.0, heavy)
+
+
+def size_of_precision(right, wrong, heavy):
+    codes, guess, weights = alarms_of(right, wrong, heavy)
+    rows = check_rows(codes, guess, classes=[0, 1], sample_weight=weights)
+    return intervals.Sizes.of(rows, None).precision[1]
+
+
+@pytest.mark.parametrize(("right", "wrong", "heavy"), [(1000, 30, 9.0), (400, 60, 3.0)])
+def test_a_precision_is_as_unsure_as_its_bootstrap(right, wrong, heavy):
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(right + wrong, [right / (right + wrong), wrong / (right + wrong)], 4000)
+    shares = drawn[:, 0] / (drawn[:, 0] + heavy * drawn[:, 1])
+    p = right / (right + heavy * wrong)
+    assert size_of_precision(right, wrong, heavy) == pytest.approx(
+        p * (1 - p) / shares.var(), rel=0.08
+    )
+
+
+def test_where_no_alarm_is_wrong_the_heaviest_row_says_how_sure_that_is():
+    assert size_of_precision(1000, 0, 20.0) == pytest.approx(1000 / 20, abs=1.5)
+    assert size_of_precision(1000, 0, 1.0) == pytest.approx(1000)
+    assert size_of_precision(0, 0, 20.0) == 0
+    # Never surer than the number of rows, however light the wrong ones are.
+    assert size_of_precision(1000, 5, 0.01) == 1005
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "heavy"), [(1000, 10, 9.0), (200, 4, 3.0), (500, 3, 20.0)]
+)
+def test_the_precision_of_unequal_classes_holds_the_truth_as_often_as_said(right, wrong, heavy):
+    rng, truth, held = np.random.default_rng(0), right / (right + heavy * wrong), 0
+    for _ in range(400):
+        one, other = rng.poisson(right), rng.poisson(wrong)
+        codes, guess, weights = alarms_of(one, other, heavy)
+        rows = check_rows(codes, guess, classes=[0, 1], sample_weight=weights)
+        share = one / (one + heavy * other)
+        low, high = intervals.wilson(share, intervals.Sizes.of(rows, None).precision[1])
+        held += low <= truth <= high
+    assert 0.92 <= held / 400 <= 0.99
+
+
+def test_heavy_rows_of_which_none_is_wrong_leave_the_accuracy_open():
+    """100 rows of weight 100, of which one in a hundred is wrong, beside 10,000 of weight 1."""
+    rng, held = np.random.default_rng(0), 0
+    codes = np.repeat([0, 1], [100, 10_000])
+    rows = check_rows(codes, codes, sample_weight=np.where(codes == 0, 100.0, 1.0))
+    for _ in range(300):
+        guess = np.where(rng.random(len(codes)) < 0.01, 1 - codes, codes)
+        one = intervals.Sizes.of(replace(rows, predicted=guess), None)
+        share = np.average(guess == codes, weights=rows.weight)
+        low, high = intervals.wilson(share, one.every)
+        held += low <= 0.99 <= high
+    assert held / 300 >= 0.93
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_within_a_class_only_the_ratios_of_weights_count(grouped):
+    codes, guess, *_ = rows(np.random.default_rng(6), (90, 60))
+    units = np.arange(150) // 2 if grouped else None
+    weights = np.random.default_rng(7).choice([0.5, 1.0, 4.0], 150)
+    one, other = (
+        intervals.Sizes.of(check_rows(codes, guess, sample_weight=weights * by[codes]), units)
+        for by in (np.ones(2), np.array([21.0, 1.0]))
+    )
+    for name in ("specificity", "sensitivity"):
+        expected = [size(weights, codes == c, units) for c in (0, 1)]
+        if name == "specificity":
+            expected = expected[::-1]
+        np.testing.assert_allclose(getattr(one, name), expected)
+        np.testing.assert_allclose(getattr(other, name), expected)

@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from operator import methodcaller
 
 import joblib
@@ -90,6 +91,39 @@ def test_a_loaded_model_is_the_saved_one_to_the_bit(name, kind, tmp_path, reques
     for one in (clf, loaded):
         one.partial_fit(X[:50], y[:50])
     assert_same_model(clf, loaded, X)
+
+
+@pytest.mark.parametrize("stands_for", [None, (21.3, 1.0)])
+def test_the_rows_of_the_decision_come_back_as_they_were(model, tmp_path, stands_for):
+    clf = copy.deepcopy(model)
+    decision, rule = clf._decision, clf._decision.rule
+    rng, rows = np.random.default_rng(0), rule.evidence
+    codes = rows.codes if stands_for is None else np.sort(rows.codes)
+    evidence = replace(rows, codes=codes, units=np.arange(len(rows)) // 2, stands_for=stands_for)
+    rule = replace(rule, grounds=replace(rule.grounds, evidence=evidence.evened()))
+    numbers = np.sort(rng.choice(300_000, len(rows), replace=False))
+    clf._decision = replace(decision, rule=rule, rows=numbers).reported()
+    clf.save(tmp_path)
+    loaded = load(tmp_path)
+    ours, theirs = loaded._decision, clf._decision
+    for name in ("scores", "codes", "weights", "units"):
+        one, other = getattr(ours.rule.evidence, name), getattr(theirs.rule.evidence, name)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    assert ours.rule.evidence.stands_for == stands_for
+    assert ours.rows.dtype == np.int64
+    np.testing.assert_array_equal(ours.rows, numbers)
+    assert ours.report == theirs.report
+    assert ours.basis == theirs.basis
+    assert loaded.set_objective("f1").threshold_ == clf.set_objective("f1").threshold_
+    if stands_for is not None:
+        total = f"{round(np.dot(np.bincount(codes), stands_for)):,}"
+        assert f"{len(rows):,} out-of-fold rows that stand for {total}" in card_of(tmp_path)
+        assert "sample weights" not in card_of(tmp_path)
+    stored = load_tensors((tmp_path / "model.safetensors").read_bytes())
+    sizes = {name: stored[f"rule/{name}"].element_size() for name in ("codes", "rows", "units")}
+    assert sizes == {"codes": 1, "rows": 4, "units": 1 if len(rows) <= 512 else 2}
+    assert "rule/weights" not in stored
 
 
 def by_folder(clf, place):
@@ -444,6 +478,9 @@ DAMAGE = {
     "an objective of another kind": ruled(objective={"kind": "best"}),
     "a class that is not there": ruled(positive=2),
     "a prior of nothing": ruled(prior=[0, 1]),
+    "rows that stand for less": ruled(stands_for=[0.5, 1]),
+    "rows that stand for another class": ruled(stands_for=[1, 1, 1]),
+    "rows that stand for words": ruled(stands_for=["1", "1"]),
     "a version that is no number": configured(format_version="1"),
     "an unknown kind": configured(kind="SetConvRegressor"),
     "too many classes": configured(classes={"dtype": "<i8", "values": [0, 1, 2]}),

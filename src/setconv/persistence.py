@@ -35,7 +35,7 @@ from safetensors.torch import save as save_tensors
 from scipy.sparse import csr_matrix
 
 from setconv._version import __version__
-from setconv.decisions.rule import DecisionRule, FittedDecision
+from setconv.decisions.rule import DecisionRule, FittedDecision, smallest
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.io.files import locked_folder, replaced, why_not, write_atomically
 from setconv.metrics.report import (
@@ -49,7 +49,7 @@ from setconv.model import SetConvModel, under
 
 Array = NDArray[Any]
 _FORMAT = "setconv-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
 # How the header of the file begins, up to the checksum, which is of the file with zeros there.
 _HEAD = b'{"__metadata__":{"setconv":"{\\"sha256\\":\\"'
@@ -408,7 +408,7 @@ def describe_fitted(
         evidence["left_out"] = np.packbits(decision.left_out, axis=0)
         evidence["n_folds"] = np.array(len(decision.left_out))
     if decision.rows is not None and (decision.rows != np.arange(len(decision.rows))).any():
-        evidence["rows"] = decision.rows
+        evidence["rows"] = smallest(decision.rows)
     arrays |= {f"rule/{name}": array for name, array in evidence.items()}
     return {
         "model": described,
@@ -443,7 +443,8 @@ def restore_fitted(
         left_out = np.unpackbits(left_out, axis=0, count=n_folds).astype(np.bool_)
     rule = DecisionRule.from_dict(config["rule"], evidence, classes)
     given = enumerate((rows, left_out))
-    right_rows = all(a is None or a.shape[axis:] == (len(rule.evidence),) for axis, a in given)
+    right_rows = rows is None or rows.dtype.kind in "iu"
+    right_rows &= all(a is None or a.shape[axis:] == (len(rule.evidence),) for axis, a in given)
     if not right_rows or rule.thresholds.shape != (len(model.offset),):
         raise ValueError("wrong: rule")
     return model, FittedDecision(
@@ -451,7 +452,7 @@ def restore_fitted(
         report=Report.from_dict(config["report"]),
         source=config["report_source"],
         left_out=left_out,
-        rows=rows,
+        rows=None if rows is None else rows.astype(np.int64),
         notes=tuple(map(str, config["notes"])),
         updates={str(name): int(n) for name, n in config["updates"].items()},
     )

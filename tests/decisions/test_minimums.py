@@ -1,6 +1,8 @@
 """Minimums: against brute force over order statistics and tests, and how often they are kept."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -325,7 +327,9 @@ def test_precision_at_another_prevalence_by_rates(n1, n0, gap, level, share, see
     scores = np.random.default_rng(seed).normal(size=n1 + n0) + gap * member
     objective = Objective("precision", level, 0.9)
     found, heavy = (
-        threshold_by_rates(scores, member, np.full(n1 + n0, w), objective, share)
+        threshold_by_rates(
+            scores, member, rows_of(scores, member, [w] * (n1 + n0)), objective, share
+        )
         for w in (1.0, 3.0)
     )
     right = plain_rates(scores, member, level, 0.9, share)
@@ -346,7 +350,7 @@ def test_which_way_a_precision_is_tested():
     assert plain.thresholds[0] == threshold_by_tests(scores, member, asked).threshold
     prior = np.array([0.95, 0.05])
     moved = rule_for(rows, objective, prior)
-    by_rates = threshold_by_rates(scores, member, np.ones(1100), asked, 0.05)
+    by_rates = threshold_by_rates(scores, member, rows, asked, 0.05)
     assert moved.met
     assert moved.thresholds[0] == by_rates.threshold > plain.thresholds[0]
     # A prevalence is a fact, not a wish: where the minimum is not shown at it, that is said.
@@ -359,9 +363,7 @@ def test_which_way_a_precision_is_tested():
     units = np.append(np.arange(900) // 3, 300 + np.arange(200) // 2)
     grouped = rows_of(scores, codes, units=units)
     alone = grouped.one_a_unit(0)
-    right = threshold_by_rates(
-        alone.scores[:, 0], alone.codes == 1, np.ones(len(alone)), asked, 200 / 1100
-    )
+    right = threshold_by_rates(alone.scores[:, 0], alone.codes == 1, alone, asked, 200 / 1100)
     assert rule_for(grouped, objective).thresholds[0] == right.threshold
 
 
@@ -477,3 +479,68 @@ def test_a_stated_minimum_is_missed_no_more_often_than_stated(objective, n1, gap
     error = 1 - parse_objective(objective, TWO).confidence
     assert missed <= error + 2.5 * math.sqrt(error * (1 - error) / 400)
     assert (stated > 0.8) == (gap > 0 and "0.5" not in objective) or stated > 0.5
+
+
+# --------------------------------------------------------- rows that stand for more than themselves
+
+
+def stood_for(rows, stands_for):
+    return replace(rows, stands_for=stands_for).evened()
+
+
+@pytest.mark.parametrize("confidence", ["", " @ 90%"])
+def test_a_recall_rests_on_the_rows_that_there_are_whatever_they_stand_for(confidence):
+    generator = np.random.default_rng(0)
+    codes = np.repeat([0, 1], [900, 200])
+    rows = rows_of(generator.normal(codes * 2.0), codes)
+    for asked in ({"recall": 0.9}, {"recall": 0.9, "class": "no"}):
+        asked = asked | ({"confidence": 0.9} if confidence else {})
+        plain, other = (rule_for(one, asked) for one in (rows, stood_for(rows, (20.0, 3.0))))
+        assert other.thresholds[0] == plain.thresholds[0]
+        assert (other.met, other.may_miss) == (plain.met, pytest.approx(plain.may_miss))
+
+
+def test_a_precision_of_rows_that_stand_for_others_is_never_tested_row_by_row():
+    generator = np.random.default_rng(0)
+    codes = np.repeat([0, 1], [900, 200])
+    scores = generator.normal(codes * 4.0)
+    rows, objective = rows_of(scores, codes), "precision>=0.8 @ 90%"
+    asked, member = Objective("precision", 0.8, 0.9), codes == 1
+    tested = threshold_by_tests(scores, member, asked).threshold
+    assert rule_for(stood_for(rows, (1.0, 1.0)), objective).thresholds[0] == tested
+    for stands_for in ((3.0, 1.0), (20.0, 20.0)):
+        share = 200 * stands_for[1] / (200 * stands_for[1] + 900 * stands_for[0])
+        by_rates = threshold_by_rates(scores, member, rows, asked, share)
+        moved = rule_for(stood_for(rows, stands_for), objective)
+        assert moved.thresholds[0] == pytest.approx(by_rates.threshold, abs=1e-12)
+        assert moved.thresholds[0] != tested
+
+
+def test_false_alarms_may_all_be_of_the_class_whose_rows_stand_for_most():
+    codes = np.repeat([0, 1, 2], [50, 2000, 300])
+    scores = np.eye(3)[codes] * 5
+    rows = rows_of(scores, codes, n_classes=3)
+    heavy = stood_for(rows, (40.0, 1.0, 1.0))
+    asked, member = Objective("precision", 0.5, 0.9), codes == 2
+    margins = scores[:, 2] - scores[:, :2].max(axis=1)
+    found = threshold_by_rates(margins, member, heavy, replace(asked, level=0.99), 0.01)
+    # 2,000 rows of weight 1 and 50 of weight 40 know a rate like 100 rows, not 195.
+    rest = float(re.search("and (.*) others", found.problem)[1])
+    assert rest == pytest.approx(100, abs=1)
+    plain = threshold_by_rates(margins, member, rows, replace(asked, level=0.99), 0.01)
+    assert "and 2050 others" in plain.problem
+
+
+def test_how_many_fits_miss_a_precision_follows_from_what_the_wrong_alarms_stand_for():
+    # 1,000 right alarms, and 10 wrong ones that stand for 9 each: a precision of 0.917.
+    scores = np.r_[np.full(1010, 1.0), np.full(990, -1.0)]
+    codes = np.r_[np.ones(1000), np.zeros(1000)].astype(int)
+    rows = stood_for(rows_of(scores, codes), (9.0, 1.0))
+    rule = rule_for(rows, "precision>=0.88")
+    assert rule.met
+    rng = np.random.default_rng(0)
+    right, wrong = rng.poisson(1000, 20_000), 9 * rng.poisson(10, 20_000)
+    assert rule.may_miss == pytest.approx(np.mean(right / (right + wrong) < 0.88), abs=0.03)
+    # As if every alarm knew as much, it would be next to never.
+    even = rule_for(rows_of(scores, codes), "precision>=0.88")
+    assert even.may_miss < 1e-6

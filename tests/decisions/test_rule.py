@@ -7,9 +7,17 @@ import pytest
 from scipy.special import expit
 
 from setconv.decisions.objective import Grounds, OutOfFoldScores, parse_objective
-from setconv.decisions.rule import DecisionRule, cross_fit, paper_probabilities
+from setconv.decisions.rule import (
+    DecisionRule,
+    FittedDecision,
+    cross_fit,
+    paper_probabilities,
+    smallest,
+)
 from setconv.decisions.thresholds import Criterion, smoothed_threshold
 from setconv.errors import DataError, ParameterError
+from setconv.metrics import report
+from setconv.metrics.report import report_of_nothing
 
 TWO, THREE = ("no", "fire"), ("a", "b", "c")
 COST = {2: [[0, 1], [15, -1]], 3: [[0, 1, 2], [9, 0, 1], [30, 20, 0]]}
@@ -307,3 +315,170 @@ def test_rows_that_do_not_fit_are_refused(scores, codes, row):
     with pytest.raises(DataError) as caught:
         fit(scores, codes, TWO)
     assert caught.value.row == row
+
+
+# --------------------------------------------------------- rows that stand for more than themselves
+
+
+def grounds_of(scores, codes, weights=None, stands_for=None, units=None):
+    codes = np.asarray(codes, dtype=np.int64)
+    rows = OutOfFoldScores(
+        scores=scores,
+        codes=codes,
+        weights=np.ones(len(codes)) if weights is None else weights,
+        n_classes=2,
+        units=units,
+        stands_for=stands_for,
+    ).evened()
+    return Grounds(
+        classes=np.array(TWO),
+        positive=1,
+        train_prior=rows.prior,
+        class_weights=np.ones(2),
+        evidence=rows,
+    )
+
+
+def decided(grounds, objective="f1", prior=None):
+    """What a fit with three folds knows."""
+    rule = DecisionRule.choose(grounds, parse_objective(objective, TWO))
+    folds = np.arange(len(grounds.evidence)) % 3
+    return FittedDecision(
+        rule=rule if prior is None else rule.with_prior(prior),
+        report=report_of_nothing(TWO, "fire", {}),
+        source="out_of_fold",
+        left_out=folds == np.arange(3)[:, None],
+    ).reported()
+
+
+@pytest.mark.parametrize(
+    "objective", ["balanced", "f1", "mcc", "accuracy", "recall>=0.9", "precision>=0.5", "cost"]
+)
+def test_one_in_ten_of_the_common_rows_decides_as_all_of_them_do(objective):
+    scores, codes = two(100_000, 1000)
+    kept = np.append(np.arange(0, 100_000, 10), np.arange(100_000, 101_000))
+    objective = COST[2] if objective == "cost" else objective
+    every = decided(grounds_of(scores, codes), objective)
+    some = decided(grounds_of(scores[kept], codes[kept], stands_for=(10.0, 1.0)), objective)
+    np.testing.assert_allclose(some.rule.evidence.prior, every.rule.evidence.prior)
+    assert some.rule.thresholds[0] == pytest.approx(every.rule.thresholds[0], abs=0.06)
+    grid = np.linspace(-3, 4, 50)[:, None]
+    ours, theirs = (one.rule.probabilities(grid)[:, 1] for one in (some, every))
+    np.testing.assert_allclose(ours, theirs, atol=0.02)
+    for name in ("auc", "average_precision", "brier"):  # which no threshold moves
+        bounds = some.report["fire"].intervals[name]
+        assert bounds[0] <= getattr(every.report["fire"], name) <= bounds[1], name
+    for name in ("specificity", "sensitivity", "precision", "f1"):
+        ours, theirs = (getattr(one.report["fire"], name) for one in (some, every))
+        assert ours == pytest.approx(theirs, abs=0.1), name
+    assert some.report.confusion.sum() == pytest.approx(101_000)
+    assert some.report["fire"].n_rows == 1000
+    assert "11,000 out-of-fold rows that stand for 101,000" in some.basis
+    assert not some.report.weighted
+    assert some.report.remarks() == [
+        "The figures are on 11,000 out-of-fold rows that stand for 101,000."
+    ]
+    assert every.report.remarks() == []
+    assert "stand for" not in every.basis
+
+
+@pytest.mark.parametrize("prior", [None, {"fire": 0.3}])
+def test_figures_are_those_of_the_rows_repeated(prior):
+    scores, codes = two(90, 30)
+    found = decided(grounds_of(scores, codes, stands_for=(3.0, 1.0)), prior=prior)
+    said = found.cross_fitted()
+    repeated = np.repeat(np.arange(120), np.where(codes == 0, 3, 1))
+    weights = None
+    if prior is not None:
+        weights = np.where(codes == 0, 0.7 / 270, 0.3 / 30)[repeated] * 300
+    right = report(
+        said.truth[repeated],
+        said.labels[repeated],
+        said.scores[repeated],
+        probabilities=said.probabilities[repeated],
+        classes=TWO,
+        positive="fire",
+        sample_weight=weights,
+    )
+    np.testing.assert_allclose(found.report.confusion, right.confusion, rtol=1e-12)
+    for label in TWO:
+        ours, theirs = (vars(one[label]) for one in (found.report, right))
+        for name in set(theirs) - {"n_rows", "intervals"}:
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-12), name
+    for name in ("accuracy", "macro_f1", "mcc", "brier", "macro_auc"):
+        assert getattr(found.report, name) == pytest.approx(getattr(right, name), rel=1e-12)
+
+
+def test_rows_that_stand_for_others_say_of_weights_what_is_true():
+    scores, codes = two(90, 30)
+    mine = np.random.default_rng(0).choice([0.5, 2.0], 120)
+    plain, own, both_ = (
+        decided(grounds_of(scores, codes, weights, stands_for))
+        for weights, stands_for in ((None, (3.0, 1.0)), (mine, None), (mine, (3.0, 1.0)))
+    )
+    assert [one.report.weighted for one in (plain, own, both_)] == [False, True, True]
+    assert both_.report["fire"].sensitivity == pytest.approx(
+        own.report["fire"].sensitivity, abs=0.2
+    )
+    once = decided(grounds_of(scores, codes, stands_for=(1.0, 1.0)))
+    assert once.report.confusion.dtype == np.int64  # nothing is weighted
+    assert once.basis == "120 out-of-fold rows that stand for 120"
+
+
+@pytest.mark.parametrize("stands_for", [None, (10.0, 1.0), (1.7, 1.0)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_few_bytes_a_row_are_kept_and_the_same_come_back(stands_for, weighted, tied):
+    scores, codes = two(300, 60)
+    weights = np.random.default_rng(0).choice([0.5, 2.0], 360) if weighted else None
+    units = np.arange(360) // 2 if tied else None
+    rule = DecisionRule.choose(
+        grounds_of(scores, codes, weights, stands_for, units), parse_objective("f1", TWO)
+    )
+    arrays = rule.arrays()
+    assert arrays["codes"].dtype == np.uint8
+    assert ("weights" in arrays) == weighted
+    assert ("units" in arrays) == tied
+    plain = json.loads(json.dumps(rule.to_dict()))
+    again = DecisionRule.from_dict(plain, arrays, np.array(TWO)).evidence
+    for name in ("scores", "codes", "weights", "units"):
+        ours, theirs = getattr(again, name), getattr(rule.evidence, name)
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours, theirs)
+    assert again.stands_for == stands_for
+    for wrong in ([1.0], [0.5, 1.0], [np.inf, 1.0], [np.nan, 1.0], 3.0, [0, 1], [2.0, 1.0, 1.0]):
+        with pytest.raises(ValueError, match="wrong"):
+            DecisionRule.from_dict(plain | {"stands_for": wrong}, arrays, np.array(TWO))
+    for name in arrays:
+        less = {key: one for key, one in arrays.items() if key != name}
+        with pytest.raises((ValueError, KeyError)):
+            DecisionRule.from_dict(plain, less, np.array(TWO))
+    for name in set(arrays) - {"scores", "weights"}:
+        for changed in (arrays[name].astype(np.int64) - 1, arrays[name] * 1.0):
+            with pytest.raises(ValueError, match="wrong"):
+                DecisionRule.from_dict(plain, arrays | {name: changed}, np.array(TWO))
+
+
+@pytest.mark.parametrize(
+    ("largest", "size"), [(0, 1), (255, 1), (256, 2), (40_000, 4), (2**31 - 1, 4), (2**31, 8)]
+)
+def test_whole_numbers_in_the_smallest_type(largest, size):
+    found = smallest(np.array([0, largest]))
+    assert found.dtype.itemsize == size
+    np.testing.assert_array_equal(found.astype(np.int64), [0, largest])
+
+
+def test_other_folds_know_what_their_rows_stand_for():
+    scores, codes = two(300, 60)
+    rule = DecisionRule.choose(
+        grounds_of(scores, codes, stands_for=(10.0, 1.0)), parse_objective("accuracy", TWO)
+    )
+    folds = np.arange(360) % 3
+    said = cross_fit(rule, folds)
+    for fold in range(3):
+        here = folds == fold
+        other = grounds_of(scores[~here], codes[~here], stands_for=(10.0, 1.0))
+        right = DecisionRule.choose(other, rule.objective)
+        np.testing.assert_array_equal(said.probabilities[here], right.probabilities(scores[here]))

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from plain_intervals import size_of_share
 from reading import Page
 from sklearn.metrics import (
     average_precision_score,
@@ -166,9 +167,18 @@ class Case:
         base = dict(zip(SHARES, (self.y != c, self.y == c, self.labels == c), strict=True))[name]
         if not base.any():
             return 0.0, 1.0
-        n = self.w[base].sum() ** 2 / (self.w[base] ** 2).sum()
+        right = self.labels == self.y if name != "specificity" else self.labels != c
+        could = base if name != "precision" else self.y == self.y
+        n = self.size(base, right, could)
         bounds = proportion_confint(self.figures(c)[name] * n, n, method="wilson")
         return tuple(round(bound, 12) for bound in bounds)
+
+    def size(self, flags, right, could):
+        """How many rows a share of the flagged ones rests on."""
+        if not self.weighted:
+            return flags.sum()
+        codes = np.searchsorted(self.classes, self.y)
+        return size_of_share(codes, self.w, flags, right, could)
 
     def check_cells(self, c, found):
         """Compare the cells of a line of figures: values, and intervals where there are any."""

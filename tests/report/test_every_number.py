@@ -203,7 +203,7 @@ def test_calibration(case):
         if not inside.any():
             continue
         said, seen = (np.average(part[inside], weights=w[inside]) for part in (chance, is_c))
-        n = w[inside].sum() ** 2 / (w[inside] ** 2).sum()
+        n = case.size(inside, is_c, inside | True)
         bounds = proportion_confint(seen * n, n, method="wilson")
         least, most = (per_cent(round(bound, 12)) for bound in bounds)
         said_of = f"{low} to {low + 10} %", str(inside.sum()), per_cent(said)

@@ -22,7 +22,7 @@ from setconv.decisions.objective import Floats, Grounds, Objective, OutOfFoldSco
 from setconv.decisions.thresholds import RankedScores
 from setconv.errors import LabelError, ParameterError
 from setconv.metrics.arithmetic import check_rows, plain_labels, rarest
-from setconv.metrics.intervals import effective_size, wilson
+from setconv.metrics.intervals import WeightedRows, effective_size, wilson
 from setconv.sampling import check_groups
 
 Flags = NDArray[np.bool_]
@@ -89,8 +89,8 @@ def choose_minimum(
         if np.allclose(rows.prior, wanted, rtol=1e-9) and np.allclose(rows.weights, 1, atol=1e-9):
             found = threshold_by_tests(*known, objective)
         else:
-            weights = rows.weighed(wanted / rows.prior).weights
-            found = threshold_by_rates(*known, weights, objective, float(wanted[target]))
+            rows = rows.weighed(wanted / rows.prior)
+            found = threshold_by_rates(*known, rows, objective, float(wanted[target]))
     if len(thresholds) == 1 and target == 0:
         # Class 0 is decided on at the threshold itself too, hence the next float below.
         thresholds[0] = np.nextafter(-found.threshold, -np.inf)
@@ -224,9 +224,15 @@ def threshold_for_precision(
         cut = int(np.argmax(good & solid if met else good))
     else:
         cut = int(np.argmax(np.where(solid, precision, -1.0)))
-    alarms = ranked.order[ranked.places[cut] :]
-    units = None if rows.units is None else rows.units[alarms]
-    size = effective_size(rows.weights[alarms], units)
+    alarms = np.zeros(len(margins), dtype=np.bool_)
+    alarms[ranked.order[ranked.places[cut] :]] = True
+    if _classes_differ(rows):
+        every = np.ones(len(margins), dtype=np.bool_)
+        weighted = WeightedRows.of(rows.codes, rows.weights, rows.units)
+        size = weighted.size(alarms, member, every)
+    else:
+        units = None if rows.units is None else rows.units[alarms]
+        size = effective_size(rows.weights[alarms], units)
     right = size * float(precision[cut])
     return Minimum(
         ranked.threshold(cut),
@@ -239,6 +245,14 @@ def threshold_for_precision(
             "decided for the class. Ask for less, or expect few finds."
         ),
     )
+
+
+def _classes_differ(rows: OutOfFoldScores) -> bool:
+    """Whether a row of one class counts more than a row of another, on average."""
+    means = (rows.totals / np.maximum(np.bincount(rows.codes, minlength=rows.n_classes), 1))[
+        rows.seen
+    ]
+    return not np.allclose(means, means[0], rtol=1e-9)
 
 
 # Wrong alarms that the first test allows. With none, one early error ends the sequence; with more,
@@ -335,12 +349,12 @@ def upper_share(right: Any, n: Any, error: float) -> Any:
 
 
 def threshold_by_rates(
-    margins: Floats, member: Flags, weights: Floats, objective: Objective, share: float
+    margins: Floats, member: Flags, rows: OutOfFoldScores, objective: Objective, share: float
 ) -> Minimum:
     """Return the lowest threshold whose precision, at a share of the class, is shown by its rates.
 
     Where the rows do not have the prevalence in question, because one was set, rows have weights,
-    some were left aside, or each stands for a group, alarms cannot be counted as they come. At the
+    some were left aside, or a row stands for others, alarms cannot be counted as they come. At the
     k-th largest margin of the class the recall is at least Clopper and Pearson's bound for k of n
     rows, and the rate of false alarms at most that for those at or above it, each with half of the
     error; both give the least precision that is plausible. The numbers k are tested in a fixed
@@ -349,19 +363,20 @@ def threshold_by_rates(
 
     Parameters
     ----------
-    margins, member
-        As in `threshold_for_recall`.
-    weights : float array of shape (n_rows,)
-    objective : Objective
+    margins, member, rows, objective
+        As in `threshold_for_recall`; of each class the rows stand alone.
     share : float
         Of the class, where the model is used.
     """
     level, confidence = _stated(objective)
     assert confidence is not None
-    half = (1 - confidence) / 2
+    half, weights = (1 - confidence) / 2, rows.weights
     order = np.argsort(-margins[member], kind="stable")
     own, own_weights = margins[member][order], weights[member][order]
     size, rest = effective_size(own_weights), effective_size(weights[~member])
+    if rows.n_classes > 2 and _classes_differ(rows):
+        # All false alarms may be of the class whose rows count most.
+        rest = min(rest, WeightedRows.of(rows.codes, weights, None).size(~member, ~member, ~member))
     found = np.cumsum(own_weights) * (size / own_weights.sum())
     recall = lower_share(found, size, half)
 

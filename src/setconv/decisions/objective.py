@@ -254,11 +254,14 @@ class OutOfFoldScores:
     codes : int array of shape (n_rows,)
         Class of each row, from 0.
     weights : float array of shape (n_rows,)
-        Positive weight of each row within its class: as `evened` makes them, 1 on average in each
-        class. They say how much a row matters, never how frequent its class is.
+        Positive weight of each row: as `evened` makes them, on average in each class what its rows
+        stand for. Within a class they say how much a row matters.
     n_classes : int
     units : int array of shape (n_rows,), optional
         Rows of equal numbers belong together, as groups and copies do; None: each stands alone.
+    stands_for : tuple of floats, one a class, optional
+        For how many rows of its class each row is here, where the others were left out at random;
+        None: for itself alone.
     """
 
     scores: Floats
@@ -266,6 +269,7 @@ class OutOfFoldScores:
     weights: Floats
     n_classes: int
     units: Codes | None = None
+    stands_for: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.codes), 1 if self.n_classes == 2 else self.n_classes)
@@ -300,9 +304,18 @@ class OutOfFoldScores:
         return np.bincount(self.codes, self.weights, minlength=self.n_classes).astype(np.float64)
 
     @property
+    def own_weights(self) -> Floats:
+        """Weight of each row as one row, whatever number of rows it stands for."""
+        return self.weights if self.stands_for is None else self.weights / self._stand[self.codes]
+
+    @property
+    def _stand(self) -> Floats:
+        return np.ones(self.n_classes) if self.stands_for is None else np.array(self.stands_for)
+
+    @property
     def prior(self) -> Floats:
         """The share of each class; one without rows is taken as half a row, so none is 0."""
-        totals = np.where(self.seen, self.totals, 0.5 * self.weights.mean())
+        totals = np.where(self.seen, self.totals, 0.5 * self.own_weights.mean() * self._stand)
         return np.asarray(totals / totals.sum())
 
     def part(self, rows: NDArray[Any]) -> OutOfFoldScores:
@@ -329,10 +342,10 @@ class OutOfFoldScores:
         return replace(self, weights=self.weights * factors[self.codes])
 
     def evened(self) -> OutOfFoldScores:
-        """Return the rows with weights of a mean of 1 in each class."""
-        if (self.weights == 1).all():
+        """Return the rows with weights of a mean of 1, or what they stand for, in each class."""
+        if (self.own_weights == 1).all():
             return self
-        return self.weighed(weight_scales(self.weights, self.codes, self.n_classes))
+        return self.weighed(self._stand * weight_scales(self.weights, self.codes, self.n_classes))
 
     def thinned(self, most: int, least: int, seed: int) -> OutOfFoldScores:
         """Return about ``most`` of the rows, drawn class by class, with the same weight a class.
@@ -351,8 +364,10 @@ class OutOfFoldScores:
             for c in np.flatnonzero(counts)
         ]
         part = self.part(np.sort(np.concatenate(rows)))
+        stands_for = tuple((self._stand * np.maximum(counts, 1) / np.maximum(shares, 1)).tolist())
         # A class that kept a larger share of its rows is not to weigh more for it.
-        return part.weighed(self.totals / np.where(self.seen, part.totals, 1.0))
+        factors = self.totals / np.where(self.seen, part.totals, 1.0)
+        return replace(part.weighed(factors), stands_for=stands_for)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

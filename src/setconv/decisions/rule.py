@@ -228,12 +228,20 @@ class DecisionRule:
             "may_miss": self.may_miss,
             "seed": self.grounds.seed,
             "doubt": self.grounds.doubt,
+            "stands_for": self.evidence.stands_for and list(self.evidence.stands_for),
+            "arrays": sorted(self.arrays()),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the out-of-fold rows: "scores", "codes", "weights" and, if they have, "units"."""
-        known = {n: getattr(self.evidence, n) for n in ("scores", "codes", "weights", "units")}
-        return {name: array for name, array in known.items() if array is not None}
+        """Return the out-of-fold rows: "scores", "codes" and, if they say more, "weights", "units".
+
+        In few bytes a row, for there may be very many.
+        """
+        rows = self.evidence
+        found = {"scores": rows.scores, "codes": smallest(rows.codes)}
+        if not np.array_equal(rows.weights, _plain_weights(rows).weights):
+            found["weights"] = rows.weights
+        return found if rows.units is None else found | {"units": smallest(rows.units)}
 
     @classmethod
     def from_dict(
@@ -241,16 +249,21 @@ class DecisionRule:
     ) -> DecisionRule:
         """Return the rule that `to_dict` and `arrays` described."""
         calibrator, prior, objective = data["calibrator"], data["prior"], data["objective"]
+        stands_for = data["stands_for"]
         known = [data["train_prior"], data["class_weights"], prior, (calibrator or {}).get("prior")]
+        known.append(stands_for)
         for one in known:
             if one is not None and (np.shape(one) != classes.shape or min(one) <= 0):
                 raise ValueError("wrong: classes of the rule")
-        size, codes = len(classes), arrays["codes"]
+        size, codes, units = len(classes), arrays["codes"], arrays.get("units")
         target, cost, level = (objective.get(name) for name in ("target", "cost", "level"))
         shares = (level, objective.get("confidence"), data["may_miss"])
         right = {
-            "codes": codes.dtype == np.int64 and not ((codes < 0) | (codes >= size)).any(),
-            "weights": not (arrays["weights"] < 0).any(),
+            "arrays": sorted(arrays) == data["arrays"],
+            "codes": codes.dtype.kind in "iu" and not ((codes < 0) | (codes >= size)).any(),
+            "weights": not (arrays.get("weights", np.ones(1)) < 0).any(),
+            "units": units is None or (units.dtype.kind in "iu" and not (units < 0).any()),
+            "stands_for": stands_for is None or all(1 <= one < np.inf for one in stands_for),
             "positive": data["positive"] in range(size),
             "target": target is None or target in range(size),
             "cost": cost is None or np.shape(cost) == (size, size),
@@ -262,13 +275,21 @@ class DecisionRule:
         }
         if not all(right.values()):
             raise ValueError(f"wrong: {', '.join(name for name, ok in right.items() if not ok)}")
+        rows = OutOfFoldScores(
+            scores=arrays["scores"],
+            codes=codes.astype(np.int64),
+            weights=arrays.get("weights", np.ones(len(codes))),
+            n_classes=size,
+            units=None if units is None else units.astype(np.int64),
+            stands_for=None if stands_for is None else tuple(map(float, stands_for)),
+        )
         return cls(
             grounds=Grounds(
                 classes=classes,
                 positive=int(data["positive"]),
                 train_prior=np.asarray(data["train_prior"], dtype=np.float64),
                 class_weights=np.asarray(data["class_weights"], dtype=np.float64),
-                evidence=OutOfFoldScores(**arrays, n_classes=len(classes)),
+                evidence=rows if "weights" in arrays else _plain_weights(rows),
                 seed=int(data["seed"]),
                 doubt=str(data["doubt"]),
             ),
@@ -279,6 +300,17 @@ class DecisionRule:
             met=data["met"],
             may_miss=data["may_miss"],
         )
+
+
+def _plain_weights(rows: OutOfFoldScores) -> OutOfFoldScores:
+    """Return the rows as they are where no row of a class counts more than another."""
+    return replace(rows, weights=np.ones(len(rows))).evened()
+
+
+def smallest(numbers: Codes) -> NDArray[Any]:
+    """Return whole numbers in the smallest type that has all of them."""
+    kinds = (np.uint8, np.int16, np.int32, np.int64)  # of more bytes all libraries know these only
+    return next(one for one in map(numbers.astype, kinds) if np.array_equal(one, numbers))
 
 
 def choose_thresholds(
@@ -335,6 +367,10 @@ def paper_probabilities(scores: Floats) -> Floats:
     logs = log_expit(scores)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _are_one(weights: Floats) -> bool:
+    return np.allclose(weights, 1, rtol=0, atol=1e-9)
 
 
 def cross_fit(rule: DecisionRule, folds: Codes) -> Predictions:
@@ -403,14 +439,14 @@ class FittedDecision:
     @property
     def _is_weighted(self) -> bool:
         """Whether rows of one class have different weights."""
-        return not np.allclose(self.rule.evidence.weights, 1, rtol=0, atol=1e-9)
+        return not _are_one(self.rule.evidence.own_weights)
 
     def _row_weights(self) -> Floats | None:
         """Return what each row of the evidence counts in the report; None if all the same."""
         evidence, prior = self.rule.evidence, self.rule.prior
         if prior is not None:
             return evidence.weighed(prior / evidence.prior).weights
-        return evidence.weights if self._is_weighted else None
+        return None if _are_one(evidence.weights) else evidence.weights
 
     @property
     def basis(self) -> str:
@@ -426,13 +462,22 @@ class FittedDecision:
                 "scores are cut in the middle of balanced episodes, unchecked"
             )
         else:
-            kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
-            said = f"{n_rows:,} {kind} rows"
+            said = self._counted
             if self.source == "none":
                 said += ", which chose the weights too"
             if rule.unjudged:
                 said += f", none of them of {names}, whose threshold is unchecked"
         return said if rule.met is None else f"{said}; {self._kept()}"
+
+    @property
+    def _counted(self) -> str:
+        """How many rows there are, and what kind of rows."""
+        kind = "out-of-fold" if self.source == "out_of_fold" else "validation"
+        evidence = self.rule.evidence
+        said = f"{len(evidence):,} {kind} rows"
+        if evidence.stands_for is not None:
+            said += f" that stand for {evidence.totals.sum():,.0f}"
+        return said
 
     def _kept(self) -> str:
         """Say how sure the minimum is that was asked for."""
@@ -473,10 +518,13 @@ class FittedDecision:
         return replace(found, report=replace(self.report, notes=found._all_notes()))
 
     def _all_notes(self) -> tuple[str, ...]:
+        notes = self.notes
+        if self.rule.evidence.stands_for is not None:
+            notes += (f"The figures are on {self._counted}.",)
         if not self.updates:
-            return self.notes
+            return notes
         named = " and ".join(f"{name} ({rows:,} rows)" for name, rows in self.updates.items())
-        return (*self.notes, f"The figures are of the model before {named}.")
+        return (*notes, f"The figures are of the model before {named}.")
 
     def cross_fitted(self) -> Predictions:
         """Return what the rules of the other folds say of the rows of the evidence."""

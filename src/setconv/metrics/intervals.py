@@ -1,10 +1,10 @@
 """How sure figures are: 95 % intervals from rows that might as well have been drawn.
 
-Shares (specificity, sensitivity, precision, accuracy) have Wilson's interval. For all other
-figures rows are drawn again, class by class, with whatever belongs together (groups, copies) drawn
-as one; the interval is Student's, on the scale of the log-odds, with the standard error of the
-draws. `draw_weights` gives the draws, `figures_of_draws` every figure of each of them, and
-`wilson` and `student` the bounds.
+Shares (specificity, sensitivity, precision, accuracy) have Wilson's interval; what weights do to it
+`WeightedRows` knows. For all other figures rows are drawn again, class by class, with whatever
+belongs together (groups, copies) drawn as one; the interval is Student's, on the scale of the
+log-odds, with the standard error of the draws. `draw_weights` gives the draws, `figures_of_draws`
+every figure of each of them, and `wilson` and `student` the bounds.
 """
 
 from __future__ import annotations
@@ -52,6 +52,73 @@ def effective_size(weights: FloatArray, units: IntArray | None = None) -> float:
     shares = weights / max(weights.max(initial=0.0), np.finfo(np.float64).tiny)  # no overflow
     together = shares if units is None else np.bincount(units, shares)
     return float(ratio(np.square(together.sum()), np.square(together).sum(), 0.0))
+
+
+class WeightedRows(NamedTuple):
+    """Rows of which some count more than others: how sure a share of them is.
+
+    Attributes
+    ----------
+    codes : int array of shape (n_rows,)
+        Their classes.
+    weights : float array of shape (n_rows,)
+    units : int array of shape (n_rows,)
+        Rows of equal numbers count together.
+    tied : int array of shape (n_rows,)
+        The same of each class for itself.
+    """
+
+    codes: IntArray
+    weights: FloatArray
+    units: IntArray
+    tied: IntArray
+
+    @classmethod
+    def of(cls, codes: Any, weights: FloatArray, units: IntArray | None) -> WeightedRows:
+        """Return the rows with what belongs together numbered."""
+        alone = np.arange(len(codes))
+        if units is None:
+            return cls(codes, weights, alone, alone)
+        own = units * (int(codes.max()) + 1) + codes
+        return cls(codes, weights, units, np.unique(own, return_inverse=True)[1])
+
+    def size(self, flags: Any, right: Any, could: Any) -> float:
+        """Return how many rows of equal weight know a share as well as these do.
+
+        The share p of the flagged rows that are right is a ratio of sums, so its variance is
+        sum w^2 (right - p)^2 / (sum w)^2, and p (1 - p) over that is the size. What a row
+        of a class weighs is taken to say nothing of whether it is right. One more row of the
+        heaviest class that could have been flagged is counted as right, and one as wrong: where
+        none of its rows is seen to be wrong, that says no more than their number does.
+
+        Parameters
+        ----------
+        flags, right, could : bool arrays of shape (n_rows,)
+        """
+        most = max(self.weights[could].max(initial=0.0), np.finfo(np.float64).tiny)
+        shares = self._replace(weights=self.weights / most)  # squares of huge ones would overflow
+        heaviest = float(ratio(*shares.sums(could), 0.0).max())
+        squares, weights = shares.sums(flags)
+        hits = np.bincount(self.codes, shares.weights * (flags & right), len(weights))
+        total = weights.sum() + 2 * heaviest
+        p = float(ratio(hits.sum() + heaviest, total, 0.5))
+        spread = (1 - p) ** 2 * hits + p**2 * (weights - hits)
+        variance = (ratio(squares, weights, 0.0) * spread).sum()
+        variance += heaviest**2 * ((1 - p) ** 2 + p**2)
+        known = float(ratio(p * (1 - p) * total**2, variance, 2.0)) - 2
+        return min(max(known, 0.0), float(np.count_nonzero(np.bincount(self.units[flags]))))
+
+    def sums(self, flags: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of w^2 and of w over the flagged rows of each class, by units."""
+        n_classes, weights = int(self.codes.max()) + 1, self.weights[flags]
+        together = np.bincount(self.tied[flags], weights)[self.tied[flags]]
+        squares, sums = (
+            np.bincount(self.codes[flags], one, n_classes).astype(np.float64)
+            for one in (weights * together, weights)
+        )
+        # Units of several classes: their rows may all be right, or all be wrong.
+        whole = np.square(np.bincount(self.units[flags], weights)).sum()
+        return squares * ratio(whole, squares.sum(), 1.0), sums
 
 
 def student(value: Any, replicates: FloatArray, n: Any, least: float = 0.0) -> FloatArray:
@@ -249,17 +316,20 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, units: IntArray | None) -> Sizes:
         """Count the rows that are not of a class, that are, and that are decided for it."""
-        weights = np.ones(len(rows.truth)) if rows.weight is None else rows.weight
+        every = np.ones(len(rows.truth), dtype=np.bool_)
+        weighted = None if rows.weight is None else WeightedRows.of(rows.truth, rows.weight, units)
 
-        def size(flags: Any) -> float:
-            return effective_size(weights[flags], None if units is None else units[flags])
+        def size(flags: Any, right: Any, could: Any) -> float:
+            if weighted is None:
+                return effective_size(every[flags] * 1.0, None if units is None else units[flags])
+            return weighted.size(flags, right, could)
 
-        classes = range(len(rows.classes))
+        own = [(rows.truth == c, rows.predicted == c) for c in range(len(rows.classes))]
         return cls(
-            specificity=np.array([size(rows.truth != c) for c in classes]),
-            sensitivity=np.array([size(rows.truth == c) for c in classes]),
-            precision=np.array([size(rows.predicted == c) for c in classes]),
-            every=size(slice(None)),
+            specificity=np.array([size(~true, ~said, ~true) for true, said in own]),
+            sensitivity=np.array([size(true, said, true) for true, said in own]),
+            precision=np.array([size(said, true, every) for true, said in own]),
+            every=size(every, rows.truth == rows.predicted, every),
         )
 
 

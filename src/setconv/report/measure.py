@@ -427,15 +427,20 @@ def reliability(evaluation: Evaluation) -> list[Bin]:
         return []
     chances, is_class = evaluation.chances, evaluation.truth == evaluation.main
     number = np.minimum((chances * _BINS).astype(np.int64), _BINS - 1)
+    all_weights, every = evaluation.weights, np.ones(evaluation.n_rows, dtype=np.bool_)
+    weighted = intervals.WeightedRows.of(evaluation.truth, all_weights, evaluation.units)
     found = []
     for b in np.unique(number).tolist():
         inside = number == b
-        weights = evaluation.weights[inside]
+        weights = all_weights[inside]
         said, seen = (
             float(np.average(part[inside], weights=weights)) for part in (chances, is_class)
         )
         units = None if evaluation.units is None else evaluation.units[inside]
-        low, high = intervals.wilson(seen, intervals.effective_size(weights, units))
+        size = intervals.effective_size(weights, units)
+        if evaluation.weighted:
+            size = weighted.size(inside, is_class, every)
+        low, high = intervals.wilson(seen, size)
         n = int(inside.sum())
         found.append(Bin(b / _BINS, (b + 1) / _BINS, n, said, seen, float(low), float(high)))
     return found
