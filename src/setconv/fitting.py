@@ -431,7 +431,7 @@ def _judging_notes(
         return ()
     n_rows, n_judged = len(split.kinds), len(unseen.evidence)
     sampled: tuple[str, ...] = ()
-    if getattr(unseen.evidence, 'stands_for', None) is not None:
+    if unseen.evidence.stands_for is not None:
         sampled = (
             f"Out of {n_rows:,} rows {n_judged:,} were judged: all of the rare classes and a "
             "sample of the others, each of which counts for as many as it stands for.",
@@ -700,7 +700,7 @@ class TrainingRun:
             weights=np.array(train.weights[rows]),
             n_classes=len(labels),
             units=None if asked.units is None else asked.units[known],
-            **({} if asked.stands_for is None else {'stands_for':asked.stands_for}),
+            stands_for=asked.stands_for,
         )
         counts = np.bincount(codes, minlength=len(labels))
         return model, UnseenRows(

@@ -589,11 +589,12 @@ class AnchorRows:
 
     def _make(self, rows: Any, weights: Array) -> NDArray[np.float64]:
         if isinstance(self._anchor, str):
-            picked: ArrayLike = _RULES[self._anchor](rows, weights, self._rng)
+            picked: Any = _RULES[self._anchor](rows, weights, self._rng)
         else:
             assert callable(self._anchor)
             picked = self._anchor(rows)
-        return _as_anchors(picked, self._width, (1,))[0]
+        made: NDArray[np.float64] = _as_anchors(picked, self._width, (1,))[0]
+        return made
 
 
 def _alike(made: Sequence[Array]) -> NDArray[np.float64]:
