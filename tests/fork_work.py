@@ -71,7 +71,6 @@ def numbers(folder):
     from small_models import make_rows, small
 
     import setconv
-    from setconv import validation
     from setconv.nn import forks
 
     # Wide enough that torch shares out its products.
@@ -104,7 +103,7 @@ def numbers(folder):
     table = f"{folder}/rows.parquet"
     columns = {f"c{number}": column for number, column in enumerate(X.T[:20])}
     pq.write_table(pa.table(columns | {"label": y}), table)
-    validation.IN_MEMORY = 0
+    os.environ["SETCONV_IN_MEMORY"] = "0"
     stored = small().fit(table, "label").predict_proba(table)
 
     def work_on_disk():

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
-from setconv.episodes import head_sides
 from setconv.errors import ParameterError
-from setconv.model import compute_anchors
+from setconv.model import AnchorRows
+from setconv.sampling import Split
 
 seeds = st.integers(0, 2**31)
 
@@ -22,9 +22,15 @@ def make_case(counts, seed=0, d=4):
 
 
 def anchors_of(anchor, rows, codes, weights=None, seed=0):
-    sides = head_sides(codes, len(np.unique(codes)))
     weights = np.ones(len(rows)) if weights is None else weights
-    return compute_anchors(anchor, rows, sides, weights, np.random.default_rng(seed))
+    nobody = np.zeros((1, len(rows)), bool)
+    split = Split.of(codes, nobody, nobody, np.ones(1, bool))
+    found = AnchorRows(anchor, split, weights, len(np.unique(codes)), rows.shape[1], seed)
+    if found.from_sums:
+        for start in range(0, len(rows), 16):
+            part = slice(start, start + 16)
+            found.add(part, rows[part])
+    return found.anchors(rows)
 
 
 # ------------------------------------------------------------------------------ the smaller side

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.episodes import ABSENT, EpisodeBatches, EpisodeSampler, head_sides, side_weights
+from setconv.sampling import Split
 
 seeds = st.integers(0, 2**31)
 class_sizes = st.lists(st.integers(1, 30), min_size=2, max_size=5)
@@ -20,8 +21,11 @@ def make_codes(counts, seed):
 
 def make_episodes(counts, sharing, seed=0, **options):
     codes = make_codes(counts, seed)
-    everything = {"members": [np.arange(len(codes))], "random_state": seed}
-    return EpisodeBatches(codes, len(counts), sharing=sharing, **{**everything, **SIZES, **options})
+    members = options.pop("members", [np.arange(len(codes))])
+    left_out = np.stack([~np.isin(np.arange(len(codes)), own) for own in members])
+    split = Split.of(codes, left_out, left_out, np.ones(len(members), bool))
+    known = {"sharing": sharing, "random_state": seed}
+    return EpisodeBatches(split, len(counts), **{**known, **SIZES, **options})
 
 
 # ----------------------------------------------------------------------------------------- sides

@@ -121,7 +121,7 @@ def test_noise_stays_noise(shape, counts, how, tmp_path, monkeypatch):
         copies = np.unique(np.c_[X, y], axis=0, return_inverse=True)[1].ravel()
     given, labels = X, y
     if shape == "disk":
-        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
+        monkeypatch.setenv("SETCONV_IN_MEMORY", "0")
         given, labels = write_parquet(tmp_path / "rows.parquet", X, label=y), "label"
     elif shape == "table":
         clf = SetConvTableClassifier(classifier=clf)
@@ -175,7 +175,7 @@ def test_noise_stays_noise_forward_in_time(shape, counts, tmp_path, monkeypatch)
     when = np.random.default_rng(2).integers(0, 200, len(y))
     given, labels, named["time"] = X, y, when
     if shape == "disk":
-        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
+        monkeypatch.setenv("SETCONV_IN_MEMORY", "0")
         given = write_parquet(tmp_path / "rows.parquet", X, label=y, when=when)
         labels, named["time"] = "label", "when"
     elif shape == "table":
@@ -418,7 +418,7 @@ def test_a_feature_that_tells_the_class_alone_is_named(shape, tmp_path, monkeypa
         given, name = pd.DataFrame(X).add_prefix("x"), "'x20' "
         clf = SetConvTableClassifier(classifier=clf) if shape == "table" else clf
     elif shape == "disk":
-        monkeypatch.setattr("setconv.validation.IN_MEMORY", 0)
+        monkeypatch.setenv("SETCONV_IN_MEMORY", "0")
         given, labels, name = write_parquet(tmp_path / "r.parquet", X, label=y), "label", "'x20' "
     with pytest.warns(UserWarning, match=re.escape(f"alone: {name}(class 1, AUC 0.9")) as caught:
         clf.fit(given, labels)

@@ -162,8 +162,7 @@ def test_many_rows_are_told_apart_dense_sparse_or_on_disk(dtype, tmp_path):
     np.testing.assert_array_equal(row_keys(rows), row_keys(rows.toarray()))
     mapped = np.memmap(tmp_path / "rows", dtype, "w+", shape=X.shape)
     mapped[:] = X
-    with open_source(mapped) as source:
-        np.testing.assert_array_equal(row_keys(source.rows), keys)
+    np.testing.assert_array_equal(row_keys(open_source(mapped).rows), keys)
     Z = rng.normal(size=(50, 6))  # columns are not mistaken for one another
     assert len(np.unique(np.concatenate([row_keys(Z), row_keys(Z[:, ::-1])]))) == 100
 

@@ -13,8 +13,8 @@ import pytest
 
 import setconv.validation
 from setconv.classifier import SetConvClassifier
-from setconv.data import StoredRows
 from setconv.errors import CheckpointError, DataError, LabelError, ParameterError
+from setconv.io.disk import GatheredRows
 from setconv.pipelines import load
 from setconv.training import Callback
 from setconv.training.loop import Feed
@@ -62,9 +62,8 @@ NEW = make_rows(seed=2, n=170)
 @pytest.fixture(autouse=True)
 def on_disk(monkeypatch):
     """Let small files be large ones: nothing is read into memory, and batches are small."""
-    monkeypatch.setattr(setconv.validation, "IN_MEMORY", 0)
+    monkeypatch.setenv("SETCONV_IN_MEMORY", "0")
     monkeypatch.setattr(setconv.validation, "_BATCH", 60)
-    monkeypatch.setattr(setconv.validation, "_SMALL", 0)
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def feeds_from_disk(monkeypatch):
     class Counted(Feed):
         def __init__(self, features, *arguments):
             super().__init__(features, *arguments)
-            if isinstance(features, StoredRows):
+            if isinstance(features, GatheredRows):
                 made.append(self)
 
     monkeypatch.setattr("setconv.fitting.Feed", Counted)
@@ -147,7 +146,7 @@ def test_a_fit_from_disk_is_the_fit_from_memory(kind, tmp_path, in_memory, feeds
 
 
 OPTIONS = {
-    "early stopping": {"early_stopping": True, "validation_fraction": 0.2, "post_size": 80},
+    "a subset in the end": {"post_size": 80},
     "an anchor from a subset": {"anchor": "subset", "dropout": 0.3, "input_dropout": 0.4},
     "several anchors": {"anchor": "kmeans", "query_source": "disjoint"},
     "a callable": {"anchor": lambda rows: np.median(rows, axis=0), "linear_share": 0.4},
@@ -168,21 +167,42 @@ def test_every_way_to_fit_gives_the_same_from_disk(folders, problem, name, feeds
 def test_weights_of_which_some_are_zero_and_groups(folders, feeds_from_disk):
     rng = np.random.default_rng(0)
     given = {"sample_weight": rng.integers(0, 3, N_ROWS), "groups": np.arange(N_ROWS) // 5}
-    from_disk = small(early_stopping=True).fit(folders["binary"], "label", **given)
+    from_disk = small().fit(folders["binary"], "label", **given)
     assert len(feeds_from_disk) == 1
-    assert_same_model(from_disk, small(early_stopping=True).fit(ROWS, LABELS, **given))
+    assert_same_model(from_disk, small().fit(ROWS, LABELS, **given))
 
 
-@pytest.mark.parametrize("form", ["path", "array", "table"])
-def test_validation_rows_come_from_wherever(folders, form):
-    X_val = {"path": folders["new"], "array": NEW[0], "table": make_table(*NEW)}[form]
-    y_val = NEW[1] if form == "array" else "label"
+@pytest.mark.parametrize("form", ["path", "table"])
+def test_validation_rows_of_rows_in_memory_come_from_wherever(folders, form):
+    X_val = {"path": folders["new"], "table": make_table(*NEW)}[form]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from_disk = small().fit(folders["binary"], "label", X_val=X_val, y_val=y_val)
+        found = small().fit(ROWS, LABELS, X_val=X_val, y_val="label")
     other = small().fit(ROWS, LABELS, X_val=NEW[0], y_val=NEW[1])
-    assert_same_model(from_disk, other)
-    assert from_disk.report_.confusion.tolist() == other.report_.confusion.tolist()
+    assert_same_model(found, other)
+    assert found.report_.confusion.tolist() == other.report_.confusion.tolist()
+    with pytest.raises(DataError):
+        small().fit(ROWS, LABELS, X_val=X_val, y_val="other")
+
+
+def test_what_looks_at_all_rows_again_and_again_is_refused_before_they_are_read(folders):
+    class Unread:
+        def __getattr__(self, name):
+            raise AssertionError("read")
+
+    with pytest.raises(ParameterError, match="SETCONV_IN_MEMORY") as caught:
+        small().fit(folders["binary"], "label", X_val=Unread(), y_val="label")
+    assert caught.value.parameter == "X_val"
+    with pytest.raises(ParameterError) as caught:
+        small(early_stopping=True).fit(folders["binary"], "label")
+    assert caught.value.parameter == "early_stopping"
+
+
+@pytest.mark.parametrize("given", ["many", "-1", "1 TB", "", "1e6"])
+def test_a_limit_of_memory_that_means_nothing_is_refused(folders, monkeypatch, given):
+    monkeypatch.setenv("SETCONV_IN_MEMORY", given)
+    with pytest.raises(ParameterError, match="SETCONV_IN_MEMORY"):
+        small().fit(folders["binary"], "label")
 
 
 def test_auto_scaling_standardises_rows_on_disk(folders, in_memory):
@@ -190,7 +210,7 @@ def test_auto_scaling_standardises_rows_on_disk(folders, in_memory):
 
 
 def test_a_small_file_is_read_into_memory(folders, monkeypatch, feeds_from_disk):
-    monkeypatch.setattr(setconv.validation, "IN_MEMORY", 1 << 28)
+    monkeypatch.setenv("SETCONV_IN_MEMORY", "1 MB")
     clf = small(scaling="auto", n_members=3).fit(folders["binary"], "label")
     assert not feeds_from_disk
     assert_same_model(clf, small(scaling="auto", n_members=3).fit(ROWS, LABELS))
@@ -207,9 +227,9 @@ class Interrupt(Callback):
 
 def test_a_run_that_was_interrupted_goes_on_to_the_same_end(folders, tmp_path, monkeypatch):
     monkeypatch.setattr("setconv.training.loop.CHECKPOINT_EVERY", 2)
-    folder, settings = folders["three"], {"early_stopping": True}
-    whole = small(**settings).fit(folder, "label")
-    clf = small(**settings, checkpoint_dir=tmp_path, callbacks=[Interrupt(KeyboardInterrupt())])
+    folder = folders["three"]
+    whole = small().fit(folder, "label")
+    clf = small(checkpoint_dir=tmp_path, callbacks=[Interrupt(KeyboardInterrupt())])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(folder, "label")
     clf.set_params(callbacks=()).fit(folder, "label", resume_from=tmp_path)
@@ -348,8 +368,6 @@ def test_labels_that_cannot_be_are_refused(folders, tmp_path):
     with pytest.raises(ParameterError) as caught:
         small().fit(map_rows(tmp_path / "rows.bin", ROWS), "label")
     assert caught.value.parameter == "label"
-    with pytest.raises(DataError):
-        small().fit(folders["binary"], "label", X_val=folders["new"], y_val="other")
 
 
 @pytest.mark.parametrize("scaling", ["normal", "pieces", ["standard", "normal"]])
@@ -373,7 +391,7 @@ def scratch(tmp_path, monkeypatch):
 def test_after_an_interruption_nothing_is_left(folders, error, scratch):
     clf = small(callbacks=[Interrupt(error)])
     with pytest.raises(type(error)):
-        clf.fit(folders["binary"], "label", X_val=folders["new"], y_val="label")
+        clf.fit(folders["binary"], "label")
     assert_nothing_left(scratch)
     assert not hasattr(clf, "n_features_in_")
 

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from setconv.data import Features, Rows, StoredRows, count_heads, row_blocks
+from setconv.data import Rows, StoredRows, count_heads, row_blocks
 from setconv.decisions.minimums import FORWARD, SHARED, too_few_rows
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
@@ -36,7 +36,14 @@ from setconv.metrics.intervals import effective_size
 from setconv.metrics.report import report_of_nothing
 from setconv.model import AnchorRows, SetConvModel
 from setconv.nn.network import SetConvNetwork, resolve_device
-from setconv.preprocessing import FEW_COLUMNS, Scaler, Spread, fit_scaler, prepare_rows
+from setconv.preprocessing import (
+    FEW_COLUMNS,
+    PreparedRows,
+    Scaler,
+    Spread,
+    fit_scaler,
+    prepare_rows,
+)
 from setconv.sampling import (
     FEWEST_FORWARD,
     Indices,
@@ -155,9 +162,6 @@ def fit_model(
 
     # A second pass gathers the rows that are asked for by number, of those that are not in memory,
     # and makes sums for anchors and for the linear part beside the network.
-    discriminants: DiscriminantSums | None = None
-    if parameters.linear_share > 0 and not prepared.has_lines:
-        discriminants = DiscriminantSums(train.codes, train.weights, split, n_classes)
     looked, stands_for = _draw_evidence(split, n_classes, rule_seed)
     subset = Subsets(split, parameters.post_size, post_seed)
     stored, drawn = isinstance(features, StoredRows), np.empty(0, dtype=np.int64)
@@ -168,15 +172,10 @@ def fit_model(
         if isinstance(features, StoredRows):
             others = [looked, _evenly(n_rows), *anchors.chosen, *subset.of(0)]
             rows = opened.enter_context(closing(_gathered(features, drawn, others)))
-        if stored or discriminants is not None or anchors.from_sums:
-            _second_pass(features, rows if stored else None, anchors, discriminants, scaler, device)
-        linear: LinearPart | None = None
-        if discriminants is not None:
-            linear = discriminants.fit()
-        elif prepared.has_lines and parameters.linear_share > 0:
-            left_out = split.left_out_of(slice(None))
-            known = (train.codes, train.weights, left_out, n_classes)
-            linear = fit_lines(csr_matrix(train.features), *known)
+        lines = parameters.linear_share > 0
+        linear = _second_pass(
+            prepared, train, split, rows if stored else None, anchors, scaler, device, lines=lines
+        )
         model = SetConvModel.make(
             network,
             scaler,
@@ -233,21 +232,38 @@ def fit_model(
 
 
 def _second_pass(
-    features: Features,
+    prepared: PreparedRows,
+    train: Rows,
+    split: Split,
     gathered: GatheredRows | None,
     anchors: AnchorRows,
-    discriminants: DiscriminantSums | None,
     scaler: Scaler,
     device: torch.device,
-) -> None:
-    """Gather rows, and make sums, in one pass over all."""
-    for part, rows in row_blocks(features):
-        if gathered is not None:
-            gathered.add(part, rows)
-        if anchors.from_sums:
-            anchors.add(part, rows)
-        if discriminants is not None:
-            discriminants.add(part, torch.from_numpy(scaler(rows)).to(device))
+    *,
+    lines: bool,
+) -> LinearPart | None:
+    """Gather rows and make sums in one pass over all; return the linear part, if there are lines.
+
+    Its sums are large, and let go here.
+    """
+    n_classes = int(split.classes.max()) + 1
+    discriminants: DiscriminantSums | None = None
+    if lines and not prepared.has_lines:
+        discriminants = DiscriminantSums(train.codes, train.weights, split, n_classes)
+    if gathered is not None or discriminants is not None or anchors.from_sums:
+        for part, rows in row_blocks(prepared.features):
+            if gathered is not None:
+                gathered.add(part, rows)
+            if anchors.from_sums:
+                anchors.add(part, rows)
+            if discriminants is not None:
+                discriminants.add(part, torch.from_numpy(scaler(rows)).to(device))
+    if discriminants is not None:
+        return discriminants.fit()
+    if not lines:
+        return None
+    left_out = split.left_out_of(slice(None))
+    return fit_lines(csr_matrix(train.features), train.codes, train.weights, left_out, n_classes)
 
 
 def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Split:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError
-from setconv.io import opening
+from setconv.io import disk
+from setconv.io.columns import label_values
 from setconv.io.opening import open_source, read_batches
 from setconv.io.records import open_records
 
@@ -35,12 +37,27 @@ def write_folder(table, folder):
 
 
 def assert_source(X, rows, labels, names=None, **options):
-    with open_source(X, label=None if labels is None else "label", **options) as source:
-        assert source.rows.dtype == rows.dtype
-        np.testing.assert_array_equal(source.rows[:], rows)
-        if labels is not None:
-            np.testing.assert_array_equal(source.labels, labels)
-        assert source.names == (names or [f"f{number}" for number in range(rows.shape[1])])
+    source = open_source(X, label=None if labels is None else "label", **options)
+    assert source.rows.dtype == rows.dtype
+    for size in (7, 40, 1000):  # each is a pass of its own
+        blocks = [block.copy() for block in source.rows.blocks(size)]
+        assert {len(block) for block in blocks[:-1]} <= {size}
+        np.testing.assert_array_equal(np.concatenate(blocks), rows)
+    if labels is not None:
+        np.testing.assert_array_equal(labels_of(source), labels)
+    assert source.names == (names or [f"f{number}" for number in range(rows.shape[1])])
+
+
+def labels_of(source):
+    parts, done = [], 0
+    for table in source.column("label"):
+        parts.append(label_values(table, "label", done))
+        done += len(table)
+    return np.concatenate(parts)
+
+
+def whole(X, **options):
+    return open_source(X, **options).rows.whole()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "text", "dataset", "reader", "table", "batch"])
@@ -131,19 +148,20 @@ def test_a_column_of_lists_counts_as_many_features(tmp_path, kind):
 )
 def test_labels_are_the_values_of_their_column(labels, expected):
     one = pa.table({"f0": [1.0, 2.0, 3.0], "label": labels})
-    with open_source(pa.concat_tables([one, one.slice(1)]), label="label") as source:
-        assert source.labels.dtype == expected.dtype
-        np.testing.assert_array_equal(source.labels, np.append(expected, expected[1:]))
-        assert source.names == ["f0"]
+    source = open_source(pa.concat_tables([one, one.slice(1)]), label="label")
+    assert labels_of(source).dtype == expected.dtype
+    np.testing.assert_array_equal(labels_of(source), np.append(expected, expected[1:]))
+    assert source.names == ["f0"]
 
 
 @pytest.mark.parametrize(
     "labels", [["a", "b", "a", None], [1, 2, 1, None], [1.0, 2.0, 1.0, np.nan], [[1.0]] * 4]
 )
 def test_labels_that_are_missing_or_none_are_refused(labels):
+    table = pa.table({"a": [1.0, 2.0, 1.0, 2.0], "label": labels})
     with pytest.raises(LabelError) as caught:
-        open_source(pa.table({"a": [1.0, 2.0, 1.0, 2.0], "y": labels}), label="y")
-    assert "'y'" in str(caught.value)
+        labels_of(open_source(table, label="label"))
+    assert "'label'" in str(caught.value)
     assert caught.value.row == (None if isinstance(labels[0], list) else 3)
 
 
@@ -156,7 +174,7 @@ def test_what_is_no_number_is_refused_with_column_and_row(tmp_path, value, said,
     place = table.column_names.index("f66")
     table = table.set_column(place, "f66", pa.array(column, pa.float32()))
     X = write_folder(table, tmp_path) if kind == "folder" else table
-    for read in (open_source, lambda X, **_: list(read_batches(X, size=10))):
+    for read in (whole, lambda X, **_: list(read_batches(X, size=10))):
         with pytest.raises(DataError, match=said) as caught:
             read(X, label="label")
         assert (caught.value.column, caught.value.row) == ("f66", 57)
@@ -175,14 +193,14 @@ def test_what_is_no_number_is_refused_with_column_and_row(tmp_path, value, said,
 )
 def test_lists_that_are_no_vectors_are_refused(lists, column, row):
     with pytest.raises(DataError) as caught:
-        open_source(pa.table({"v": pa.array(lists, pa.list_(pa.float64()))}))
+        whole(pa.table({"v": pa.array(lists, pa.list_(pa.float64()))}))
     assert (caught.value.column, caught.value.row) == (column, row)
 
 
 def test_text_is_left_out_with_a_warning(caplog):
     table = pa.table({"a": [1.0], "id": ["x"], "when": pa.array([0], pa.timestamp("s"))})
-    with caplog.at_level(logging.WARNING, "setconv"), open_source(table) as source:
-        assert source.names == ["a"]
+    with caplog.at_level(logging.WARNING, "setconv"):
+        assert open_source(table).names == ["a"]
     assert "'id', 'when'" in caplog.text
     with pytest.raises(DataError, match="'id', 'when'"):
         open_source(table.select(["id", "when"]))
@@ -296,18 +314,19 @@ def mapped(tmp_path):
 @pytest.mark.parametrize("offset", [0, 12, 5000])
 @pytest.mark.parametrize("mode", ["r", "r+"])
 def test_a_memmap_is_read_where_it_lies(mapped, monkeypatch, dtype, offset, mode):
-    monkeypatch.setattr(opening, "Scratch", None)
-    whole = mapped(dtype, offset, mode)
+    monkeypatch.setattr(disk, "_READ", 300)
+    every = mapped(dtype, offset, mode)
     if mode == "r+":
-        whole[20] = 7.0
-    for X in (whole, whole[11:40], whole[11:][:20]):
+        every[20] = 7.0
+    for X in (every, every[11:40], every[11:][:20]):
         told = []
-        with open_source(X, progress=lambda *a, told=told: told.append(a)) as source:
-            assert (source.rows.dtype, source.names, source.labels) == (dtype, None, None)
-            np.testing.assert_array_equal(source.rows[[7, 3, 3, 0]], np.asarray(X)[[7, 3, 3, 0]])
-            np.testing.assert_array_equal(source.rows[:], np.asarray(X))
+        source = open_source(X, bar=lambda told=told: nullcontext(lambda *a: told.append(a)))
+        assert (source.rows.dtype, source.names) == (dtype, None)
+        np.testing.assert_array_equal(source.rows.whole(), np.asarray(X))
+        some = source.rows.subset(np.array([3, 7, 8])).subset(np.array([0, 2]))
+        np.testing.assert_array_equal(some.whole(), np.asarray(X)[[3, 8]])
         assert told[-1] == (len(X), len(X))
-        streamed = np.concatenate([batch.rows for batch in read_batches(X, size=7)])
+        streamed = np.concatenate([batch.rows.copy() for batch in read_batches(X, size=7)])
         np.testing.assert_array_equal(streamed, np.asarray(X))
 
 
@@ -326,7 +345,7 @@ def test_a_file_that_is_no_longer_the_mapped_one_is_refused(mapped, replaced):
 def test_a_number_of_a_memmap_that_is_not_finite_is_refused(mapped, value):
     X = mapped(mode="r+")
     X[33, 2] = value
-    for read in (open_source, lambda X: list(read_batches(X, size=9))):
+    for read in (whole, lambda X: list(read_batches(X, size=9))):
         with pytest.raises(DataError) as caught:
             read(X)
         assert (caught.value.column, caught.value.row) == (2, 33)

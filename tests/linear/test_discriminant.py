@@ -6,8 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setconv.data import MERGED
 from setconv.fitting import automatic_linear_share
-from setconv.linear import LINEAR_PARTS, fit_discriminants
+from setconv.linear import LINEAR_PARTS, DiscriminantSums
+from setconv.sampling import Split
 
 
 def make_rows(classes=2, n=150, d=6, seed=0):
@@ -22,10 +24,13 @@ def fit(X, codes, left_out=None, weights=None, classes=2, size=1000):
     """Fit rows, or several views of them, that come in chunks of a size."""
     views = torch.from_numpy(X if X.ndim == 3 else X[None])
     n_rows = views.shape[1]
-    chunks = ((slice(at, at + size), views[:, at : at + size]) for at in range(0, n_rows, size))
     left_out = np.zeros((1, n_rows), bool) if left_out is None else left_out
     weights = np.ones(n_rows) if weights is None else weights
-    return fit_discriminants(chunks, codes, weights, left_out, classes)
+    split = Split.of(codes, left_out, left_out, np.ones(len(left_out), bool))
+    sums = DiscriminantSums(codes, weights, split, classes)
+    for at in range(0, n_rows, size):
+        sums.add(slice(at, at + size), views[:, at : at + size])
+    return sums.fit()
 
 
 def score(found, X, n_members=1):
@@ -74,8 +79,10 @@ def test_a_weight_of_two_is_the_row_twice_and_the_order_of_rows_is_nothing(seed)
 
 
 @pytest.mark.parametrize("size", [1, 64])
+@pytest.mark.parametrize("merged", [64, MERGED])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_rows_that_come_in_chunks_give_the_same(size, classes, rng):
+def test_rows_that_come_in_chunks_give_the_same(size, merged, classes, rng, monkeypatch):
+    monkeypatch.setattr("setconv.data.MERGED", merged)
     X, codes = make_rows(classes)
     views = np.stack([X, X**2])
     known = codes, rng.random((3, len(X))) < 0.3, rng.random(len(X)) + 0.5, classes

@@ -634,8 +634,8 @@ class Rows:
 
         def act():
             path.write_bytes(content)
-            with open_source(path, columns, label) as source:
-                rows = source.rows[:]
+            source = open_source(path, columns, label)
+            rows = source.rows.whole()
             assert len(rows) == 120
             assert np.isfinite(rows).all()
             parts = [batch.rows for batch in read_batches(path, source.names, size)]

@@ -1,6 +1,7 @@
 """Where training takes its rows from: a feed gives what plain indexing gives."""
 
 import threading
+from contextlib import closing
 from itertools import repeat
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from setconv.io.opening import open_source
+from setconv.io.disk import GatheredRows, StreamedRows
 from setconv.preprocessing import VIEWS, fit_scaler
 from setconv.training.loop import Feed
 
@@ -17,13 +18,13 @@ several_views = pytest.mark.parametrize("views", [(), ("standard",), tuple(VIEWS
 
 
 @pytest.fixture
-def on_disk(tmp_path):
-    """The rows in a file, open."""
-    mapped = np.memmap(tmp_path / "rows.bin", np.float32, "w+", shape=ROWS.shape)
-    mapped[:] = ROWS
-    mapped.flush()
-    with open_source(mapped) as source:
-        yield source.rows
+def on_disk():
+    """The rows in a scratch file, in another order."""
+    stream = StreamedRows(lambda: iter([ROWS]), ROWS.shape, np.float32, "rows")
+    places = np.random.default_rng(0).permutation(50)
+    with closing(GatheredRows(stream, np.arange(50), places)) as rows:
+        rows.add(slice(0, 50), ROWS)
+        yield rows
 
 
 def scaler_of(*names):
@@ -54,16 +55,6 @@ def test_rows_are_those_of_each_members_view_wherever_they_lie(on_disk, views, m
             np.testing.assert_allclose(rows.numpy(), expected, rtol=1e-6)
 
 
-@several_views
-def test_chunks_are_all_rows_in_order_in_all_views(on_disk, monkeypatch, views):
-    monkeypatch.setattr("setconv.training.loop._CHUNK", 7)
-    scaler = scaler_of(*views)
-    for features in (ROWS, on_disk):
-        parts, chunks = zip(*feed_of(features, scaler, 3).chunks(), strict=True)
-        assert np.concatenate([np.arange(50)[part] for part in parts]).tolist() == list(range(50))
-        np.testing.assert_allclose(torch.cat(chunks, dim=1).numpy(), scaler(ROWS), rtol=1e-6)
-
-
 # ------------------------------------------------------------------------------- reading ahead
 
 
@@ -77,7 +68,7 @@ def test_the_thread_ends_when_the_iterator_is_closed_and_when_a_row_cannot_be_re
     assert prefetching()
     batches.close()
     assert not prefetching()
-    batches = feed_of(on_disk, scaler_of()).batches(iter([np.array([[0]]), np.array([[50]])]))
+    batches = feed_of(on_disk, scaler_of()).batches(iter([np.array([[0]]), np.array([[51]])]))
     next(batches)
     with pytest.raises(IndexError):
         next(batches)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from setconv.episodes import EpisodeBatches, side_weights
 from setconv.nn.network import SetConvNetwork
+from setconv.sampling import Split
 from setconv.training.loop import EpisodeLoss
 
 THREE = np.array([0, 0, 1, 1, 2, 2])  # the classes of the queries of three classes
@@ -22,10 +23,10 @@ def noise(seed, *shape):
 def make_loss(counts, sharing="shared", class_weights=None, **options):
     codes = np.repeat(np.arange(len(counts)), counts)
     sizes = {"support_size": 12, "n_queries": 2, "n_episodes": 3, "query_source": "disjoint"}
-    everything = {"members": [np.arange(len(codes))], "random_state": 0}
-    episodes = EpisodeBatches(
-        codes, len(counts), sharing=sharing, **{**everything, **sizes, **options}
-    )
+    nobody = np.zeros((1, len(codes)), bool)
+    split = Split.of(codes, nobody, nobody, np.ones(1, bool))
+    known = {"sharing": sharing, "random_state": 0}
+    episodes = EpisodeBatches(split, len(counts), **{**known, **sizes, **options})
     weights = side_weights(np.array(class_weights or [1.0] * len(counts)))
     return episodes, EpisodeLoss(episodes.layout, weights, torch.device("cpu"))
 

@@ -17,8 +17,9 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -34,6 +35,8 @@ _ADVISED = 64  # from so many reads on, the disk is told of all of them before t
 _LOCK = threading.Lock()
 _FLOATS = {np.dtype(np.float32).str, np.dtype(np.float64).str}
 _MAKE_ROOM = "Make room, or let TMPDIR name a folder on a larger disk."
+# Gives what is told how many rows are done, of how many.
+Bar = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
 _HOLD_IT = "Give numpy.asarray(X) if the rows fit into memory."
 
 
@@ -54,10 +57,10 @@ class Batch:
 
 
 class DiskRows:
-    """Rows of a raw binary file in C order, as a read-only 2-D array.
+    """Rows of a raw binary file in C order.
 
-    ``rows[a:b]`` and ``rows[numbers]`` are fresh arrays. They are read with positioned reads, so
-    threads can share the object, and never through a mapping.
+    What is asked for are fresh arrays, read with positioned reads, so that threads can share the
+    object, and never through a mapping, whose pages would count as the process's memory.
 
     Parameters
     ----------
@@ -69,18 +72,7 @@ class DiskRows:
         Of the numbers in the file.
     offset : int, default=0
         Byte of the file at which the first row starts.
-
-    Attributes
-    ----------
-    shape : (int, int)
-    dtype : numpy.dtype
-    ndim : int
-        2.
-    nbytes : int
-        Bytes of all rows.
     """
-
-    ndim = 2
 
     def __init__(
         self, file: io.FileIO, shape: tuple[int, int], dtype: DTypeLike, offset: int = 0
@@ -90,55 +82,16 @@ class DiskRows:
         self._file = file
         self._offset = offset
         self._row_bytes = shape[1] * self.dtype.itemsize
-        self._closing = weakref.finalize(self, file.close)
+        self.close = weakref.finalize(self, file.close)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return self.shape[0] * self._row_bytes
-
-    def close(self) -> None:
-        """Close the file; a scratch file is gone then."""
-        self._closing()
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<DiskRows of shape {self.shape}, {self.dtype}>"
-
-    def __array__(self, *_: object, **__: object) -> NDArray[Any]:
-        raise TypeError(
-            f"{self!r} lie on disk and are not read as a whole by accident. Take rows[a:b] or "
-            "rows[numbers]; rows[:] if they do fit into memory."
-        )
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return self._span(start, max(stop, start))
-            key = np.arange(start, stop, step)
-        numbers = np.asarray(key)
-        if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-            raise TypeError(f"{self!r} take a slice or a 1-D array of row numbers.")
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise IndexError(f"There are only the rows 0 to {len(self) - 1}.")
-        return self._gather(numbers.astype(np.int64))
-
-    def _span(self, start: int, stop: int) -> NDArray[Any]:
-        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+    def span(self, start: int, stop: int) -> NDArray[Any]:
+        """Return rows that lie together, as far as there are so many."""
+        rows = np.empty((min(stop, self.shape[0]) - start, self.shape[1]), self.dtype)
         _read_into(self._file, _bytes_of(rows), self._offset + start * self._row_bytes)
         return rows
 
-    def _gather(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Return rows in this order; each is read once, and neighbours in the file together."""
+    def gather(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Return rows, by number, in this order; neighbours in the file are read together."""
         rows = np.empty((len(numbers), self.shape[1]), self.dtype)
         if not len(numbers):
             return rows
@@ -217,6 +170,8 @@ class StreamedRows:
     dtype : dtype
     name : str
         Of the source, for messages.
+    bar : callable
+        Gives what is told ``(done_rows, total_rows)`` in a pass, as a context.
     kept : bool array of shape (n_rows,), optional
         Which rows of the source these are; None: all.
 
@@ -234,9 +189,11 @@ class StreamedRows:
         shape: tuple[int, int],
         dtype: DTypeLike,
         name: str,
+        bar: Bar = nullcontext,
         kept: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._read, self._source_rows, self._name, self._kept = read, shape[0], name, kept
+        self._read, self._source_rows, self._kept = read, shape[0], kept
+        self._name, self._bar = name, bar
         n_rows = shape[0] if kept is None else int(np.count_nonzero(kept))
         self.shape, self.dtype = (n_rows, shape[1]), np.dtype(dtype)
         self.nbytes = n_rows * shape[1] * self.dtype.itemsize
@@ -247,7 +204,7 @@ class StreamedRows:
         kept = np.zeros(self._source_rows, dtype=np.bool_)
         kept[numbers] = True
         shape = (self._source_rows, self.shape[1])
-        return StreamedRows(self._read, shape, self.dtype, self._name, kept)
+        return StreamedRows(self._read, shape, self.dtype, self._name, self._bar, kept)
 
     def blocks(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, so many at a time; each block is good until the next is asked for."""
@@ -276,14 +233,15 @@ class StreamedRows:
             )
 
     def _wanted(self) -> Iterator[NDArray[Any]]:
-        if self._kept is None:
-            yield from self._read()
-            return
         at = 0
-        for rows in self._read():
-            yield rows[self._kept[at : at + len(rows)]]
-            at += len(rows)
-            del rows
+        with self._bar() as told:
+            for rows in self._read():
+                here = slice(at, at + len(rows))
+                yield rows if self._kept is None else rows[self._kept[here]]
+                at = here.stop
+                del rows
+                if told is not None:
+                    told(at, self._source_rows)
 
     def whole(self) -> NDArray[Any]:
         """Return all rows as an array."""
@@ -339,6 +297,8 @@ class GatheredRows:
     def add(self, part: slice, rows: NDArray[Any]) -> None:
         """Write those of some rows of the stream, which have these numbers, that are wanted."""
         first, last = np.searchsorted(self._numbers, [part.start, part.start + len(rows)])
+        if first == last:
+            return
         order = np.argsort(self._places[first:last])
         places = self._places[first:last][order]
         wanted = rows[self._numbers[first:last][order] - part.start]
@@ -360,7 +320,10 @@ class GatheredRows:
             ) from error
 
     def __getitem__(self, key: NDArray[np.int64]) -> NDArray[Any]:
-        return self._rows[self._places[np.searchsorted(self._numbers, key)]]
+        at = np.searchsorted(self._numbers, key)
+        if at.max(initial=-1) >= len(self._numbers) or (self._numbers[at] != key).any():
+            raise IndexError("A row is asked for that was not gathered.")
+        return self._rows.gather(self._places[at])
 
     def close(self) -> None:
         """Close the file, which is gone then."""
@@ -390,7 +353,7 @@ def show_bytes(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-def memmap_rows(X: np.memmap[Any, Any]) -> StreamedRows:
+def memmap_rows(X: np.memmap[Any, Any], bar: Bar = nullcontext) -> StreamedRows:
     """Return the rows of a C-ordered memmap of float32 or float64, read from its file."""
     if X.ndim != 2 or X.dtype.str not in _FLOATS or not X.flags.c_contiguous or X.mode == "c":
         raise DataTypeError(f"The memmap is no C-ordered file of floats. {_HOLD_IT}")
@@ -403,20 +366,20 @@ def memmap_rows(X: np.memmap[Any, Any]) -> StreamedRows:
     mapping = np.frombuffer(X.__dict__["_mmap"], np.uint8)
     offset = int(page + X.ctypes.data - mapping.ctypes.data)
     rows = DiskRows(file, (X.shape[0], X.shape[1]), X.dtype, offset)
-    whole = offset + rows.nbytes <= os.fstat(file.fileno()).st_size
-    ends = [0, len(X) - 1]  # another file may lie there by now
-    if not whole or rows[ends].tobytes() != X[ends].tobytes():
+    whole = offset + X.nbytes <= os.fstat(file.fileno()).st_size
+    ends = np.array([0, len(X) - 1])  # another file may lie there by now
+    if not whole or rows.gather(ends).tobytes() != X[ends].tobytes():
         raise DataError(f"{X.filename} is no longer the file of the memmap. {_HOLD_IT}")
-    height = max(1, _READ * len(rows) // max(rows.nbytes, 1))
+    height = max(1, _READ * len(X) // max(X.nbytes, 1))
 
     def read() -> Iterator[NDArray[Any]]:
-        for start in range(0, len(rows), height):
-            some = rows[start : start + height]
+        for start in range(0, len(X), height):
+            some = rows.span(start, start + height)
             refuse_not_finite(some, start)
             yield some
             del some
 
-    return StreamedRows(read, rows.shape, rows.dtype, str(X.filename))
+    return StreamedRows(read, rows.shape, rows.dtype, str(X.filename), bar)
 
 
 def refuse_not_finite(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import DataError, ParameterError
-from setconv.io.disk import Batch, StreamedRows, memmap_rows
+from setconv.io.disk import Bar, Batch, StreamedRows, memmap_rows
 from setconv.messages import needed, require_column
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     time: str | None = None,
-    bar: Callable[[], AbstractContextManager[Progress]] | None = None,
+    bar: Bar = nullcontext,
 ) -> Source:
     """Make the rows of a source available in passes over them, in bounded memory.
 
@@ -72,7 +72,7 @@ def open_source(
         A memmap has no names: it is taken whole.
     label, time : str or None, default=None
         The columns that have the labels, and when each row was: they are no features.
-    bar : callable, optional
+    bar : callable
         Gives what is told ``(done_rows, total_rows)`` in a pass, as a context.
 
     Returns
@@ -82,7 +82,7 @@ def open_source(
     if isinstance(X, np.memmap):
         _refuse_names("label", label)
         _refuse_names("time", time)
-        return Source(memmap_rows(X), None, lambda _: iter(()))
+        return Source(memmap_rows(X, bar), None, lambda _: iter(()))
     from setconv.io.columns import check_label_column
 
     reader = _column_reader(X)
@@ -94,13 +94,12 @@ def open_source(
     plan = _plan(reader, columns, list(beside))
 
     def read() -> Iterator[NDArray[Any]]:
-        with (bar or nullcontext)() as progress:
-            for batch in _told(_table_batches(reader, plan, ()), progress, reader.n_rows):
-                yield batch.rows
-                del batch  # else it is held while the next one is read
+        for batch in _table_batches(reader, plan, ()):
+            yield batch.rows
+            del batch  # else it is held while the next one is read
 
     shape = (reader.n_rows, len(plan.names))
-    rows = StreamedRows(read, shape, plan.dtype, reader.name)
+    rows = StreamedRows(read, shape, plan.dtype, reader.name, bar)
     return Source(rows, plan.names, lambda name: reader.tables([name]))
 
 
