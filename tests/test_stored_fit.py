@@ -1,5 +1,6 @@
 """Rows on disk: fit and predict as if they were in memory, and nothing is left behind."""
 
+import json
 import tempfile
 import threading
 import warnings
@@ -29,7 +30,7 @@ def make_rows(classes=2, seed=0, n=N_ROWS):
     codes = rng.choice(classes, n, p=[0.7, *[0.3 / (classes - 1)] * (classes - 1)])
     codes[: 5 * classes] = np.arange(5 * classes) % classes
     rows = rng.standard_normal((n, N_COLUMNS)) + 1.5 * np.eye(classes, N_COLUMNS)[codes]
-    return rows.astype(np.float32), np.array(["none", "fire", "storm"])[codes]
+    return rows.astype(np.float32), np.array(["none", "fire", "storm", "flood", "quake"])[codes]
 
 
 def make_table(rows, labels):
@@ -56,6 +57,7 @@ def small(**parameters):
 ROWS, LABELS = make_rows()
 TABLE = make_table(ROWS, LABELS)
 THREE = make_rows(classes=3, seed=1)
+FIVE = make_rows(classes=5, seed=3)
 NEW = make_rows(seed=2, n=170)
 
 
@@ -64,6 +66,15 @@ def on_disk(monkeypatch):
     """Let small files be large ones: nothing is read into memory, and batches are small."""
     monkeypatch.setenv("SETCONV_IN_MEMORY", "0")
     monkeypatch.setattr(setconv.validation, "_BATCH", 60)
+
+
+@pytest.fixture(params=["few", "many"])
+def limits(request, monkeypatch):
+    """Lie below and beyond the numbers of rows from which on things are done in another way."""
+    if request.param == "many":
+        monkeypatch.setattr("setconv.sampling.MANY_ROWS", 100)
+        monkeypatch.setattr("setconv.fitting.MOST_EVIDENCE", 120)
+        monkeypatch.setattr("setconv.model._MOST_ROWS", 20)
 
 
 @pytest.fixture
@@ -85,7 +96,12 @@ def feeds_from_disk(monkeypatch):
 def folders(tmp_path_factory):
     """The folders of files that tests only read, by what is in them."""
     base = tmp_path_factory.mktemp("stored")
-    tables = {"binary": TABLE, "three": make_table(*THREE), "new": make_table(*NEW)}
+    tables = {
+        "binary": TABLE,
+        "three": make_table(*THREE),
+        "five": make_table(*FIVE),
+        "new": make_table(*NEW),
+    }
     return {name: write_folder(base / name, table) for name, table in tables.items()}
 
 
@@ -121,6 +137,12 @@ def assert_same_model(one, other, rows=ROWS):
     assert np.array_equal(one.threshold_, other.threshold_)
     assert one.class_counts_.tolist() == other.class_counts_.tolist()
     assert (one.report_source_, one.history_) == (other.report_source_, other.history_)
+    assert json.dumps(one.report_.to_dict()) == json.dumps(other.report_.to_dict())
+    assert one.threshold_basis_ == other.threshold_basis_
+    if one.report_source_ == "out_of_fold":
+        mine, theirs = (model.predict_out_of_fold() for model in (one, other))
+        for name in ("rows", "scores", "probabilities", "labels", "left_out"):
+            assert np.array_equal(getattr(mine, name), getattr(theirs, name))
 
 
 def assert_nothing_left(scratch):
@@ -155,21 +177,64 @@ OPTIONS = {
 }
 
 
+@pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("problem", ["binary", "three"])
+@pytest.mark.parametrize("problem", ["binary", "five"])
 def test_every_way_to_fit_gives_the_same_from_disk(folders, problem, name, feeds_from_disk):
-    rows, labels = (ROWS, LABELS) if problem == "binary" else THREE
+    rows, labels = (ROWS, LABELS) if problem == "binary" else FIVE
     from_disk = small(**OPTIONS[name]).fit(folders[problem], "label")
     assert len(feeds_from_disk) == 1
     assert_same_model(from_disk, small(**OPTIONS[name]).fit(rows, labels), rows)
 
 
-def test_weights_of_which_some_are_zero_and_groups(folders, feeds_from_disk):
-    rng = np.random.default_rng(0)
-    given = {"sample_weight": rng.integers(0, 3, N_ROWS), "groups": np.arange(N_ROWS) // 5}
-    from_disk = small().fit(folders["binary"], "label", **given)
+WITH_ROWS = {
+    "weights": {"sample_weight": np.random.default_rng(0).uniform(0.1, 3, N_ROWS)},
+    "weights of which some are zero, and groups": {
+        "sample_weight": np.random.default_rng(0).integers(0, 3, N_ROWS),
+        "groups": np.arange(N_ROWS) // 5,
+    },
+    "times": {"time": np.arange(N_ROWS) // 10},
+}
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("kind", WITH_ROWS)
+def test_what_comes_with_each_row_counts_the_same(folders, kind, feeds_from_disk):
+    given, members = WITH_ROWS[kind], {"n_members": 4}
+    from_disk = small(**members).fit(folders["binary"], "label", **given)
     assert len(feeds_from_disk) == 1
-    assert_same_model(from_disk, small().fit(ROWS, LABELS, **given))
+    assert_same_model(from_disk, small(**members).fit(ROWS, LABELS, **given))
+
+
+@pytest.mark.usefixtures("limits")
+def test_copies_are_left_out_together_wherever_they_lie(tmp_path):
+    rows, labels = np.repeat(ROWS[:90], 3, axis=0), np.repeat(LABELS[:90], 3)
+    folder = write_folder(tmp_path / "copies", make_table(rows, labels))
+    for groups in (None, np.arange(270) % 40, np.arange(270) // 9):
+        both = [
+            small(n_members=5).fit(*given, groups=groups)
+            for given in ((folder, "label"), (rows, labels))
+        ]
+        assert_same_model(*both, rows=rows)
+
+
+def test_sums_over_several_blocks_of_rows_are_the_same_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("setconv.data.MERGED", 8192)
+    rows, labels = make_rows(n=20_000)
+    wide = np.tile(rows, (1, 10))
+    pq.write_table(
+        pa.table({f"w{n}": column for n, column in enumerate(wide.T)} | {"label": labels}),
+        tmp_path / "wide.parquet",
+    )
+    both = [
+        small(max_steps=2, linear_share=0.3).fit(*given)
+        for given in ((tmp_path / "wide.parquet", "label"), (wide, labels))
+    ]
+    assert_same_model(*both, rows=wide[:1000])
+    monkeypatch.setattr("setconv.data.MERGED", 1 << 16)  # one block: only last digits differ
+    other = small(max_steps=2, linear_share=0.3).fit(wide, labels)
+    found, expected = (one.decision_function(wide[:1000]) for one in (both[1], other))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("form", ["path", "table"])

@@ -458,8 +458,8 @@ class Split:
     ) -> Split:
         """Return the split of many rows, of which a fold has a random share of the buckets.
 
-        Members are repeats of folds, and every class stays with every member, as in `leave_out`;
-        with ``moments`` half of them judge as in `leave_later_out`.
+        Members are repeats of folds, and every class stays with every member, with all else in its
+        buckets, as in `leave_out`; with ``moments`` half of them judge as in `leave_later_out`.
         """
         n_classes, cuts = int(codes.max()) + 1, np.empty(0, dtype=np.int64)
         if moments is not None:
@@ -471,6 +471,12 @@ class Split:
             folds = np.random.default_rng([seed, repeat]).permutation(256) % k
             first = n_judges + repeat * k
             out[first : first + k] = folds == np.arange(k)[:, None]
+        sizes = np.zeros((n_classes, 256), dtype=np.int64)
+        for part in gen_batches(len(codes), _SCANNED):
+            pairs = codes[part].astype(np.int64) * 256 + found[part]
+            sizes += np.bincount(pairs, minlength=sizes.size).reshape(sizes.shape)
+        for there in sizes > 0:  # else all of a class would be left out
+            out[np.ix_(out[:, there].all(axis=1), there)] = False
         out[-1, 128:] = n_judges > 0  # two judges that share the rows behind one cut
         _, columns, patterns = np.unique(out, axis=1, return_index=True, return_inverse=True)
         # A kind is a class, a pattern of the buckets, and how many cuts lie before it.
@@ -489,11 +495,6 @@ class Split:
             left_out[judge] = passed > (judge if len(cuts) > 1 else 0)
             judged[judge] = passed == judge + 1 if len(cuts) > 1 else (passed > 0) & (half == judge)
         judged[n_judges:] &= not n_judges
-        there = np.bincount(kinds, minlength=len(classes)) > 0
-        for code in range(n_classes):
-            own = classes == code
-            never = left_out[:, own & there].all(axis=1)
-            left_out[np.ix_(never, own)] = judged[np.ix_(never, own)] = False
         return cls(kinds, classes, left_out, judged, np.arange(n_members) >= n_judges)
 
     @cached_property
