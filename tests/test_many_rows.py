@@ -204,7 +204,8 @@ def test_figures_of_sampled_evidence_speak_of_all_rows(tmp_path):
     assert clf.report_["rare"].sensitivity == pytest.approx(by_hand)
     wrong = (found.labels == "rare")[found.truth == "common"].mean() * (2000 - rare)
     assert clf.report_["rare"].precision == pytest.approx(by_hand * rare / (by_hand * rare + wrong))
-    assert any("Out of 2,000 rows 400 were judged" in note for note in clf.report_.remarks())
+    assert clf.threshold_basis_ == "400 out-of-fold rows that stand for 2,000"
+    assert any("that stand for 2,000" in note for note in clf.report_.remarks())
     clf.save(tmp_path / "model")
     again = load(tmp_path / "model").set_objective("f1")
     clf.set_objective("f1")

@@ -446,24 +446,18 @@ def _judging_notes(
     if unseen.source != "out_of_fold" or unseen.left_out is None or not len(unseen.evidence):
         return ()
     n_rows, n_judged = len(split.kinds), len(unseen.evidence)
-    sampled: tuple[str, ...] = ()
-    if unseen.evidence.stands_for is not None:
-        sampled = (
-            f"Out of {n_rows:,} rows {n_judged:,} were judged: all of the rare classes and a "
-            "sample of the others, each of which counts for as many as it stands for.",
-        )
     if moments is None:
         parts = JUDGED_BY_PARTS.format(unseen.left_out.sum(axis=0).max(), len(split.left_out))
-        return (parts, *sampled)
+        return (parts,)
     behind = int(split.counts[split.judged.any(axis=0)].sum())
     said = (
         "Rows are judged forward in time, each by a network that learned from earlier rows only; "
         f"the first {n_rows - behind:,} rows are not judged"
     )
     known = behind - n_judged
-    if known and not sampled:
+    if known and unseen.evidence.stands_for is None:
         said += f", nor {known:,} with a copy, or a row of their group, among the earlier ones"
-    return (f"{said}.", *sampled)
+    return (f"{said}.",)
 
 
 def _build_network(
