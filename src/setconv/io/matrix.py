@@ -120,13 +120,14 @@ class FeaturePlan:
             into = rows[:, start : start + len(part.names)]
             if part.elements:
                 _copy_lists(into, table.column(part.columns[0]), part, first_row)
+                refuse_not_finite(into, first_row, part.names)
             else:
                 columns = np.empty((into.shape[1], len(rows) + _PADDING), self.dtype)
                 columns = columns[:, : len(rows)]
                 for target, name in zip(columns, part.columns, strict=True):
                     _copy_numbers(target, table.column(name), name, first_row)
+                refuse_not_finite(columns.T, first_row, part.names)  # while it is in the cache
                 into[:] = columns.T
-            refuse_not_finite(into, first_row, part.names)
             start += into.shape[1]
         return rows
 

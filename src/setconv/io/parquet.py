@@ -4,6 +4,9 @@ pyarrow holds pages and a dictionary, some megabytes, for each column that it re
 columns that is gigabytes, so a wide file is read some columns at a time, in two threads. A row
 group of a wide file that is too large to hold is cut into slabs of rows, for each of which it is
 decoded from its start; a narrow file is read on.
+
+What is read several times must not change: files are compared with what they were at first, before
+and after each pass.
 """
 
 from __future__ import annotations
@@ -23,19 +26,20 @@ import pyarrow.parquet as pq
 from sklearn.utils import gen_batches
 
 from setconv.errors import DataError, DataTypeError
-from setconv.io.sources import RecordReader, check_header
+from setconv.io.sources import RecordReader, check_header, in_batches
 
-BLOCK = 1 << 26  # bytes of a table
+BLOCK = 1 << 24  # bytes of a table
 TALL = 1 << 27  # bytes of a table of a wide row group, which is decoded from its start for each
 _NARROW = 64  # columns
 _PART = 32  # columns of a wide file that are read at once
-_ROWS = 8192  # of a narrow file
+_ROWS = 8192  # of a narrow file, and of the batches that most readers are cut into
 _BUFFER = 1 << 16
 _WORKERS = min(2, os.cpu_count() or 1)
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}
 
 _File = Path | IO[bytes]
+_Marks = dict[_File, tuple[int, int, int] | None]
 
 
 class ColumnReader(RecordReader):
@@ -63,7 +67,7 @@ class ColumnReader(RecordReader):
     ) -> None:
         super().__init__()
         self.name, self.schema, self.n_rows = name, schema.remove_metadata(), n_rows
-        self.tables = tables
+        self._tables_of = tables
         check_header(schema.names, name)
         if not n_rows:
             raise DataError(f"{name} has no rows.")
@@ -71,7 +75,23 @@ class ColumnReader(RecordReader):
     def select(self, columns: Sequence[str]) -> ColumnReader:
         """Return a reader of these columns only."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        return ColumnReader(self.name, schema, self.n_rows, self.tables)
+        return ColumnReader(self.name, schema, self.n_rows, self._tables_of)
+
+    def tables(self, columns: list[str]) -> Iterator[pa.Table]:
+        """Iterate over tables of these columns, of bounded size, with all rows in order."""
+        done = 0
+        for table in self._tables_of(columns):
+            done += len(table)
+            if done > self.n_rows:
+                break
+            yield table
+            del table  # else it is held while the next one is read
+        if done != self.n_rows:
+            found = f"{done} rows" if done < self.n_rows else "more rows"
+            raise DataError(
+                f"{self.name} had {self.n_rows} rows at first, and {found} when it was read. "
+                "Run again, and leave it alone until the end."
+            )
 
     def _read_tables(self) -> Iterator[pa.Table]:
         yield from self.tables(self.columns)
@@ -80,6 +100,7 @@ class ColumnReader(RecordReader):
 def read_parquet(name: str, files: Sequence[_File]) -> ColumnReader:
     """Return the reader of a Parquet file, or of several of one schema, in their order."""
     schemas, n_rows = [], 0
+    marks = _marks(files)
     for file in files:
         with _explained(file, name), _opened(file) as opened:
             schemas.append(opened.schema_arrow.remove_metadata())
@@ -92,7 +113,7 @@ def read_parquet(name: str, files: Sequence[_File]) -> ColumnReader:
 
     def tables(columns: list[str]) -> Iterator[pa.Table]:
         for file in files:
-            with _explained(file, name):
+            with _explained(file, name), _unchanged({file: marks[file]}, name):
                 yield from (_narrow_tables if len(columns) <= _NARROW else _wide_tables)(
                     file, columns
                 )
@@ -106,48 +127,116 @@ def _difference(expected: pa.Schema, found: pa.Schema) -> str:
         here, there = (str(one.get(name, "missing")) for one in types)
         if here != there:
             return f"{name!r} is {there} instead of {here}"
-    return "their order differs"
+    for number, (here, there) in enumerate(zip(expected, found, strict=False), start=1):
+        if here.name != there.name:
+            return f"column {number} is {there.name!r} instead of {here.name!r}"
+        if not here.equals(there):
+            return f"{here.name!r} may have nulls in one of them only"
+    return "one has columns twice"
+
+
+def _marks(files: Iterable[_File]) -> _Marks:
+    """Return by what it is seen that a file changed; None of a file that is not there."""
+    marks: _Marks = {}
+    for file in files:
+        try:
+            found = os.stat(file if isinstance(file, Path) else file.fileno())  # noqa: PTH116
+            marks[file] = found.st_ino, found.st_size, found.st_mtime_ns
+        except OSError:
+            marks[file] = None
+    return marks
+
+
+@contextmanager
+def _unchanged(marks: _Marks, name: str) -> Iterator[None]:
+    """Refuse files that change before they are read, or while they are."""
+
+    def refuse() -> None:
+        for file, mark in _marks(marks).items():
+            if mark != marks[file]:
+                what = "changed" if mark else "went away"
+                raise DataError(
+                    f"{file if isinstance(file, Path) else name} {what} while it was being read "
+                    "(it is read several times): run again, and leave it alone until the end."
+                )
+
+    refuse()
+    try:
+        yield
+    except (pa.ArrowException, OSError):
+        refuse()  # which is why
+        raise
+    refuse()
 
 
 def _narrow_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
-    with _opened(file) as opened:
-        height = min(_height(opened.metadata, columns), _ROWS)
-        for batch in opened.iter_batches(height, columns=columns, use_threads=False):
-            # A name with a dot can select its neighbours too.
-            yield pa.Table.from_batches([batch]).select(columns).replace_schema_metadata()
+    """Iterate over tables of which each worker reads on its share of the columns."""
+    with _working(file) as (workers, readers):
+        height = min(_height(readers[0].metadata, columns), _ROWS)
+        share = max(-(-len(columns) // len(readers)), 1)
+        parts = [columns[at : at + share] for at in range(0, len(columns), share)] or [columns]
+
+        def read_on(reader: pq.ParquetFile, part: list[str]) -> Iterator[pa.Table]:
+            for batch in reader.iter_batches(height, columns=part, use_threads=False):
+                # A name with a dot can select its neighbours too.
+                yield pa.Table.from_batches([batch]).select(part).replace_schema_metadata()
+
+        # Columns with dictionaries come in other batches than those without.
+        streams = [
+            in_batches(read_on(reader, part), height)
+            for reader, part in zip(readers, parts, strict=False)
+        ]
+        while read := [
+            one for one in workers.map(lambda stream: next(stream, None), streams) if one
+        ]:
+            if len(read) < len(streams):
+                raise pa.ArrowInvalid("its columns differ in length")
+            made = [column for one in read for column in one.columns]
+            schema = pa.schema([field for one in read for field in one.schema])
+            yield pa.table(made, schema=schema)
 
 
 def _wide_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
     """Iterate over tables that are read some columns at a time, with a reader for each worker."""
     parts = [columns[at : at + _PART] for at in range(0, len(columns), _PART)]
-    readers: SimpleQueue[pq.ParquetFile] = SimpleQueue()
-    with ExitStack() as stack:
-        first = stack.enter_context(_opened(file))
-        readers.put(first)
-        if isinstance(file, Path):
-            for _ in range(_WORKERS - 1):
-                readers.put(stack.enter_context(_opened(file, first.metadata)))
-        workers = stack.enter_context(ThreadPoolExecutor(_WORKERS, "setconv-parquet"))
+    free: SimpleQueue[pq.ParquetFile] = SimpleQueue()
+    with _working(file) as (workers, readers):
+        for one in readers:
+            free.put(one)
 
         def in_parts(read: Callable[..., pa.Table], *arguments: Any) -> pa.Table:
             def read_part(part: list[str]) -> pa.Table:
-                reader = readers.get()
+                reader = free.get()
                 try:
                     return read(reader, part, *arguments).select(part)
                 finally:
-                    readers.put(reader)
+                    free.put(reader)
 
             made = [column for one in workers.map(read_part, parts) for column in one.columns]
             return pa.table(made, names=columns)
 
-        height = _height(first.metadata, columns)
+        metadata = readers[0].metadata
+        height = _height(metadata, columns)
         tall = max(height * TALL // BLOCK, 1)
-        for groups, n_rows in _runs(first.metadata, height):
+        # What is left of a slab that is cut into batches would hold it while the next is read.
+        tall -= tall % _ROWS if tall > _ROWS else 0
+        for groups, n_rows in _runs(metadata, height):
             if n_rows <= height:
                 yield in_parts(_read_groups, groups)
             else:
                 for number in range(-(-n_rows // tall)):
                     yield in_parts(_read_slab, groups[0], tall, number)
+
+
+@contextmanager
+def _working(file: _File) -> Iterator[tuple[ThreadPoolExecutor, list[pq.ParquetFile]]]:
+    """Open a file for each worker, or once if it has no name."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(_opened(file))]
+        if isinstance(file, Path):
+            for _ in range(_WORKERS - 1):
+                readers.append(stack.enter_context(_opened(file, readers[0].metadata)))
+        yield stack.enter_context(ThreadPoolExecutor(_WORKERS, "setconv-parquet")), readers
 
 
 def _height(metadata: pq.FileMetaData, columns: list[str]) -> int:
@@ -187,7 +276,10 @@ def _read_slab(
     reader: pq.ParquetFile, columns: list[str], group: int, height: int, number: int
 ) -> pa.Table:
     slabs = reader.iter_batches(height, row_groups=[group], columns=columns, use_threads=False)
-    return pa.Table.from_batches(list(islice(slabs, number, number + 1)))
+    slab = next(islice(slabs, number, None), None)
+    if slab is None:
+        raise pa.ArrowInvalid("it has fewer rows than it says")
+    return pa.Table.from_batches([slab])
 
 
 def _opened(file: _File, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
@@ -195,7 +287,7 @@ def _opened(file: _File, metadata: pq.FileMetaData | None = None) -> pq.ParquetF
 
 
 @contextmanager
-def _explained(file: _File, name: str) -> Iterator[None]:
+def _explained(file: _File | None, name: str) -> Iterator[None]:
     where = file if isinstance(file, Path) else name
     try:
         yield
@@ -237,9 +329,30 @@ def read_arrow(data: Any) -> ColumnReader:
             f"A {type(data).__name__} of pyarrow cannot be read by column, and again: give a "
             "table, or write a Parquet file and give that."
         )
-    return ColumnReader(
-        "The dataset", data.schema, data.count_rows(), lambda names: _cut(_scan(data, names))
-    )
+    return _read_dataset(data)
+
+
+def _read_dataset(dataset: ds.Dataset) -> ColumnReader:
+    files = [path for path in map(Path, getattr(dataset, "files", ())) if path.is_file()]
+    marks, name = _marks(files), "The dataset"
+    parquet = isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat)
+
+    def tables(columns: list[str]) -> Iterator[pa.Table]:
+        with _explained(None, name):
+            try:
+                with _unchanged(marks, name):
+                    yield from _cut(_scan(dataset, columns))
+            except (pa.ArrowException, OSError):
+                # It does not say in which file: in the first that cannot be read alone.
+                for file in files if parquet else ():
+                    alone = read_parquet(str(file), [file])
+                    shared = [one for one in columns if one in alone.columns]
+                    for _ in alone.tables(shared or alone.columns):
+                        pass
+                raise
+
+    with _explained(None, name):
+        return ColumnReader(name, dataset.schema, dataset.count_rows(), tables)
 
 
 def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
