@@ -116,6 +116,10 @@ class StoredRows(Protocol):
         """Return the rows of these numbers, which ascend; none is read yet."""
         ...
 
+    def whole(self) -> NDArray[Any]:
+        """Return all rows as an array."""
+        ...
+
 
 Features: TypeAlias = Matrix | StoredRows
 
@@ -237,16 +241,6 @@ class Rows:
 def choose(features: Features, chosen: NDArray[np.int64]) -> Any:
     """Return chosen rows, by number; of those that are not in memory none is read yet."""
     return features.subset(chosen) if isinstance(features, StoredRows) else features[chosen]
-
-
-def taken(features: Features, chosen: NDArray[np.int64]) -> Any:
-    """Return chosen rows, whose numbers ascend, as an array or csr matrix."""
-    some = choose(features, chosen)
-    return (
-        joined(block.copy() for block in some.blocks(CHUNK))
-        if isinstance(some, StoredRows)
-        else some
-    )
 
 
 def joined(parts: Iterator[NDArray[Any]]) -> NDArray[Any]:

@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from setconv.data import Features, collected, row_blocks, taken, unmasked
+from setconv.data import Features, StoredRows, choose, collected, row_blocks, unmasked
 from setconv.errors import DataError
 from setconv.messages import is_missing
 
@@ -365,7 +365,7 @@ def _joined(groups: Indices, copies: Indices) -> Indices:
 
 
 # Few values: rows of them are alike by nature. What is asked of a sample of different rows.
-SAMPLE = 4096
+_SAMPLE = 4096
 _FEW_VALUES = 10
 FEW_ROWS = 30
 
@@ -379,10 +379,11 @@ def _alike_by_nature(
 ) -> bool:
     """Whether there are few different rows, and too few of a class to deal them by kind."""
     n_kinds = _distinct_by_class(copies, codes).min()
-    if n_kinds >= FEW_ROWS or rows.shape[1] > 2 * SAMPLE:
+    if n_kinds >= FEW_ROWS or rows.shape[1] > 2 * _SAMPLE:
         return False
-    sample: Any = taken(rows, np.sort(first)[:SAMPLE])
-    dense = sample.toarray() if issparse(sample) else sample
+    sample: Any = choose(rows, np.sort(first)[:_SAMPLE])
+    dense = sample.whole() if isinstance(sample, StoredRows) else sample
+    dense = np.asarray(dense.toarray() if issparse(dense) else dense)
     single = bool(_distinct_by_class(units, codes).min() == 1)
     return few_are_possible(dense, len(codes), single=single)
 

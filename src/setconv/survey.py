@@ -22,7 +22,6 @@ from setconv.data import Features, Rows, StoredRows, row_blocks
 from setconv.preprocessing import Spread
 from setconv.sampling import (
     FEW_ROWS,
-    SAMPLE,
     Keys,
     Ties,
     buckets,
@@ -86,7 +85,7 @@ def look_through(
     rows, codes, many = train.features, train.codes, is_many(len(train.codes))
     # What groups or times part is compared with all other rows, so their keys are kept.
     parted = train.groups is not None or train.moments is not None
-    reader = _KeyReader(codes, keys, keep=not many or parted)
+    reader = _KeyReader(len(codes), keys, keep=not many or parted)
     drawn = _draw_for_leaks(issparse(rows), rows.shape[1], codes)
     sample: list[Any] = []
     spread = Spread(rows.shape[1], train.weights) if isinstance(rows, StoredRows) else None
@@ -109,7 +108,8 @@ def look_through(
         # Of copies the spread is to count one.
         once = spread if ties.shares is None else None
         return FirstPass(ties, reader.digest, reader.keys, spread=once)
-    natural, together = reader.alike_by_nature(), reader.buckets
+    together = reader.buckets
+    natural = keys is None and _alike_by_nature(picked, codes, together)
     if train.groups is not None:
         together = buckets(train.groups)
     elif natural:
@@ -122,11 +122,9 @@ def look_through(
 class _KeyReader:
     """Find out in a pass over the rows which are copies: their keys or, of many, their buckets.
 
-    Of many rows it is also found whether they are alike by nature, as `tie_copies` does of fewer.
-
     Parameters
     ----------
-    codes : int array of shape (n_rows,)
+    n_rows : int
     keys : uint64 array of shape (n_rows,), optional
         Equal for copies; None: of the rows that are added.
     keep : bool
@@ -140,13 +138,10 @@ class _KeyReader:
         Of many rows: equal for copies.
     """
 
-    def __init__(self, codes: NDArray[Any], keys: Keys | None, *, keep: bool) -> None:
-        self._codes, self._given = codes, keys
-        self.keys = np.empty(len(codes), dtype=np.uint64) if keep else None
-        self.buckets = np.empty(len(codes), dtype=np.uint8) if is_many(len(codes)) else None
-        self._kinds: list[set[int]] = [set() for _ in range(int(codes.max()) + 1)]
-        self._sample: dict[int, Any] = {}
-        self._digest = hashlib.blake2b(digest_size=20)
+    def __init__(self, n_rows: int, keys: Keys | None, *, keep: bool) -> None:
+        self._given, self._digest = keys, hashlib.blake2b(digest_size=20)
+        self.keys = np.empty(n_rows, dtype=np.uint64) if keep else None
+        self.buckets = np.empty(n_rows, dtype=np.uint8) if is_many(n_rows) else None
 
     def add(self, part: slice, rows: Any) -> None:
         """Look at rows, which have these numbers."""
@@ -155,32 +150,24 @@ class _KeyReader:
         keys = own if self._given is None else self._given[part]
         if self.keys is not None:
             self.keys[part] = keys
-        if self.buckets is None:
-            return
-        self.buckets[part] = buckets(keys)
-        short = [code for code, kinds in enumerate(self._kinds) if len(kinds) < FEW_ROWS]
-        if rows.shape[1] > 2 * SAMPLE:
-            return
-        for code in short:
-            mine = np.unique(keys[self._codes[part] == code])[:FEW_ROWS]
-            self._kinds[code].update(mine.tolist())
-        if short and len(self._sample) < SAMPLE:
-            for key, row in zip(*np.unique(keys, return_index=True), strict=True):
-                if len(self._sample) < SAMPLE:
-                    self._sample.setdefault(int(key), rows[row : row + 1].copy())
+        if self.buckets is not None:
+            self.buckets[part] = buckets(keys)
 
     @property
     def digest(self) -> bytes:
         """What tells these rows from others."""
         return self._digest.digest()
 
-    def alike_by_nature(self) -> bool:
-        """Whether many rows are alike because only few different ones are possible."""
-        fewest = min(map(len, self._kinds))
-        if self._given is not None or fewest >= FEW_ROWS or not self._sample:
-            return False
-        sample = [one.toarray() if issparse(one) else one for one in self._sample.values()]
-        return few_are_possible(np.concatenate(sample), len(self._codes), single=fewest == 1)
+
+def _alike_by_nature(sample: Any, codes: NDArray[Any], found: NDArray[np.uint8]) -> bool:
+    """Whether many rows are alike because few different ones are possible, as in `tie_copies`.
+
+    Different rows of a class are seen by its different buckets.
+    """
+    fewest = min(len(np.unique(found[codes == code])) for code in range(int(codes.max()) + 1))
+    if fewest >= FEW_ROWS or issparse(sample):
+        return False
+    return few_are_possible(sample, len(codes), single=fewest == 1)
 
 
 # Of a class and the rest; so high that no measurement made before the fact has it.

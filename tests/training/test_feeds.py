@@ -20,7 +20,7 @@ several_views = pytest.mark.parametrize("views", [(), ("standard",), tuple(VIEWS
 @pytest.fixture
 def on_disk():
     """The rows in a scratch file, in another order."""
-    stream = StreamedRows(lambda: iter([ROWS]), ROWS.shape, np.float32, "rows")
+    stream = StreamedRows(lambda: iter([ROWS]), ROWS.shape, np.float32)
     places = np.random.default_rng(0).permutation(50)
     with closing(GatheredRows(stream, np.arange(50), places)) as rows:
         rows.add(slice(0, 50), ROWS)

@@ -29,10 +29,7 @@ from setconv.errors import DataError, DataTypeError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BUFFERS = 512  # of one call; systems allow 1024
 _READ = 1 << 25  # bytes of a memmap at a time
-_ADVISED = 64  # from so many reads on, the disk is told of all of them before the first
-_LOCK = threading.Lock()
 _FLOATS = {np.dtype(np.float32).str, np.dtype(np.float64).str}
 _MAKE_ROOM = "Make room, or let TMPDIR name a folder on a larger disk."
 # Gives what is told how many rows are done, of how many.
@@ -59,8 +56,8 @@ class Batch:
 class DiskRows:
     """Rows of a raw binary file in C order.
 
-    What is asked for are fresh arrays, read with positioned reads, so that threads can share the
-    object, and never through a mapping, whose pages would count as the process's memory.
+    What is asked for are fresh arrays. They are never read through a mapping, whose pages would
+    count as the process's memory; threads can share the object.
 
     Parameters
     ----------
@@ -77,79 +74,40 @@ class DiskRows:
     def __init__(
         self, file: io.FileIO, shape: tuple[int, int], dtype: DTypeLike, offset: int = 0
     ) -> None:
-        self.shape = shape
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self._file = file
-        self._offset = offset
-        self._row_bytes = shape[1] * self.dtype.itemsize
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._file, self._offset, self._lock = file, offset, threading.Lock()
         self.close = weakref.finalize(self, file.close)
 
     def span(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that lie together, as far as there are so many."""
         rows = np.empty((min(stop, self.shape[0]) - start, self.shape[1]), self.dtype)
-        _read_into(self._file, _bytes_of(rows), self._offset + start * self._row_bytes)
+        self._read(start, rows)
         return rows
 
     def gather(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         """Return rows, by number, in this order; neighbours in the file are read together."""
-        rows = np.empty((len(numbers), self.shape[1]), self.dtype)
-        if not len(numbers):
-            return rows
-        order = np.argsort(numbers, kind="stable")
-        in_file = numbers[order]
-        repeated = np.flatnonzero(in_file[1:] == in_file[:-1]) + 1
-        once = np.delete(order, repeated)
-        self._read_runs(rows, np.delete(in_file, repeated), once)
-        if len(repeated):
-            sources = np.searchsorted(numbers[once], in_file[repeated])
-            rows[order[repeated]] = rows[once[sources]]
-        return rows
+        once, places = np.unique(numbers, return_inverse=True)
+        rows = np.empty((len(once), self.shape[1]), self.dtype)
+        starts = np.flatnonzero(np.diff(once, prepend=-2) != 1)
+        ends = np.append(starts[1:], len(once))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=False):
+            self._read(int(once[start]), rows[start:end])
+        return rows[places]
 
-    def _read_runs(
-        self, rows: NDArray[Any], in_file: NDArray[np.int64], places: NDArray[np.int64]
-    ) -> None:
-        """Read ascending row numbers into their places, one call a run of neighbours."""
-        size, target = self._row_bytes, _bytes_of(rows)
-        buffers = [target[start : start + size] for start in (places * size).tolist()]
-        starts = np.flatnonzero(np.diff(in_file, prepend=-2) != 1)
-        ends = np.append(starts[1:], len(in_file))
-        offsets = (self._offset + in_file[starts] * size).tolist()
-        self._advise(offsets, ((ends - starts) * size).tolist())
-        number, at_once = self._file.fileno(), getattr(os, "preadv", None)
-        for start, end, offset in zip(starts.tolist(), ends.tolist(), offsets, strict=True):
-            for at in range(start, end, _BUFFERS):
-                run, place = buffers[at : min(at + _BUFFERS, end)], offset + (at - start) * size
-                if at_once is None or at_once(number, run, place) != size * len(run):
-                    for before, buffer in enumerate(run):
-                        _read_into(self._file, buffer, place + before * size)
-
-    def _advise(self, offsets: list[int], sizes: list[int]) -> None:
-        """Let the disk work on all reads at once; without it, each waits for the one before."""
-        if len(offsets) < _ADVISED or not hasattr(os, "posix_fadvise"):
-            return
-        number = self._file.fileno()
-        for offset, size in zip(offsets, sizes, strict=True):
-            os.posix_fadvise(number, offset, size, os.POSIX_FADV_WILLNEED)
-
-
-def _read_into(file: io.FileIO, buffer: memoryview, offset: int) -> None:
-    """Fill a buffer with the bytes of an unbuffered file that start at ``offset``."""
-    while len(buffer):
-        count = _read_once(file, buffer, offset)
-        if count == 0:
-            raise DataError(
-                f"{file.name} ends at byte {offset}, where {len(buffer)} more were to be read: it "
-                "was cut off while it was in use. Write it again, and leave it alone until the end."
-            )
-        buffer, offset = buffer[count:], offset + count
-
-
-def _read_once(file: io.FileIO, buffer: memoryview, offset: int) -> int:
-    if hasattr(os, "preadv"):
-        return os.preadv(file.fileno(), [buffer], offset)
-    with _LOCK:  # such as Windows, where a read has to seek first
-        file.seek(offset)
-        return file.readinto(buffer) or 0
+    def _read(self, first: int, rows: NDArray[Any]) -> None:
+        """Fill an array with the rows from the first on."""
+        buffer = _bytes_of(rows)
+        with self._lock:
+            self._file.seek(self._offset + first * self.shape[1] * self.dtype.itemsize)
+            while len(buffer):
+                count = self._file.readinto(buffer)
+                if not count:
+                    raise DataError(
+                        f"{self._file.name} ends where {len(buffer)} bytes more were to be read: "
+                        "it was cut off while it was in use. Write it again, and leave it alone "
+                        "until the end."
+                    )
+                buffer = buffer[count:]
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
@@ -168,8 +126,6 @@ class StreamedRows:
     shape : (int, int)
         Rows and columns of the source.
     dtype : dtype
-    name : str
-        Of the source, for messages.
     bar : callable
         Gives what is told ``(done_rows, total_rows)`` in a pass, as a context.
     kept : bool array of shape (n_rows,), optional
@@ -188,12 +144,10 @@ class StreamedRows:
         read: Callable[[], Iterator[NDArray[Any]]],
         shape: tuple[int, int],
         dtype: DTypeLike,
-        name: str,
         bar: Bar = nullcontext,
         kept: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._read, self._source_rows, self._kept = read, shape[0], kept
-        self._name, self._bar = name, bar
+        self._read, self._source_rows, self._bar, self._kept = read, shape[0], bar, kept
         n_rows = shape[0] if kept is None else int(np.count_nonzero(kept))
         self.shape, self.dtype = (n_rows, shape[1]), np.dtype(dtype)
         self.nbytes = n_rows * shape[1] * self.dtype.itemsize
@@ -204,13 +158,12 @@ class StreamedRows:
         kept = np.zeros(self._source_rows, dtype=np.bool_)
         kept[numbers] = True
         shape = (self._source_rows, self.shape[1])
-        return StreamedRows(self._read, shape, self.dtype, self._name, self._bar, kept)
+        return StreamedRows(self._read, shape, self.dtype, self._bar, kept)
 
     def blocks(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, so many at a time; each block is good until the next is asked for."""
-        block, filled, done = np.empty((size, self.shape[1]), self.dtype), 0, 0
+        block, filled = np.empty((size, self.shape[1]), self.dtype), 0
         for rows in self._wanted():
-            done += len(rows)
             start = 0
             while start < len(rows):
                 if not filled and len(rows) - start >= size:
@@ -226,11 +179,6 @@ class StreamedRows:
             del rows  # else they are held while the next ones are read
         if filled:
             yield block[:filled]
-        if done != self.shape[0]:
-            raise DataError(
-                f"{self._name} changed while it was in use: it gives {done:,} rows where it gave "
-                f"{self.shape[0]:,}. Run again, and leave it alone until the end."
-            )
 
     def _wanted(self) -> Iterator[NDArray[Any]]:
         at = 0
@@ -379,7 +327,7 @@ def memmap_rows(X: np.memmap[Any, Any], bar: Bar = nullcontext) -> StreamedRows:
             yield some
             del some
 
-    return StreamedRows(read, rows.shape, rows.dtype, str(X.filename), bar)
+    return StreamedRows(read, rows.shape, rows.dtype, bar)
 
 
 def refuse_not_finite(

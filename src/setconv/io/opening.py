@@ -99,7 +99,7 @@ def open_source(
             del batch  # else it is held while the next one is read
 
     shape = (reader.n_rows, len(plan.names))
-    rows = StreamedRows(read, shape, plan.dtype, reader.name, bar)
+    rows = StreamedRows(read, shape, plan.dtype, bar)
     return Source(rows, plan.names, lambda name: reader.tables([name]))
 
 
