@@ -24,6 +24,7 @@ PARTS = (
     "thresholds",
     "sparse",
     "disk",
+    "bounds",
     "encode",
     "start",
 )

@@ -163,6 +163,23 @@ def disk(found: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def bounds(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            columns,
+            f"{one['rows']:,}",
+            seconds(one["fit"]),
+            gigabytes(one["fit_peak"]),
+            seconds(one["predict"]),
+            gigabytes(one["predict_peak"]),
+            f"{one['model']:.1f} MB",
+        ]
+        for columns, pair in found["columns"].items()
+        for one in pair.values()
+    ]
+    return table(["columns", "rows", "fit", "peak", "predictions", "peak", "model file"], rows)
+
+
 def encode(found: dict[str, Any]) -> str:
     rows = [
         [

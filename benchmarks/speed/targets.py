@@ -90,6 +90,16 @@ def time_exponent(series: str) -> Callable[[Any], float]:
     return fitted
 
 
+def highest(bounds: Any, key: str) -> float:
+    """Return the highest peak over all numbers of columns and rows."""
+    return max(one[key] for pair in bounds["columns"].values() for one in pair.values())
+
+
+def growth_of(bounds: Any, key: str) -> float:
+    """Return by how much a peak grows at most from half of the rows to all."""
+    return max(pair["all"][key] - pair["half"][key] for pair in bounds["columns"].values())
+
+
 TARGETS = (
     Target("a default training step at d=1024, of its products", "limit", step_ratio(1024), 2.0),
     Target("a default training step at d=384, of its products", "limit", step_ratio(384), 2.3),
@@ -166,15 +176,37 @@ TARGETS = (
         "fit of 1.5 million x 1024 on disk, peak memory",
         "disk",
         lambda disk: disk["disk"]["fit_peak"],
-        1.5,
+        1.0,
         unit="GB",
     ),
     Target(
         "prediction of the same, peak memory",
         "disk",
         lambda disk: disk["disk"]["predict_peak"],
-        1.5,
+        1.0,
         unit="GB",
+    ),
+    Target(
+        "the highest peak of fits from 1.1 GB of Parquet, 64 to 1,024 columns",
+        "bounds",
+        lambda bounds: highest(bounds, "fit_peak"),
+        1.0,
+        unit="GB",
+    ),
+    Target(
+        "that of predictions",
+        "bounds",
+        lambda bounds: highest(bounds, "predict_peak"),
+        1.0,
+        unit="GB",
+    ),
+    Target(
+        "what either grows by at most, from half of the rows to all",
+        "bounds",
+        lambda bounds: max(growth_of(bounds, key) for key in ("fit_peak", "predict_peak")),
+        0.05,
+        unit="GB",
+        digits=3,
     ),
     Target(
         "a training step from disk, of one in memory",

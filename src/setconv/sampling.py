@@ -381,9 +381,9 @@ def _alike_by_nature(
     n_kinds = _distinct_by_class(copies, codes).min()
     if n_kinds >= FEW_ROWS or rows.shape[1] > 2 * _SAMPLE:
         return False
-    sample: Any = choose(rows, np.sort(first)[:_SAMPLE])
-    dense = sample.whole() if isinstance(sample, StoredRows) else sample
-    dense = np.asarray(dense.toarray() if issparse(dense) else dense)
+    some = choose(rows, np.sort(first)[:_SAMPLE])
+    dense: Any = some.whole() if isinstance(some, StoredRows) else some
+    dense = dense.toarray() if issparse(dense) else dense
     single = bool(_distinct_by_class(units, codes).min() == 1)
     return few_are_possible(dense, len(codes), single=single)
 

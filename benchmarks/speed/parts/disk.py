@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import tempfile
@@ -15,7 +16,7 @@ import numpy as np
 from benchmarks.speed.made import CHUNK, dense_chunks, dense_rows
 from benchmarks.speed.processes import Alone, forget_peak, peak_gigabytes
 from benchmarks.speed.timing import seconds_of
-from setconv import SetConvClassifier, validation
+from setconv import SetConvClassifier
 from setconv.training import Callback, TrainingState
 
 LABEL = "label"
@@ -138,7 +139,7 @@ def fit_in_memory(rows: int, features: int, steps: int) -> dict[str, float]:
 
 def difference(folder: Path, sizes: Sizes) -> float:
     """Return the largest difference of the scores after fits from disk and from memory."""
-    validation.IN_MEMORY = 0  # else so small a folder is read into memory
+    os.environ["SETCONV_IN_MEMORY"] = "0"  # else so small a folder is read into memory
     X, y = dense_rows(sizes.equal_rows, sizes.equal_features)
     scores = [
         SetConvClassifier(max_steps=sizes.equal_steps, progress=False, random_state=0)
