@@ -78,7 +78,7 @@ def command(
     """
     from setconv.cli import reporting
     from setconv.cli.data import Reading, encoded, load_rows
-    from setconv.decisions import promises
+    from setconv.decisions.minimums import promises_of
 
     reading = Reading(text, id_column, file_format, encoding)
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
@@ -88,10 +88,11 @@ def command(
         given: Any = {"label": label, "features": features, "group": group, "time": time}
         beside: Any = {"skip_empty": skip, "join_labels": strip_labels, "stream": stream}
         rows = load_rows(data, reading, **given, **beside)
-        reporting.show_classes(rows.y)
+        labels = rows.labels
+        reporting.show_classes(labels)
         # Of later rows nothing can be promised; of one class the fit says what is wrong.
-        if time is None and len(set(rows.y.tolist())) > 1:
-            say(str(promises(rows.y, groups=rows.groups)))
+        if time is None and len(labels.names) > 1:
+            say(str(promises_of(labels.names.tolist(), labels.codes, rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:
             return _fit(model, rows, checkpoint, resume), rows
@@ -172,7 +173,7 @@ def _make(
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
     try:
         beside: Any = {"groups": rows.groups, "time": rows.time}
-        model.fit(rows.X, rows.y, **beside, resume_from=checkpoint if resume else None)
+        model.fit(rows.X, rows.labels, **beside, resume_from=checkpoint if resume else None)
     except KeyboardInterrupt:
         say(
             "interrupted; the same command with --resume goes on from the checkpoint in "
