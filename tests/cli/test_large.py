@@ -10,20 +10,23 @@ import pytest
 from typer.testing import CliRunner
 
 import setconv as library
-from setconv import validation
-from setconv.cli import data
 from setconv.cli.app import app
 
 N_ROWS = 300
+WIDE = 101  # columns from which on rows in memory are only standardised, as those on disk
+
+
+def make_table(width):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((N_ROWS, width)).astype(np.float32)
+    y = np.where(rows[:, 0] + rng.normal(size=N_ROWS) > 1.3, "rare", "common")
+    columns = {f"x{number}": column for number, column in enumerate(rows.T)}
+    return pa.table({"customer_id": np.arange(N_ROWS), **columns, "kind": y})
 
 
 @pytest.fixture
 def table():
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((N_ROWS, 4)).astype(np.float32)
-    y = np.where(rows[:, 0] + rng.normal(size=N_ROWS) > 1.3, "rare", "common")
-    columns = {f"x{number}": column for number, column in enumerate(rows.T)}
-    return pa.table({"customer_id": np.arange(N_ROWS), **columns, "kind": y})
+    return make_table(4)
 
 
 def call(*arguments):
@@ -49,21 +52,17 @@ def write(tmp_path):
 
 @pytest.fixture
 def limit(monkeypatch):
-    """Set how many bytes the command line and the classifier hold in memory."""
-
-    def both(command, classifier):
-        pass
-        monkeypatch.setattr(validation, "IN_MEMORY", classifier)
-
-    return both
+    """Set how many bytes of rows are read into memory."""
+    return lambda size: monkeypatch.setenv("SETCONV_IN_MEMORY", str(size))
 
 
-def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, table, limit):
+def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, limit):
+    table = make_table(WIDE)
     path = write(table)
     whole = fit(path, "whole")[1]
-    limit(command=0, classifier=1 << 28)
+    limit(0)
     folder, streamed = fit(path, "streamed")
-    assert streamed.encoder_.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert streamed.encoder_.get_feature_names_out().tolist() == [f"x{n}" for n in range(WIDE)]
     assert streamed.source_ == whole.source_ == {"label": "kind"}
     expected, found = whole.predictions(table), streamed.predictions(table)
     assert np.array_equal(found.scores, expected.scores)
@@ -84,7 +83,7 @@ def test_the_model_is_that_of_the_rows_in_memory_to_the_bit(write, table, limit)
 
 def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, limit):
     path = write(table)
-    limit(command=0, classifier=0)
+    limit(0)
     _, streamed = fit(
         path, "streamed", "--seed", 3, "--id", "customer_id", "--group", "customer_id"
     )
@@ -103,7 +102,7 @@ def test_rows_that_stay_on_disk_are_fitted_as_the_library_does(write, table, lim
 
 @pytest.mark.parametrize("change", [None, "a gap", "a category", "csv", "small"])
 def test_other_files_go_through_the_table(write, table, limit, tmp_path, change):
-    limit(command=1 << 28 if change == "small" else 0, classifier=0)
+    limit("256MB" if change == "small" else 0)
     if change == "a gap":
         gap = pa.array([None, *table["x1"].to_pylist()[1:]], pa.float32())
         table = table.set_column(2, "x1", gap)

@@ -14,6 +14,7 @@ from setconv.errors import CheckpointError, DataError, ModelFileError
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
+    from setconv.estimate import FitEstimate
 
 EPILOG = (
     "Examples: [bold]setconv fit reviews.csv --text review --label sentiment -o model/[/]   "
@@ -55,6 +56,12 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what the fit would read and write, and how long; write nothing."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same data and seed: same model.")] = 0,
     empty: options.EmptyRows = options.Empty.error,
     strip_labels: options.StripLabels = False,
@@ -75,6 +82,9 @@ def command(
     A Parquet file or folder whose features are more than 256 MB of numbers, without gaps, is never
     read into memory as a whole: its rows are copied to a scratch file and drawn from there. With
     --report or --empty skip it is read whole, as any other file is.
+
+    --dry-run stops before the fit: the time is told from a few steps on made-up rows of the same
+    shape, from the first rows of the file and, of texts, from a few that are encoded anew.
     """
     from setconv.cli import reporting
     from setconv.cli.data import Reading, encoded, load_rows
@@ -83,6 +93,12 @@ def command(
     reading = Reading(text, id_column, file_format, encoding)
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
     _refuse_early(output, report, objective, device, checkpoint if resume else None)
+
+    def estimated(model: Any, rows: Loaded) -> FitEstimate:
+        from setconv.estimate import estimate_fit
+
+        stage("timing a few steps")
+        return estimate_fit(model, rows.X, rows.labels, groups=rows.groups, time=rows.time)
 
     def fit(*, stream: bool) -> tuple[Any, Loaded]:
         given: Any = {"label": label, "features": features, "group": group, "time": time}
@@ -95,6 +111,8 @@ def command(
             say(str(promises_of(labels.names.tolist(), labels.codes, rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:
+            if dry_run:
+                return estimated(model, rows), rows
             return _fit(model, rows, checkpoint, resume), rows
         except DataError as error:
             if not rows.on_disk or error.column not in rows.X.columns:
@@ -103,6 +121,9 @@ def command(
             return fit(stream=False)
 
     model, rows = fit(stream=report is None and not skip)
+    if dry_run:
+        reporting.show_estimate(model, as_json=as_json)
+        return
     note(getattr(model.encoder_, "notes_", ()))
     model.source_ = rows.source
     model.classifier_.progress = "auto"  # that a command showed it is no part of the model

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setconv.cli.data import Judged, Loaded, Reading, feature_names, inside
-from setconv.cli.options import err, figure, out, say, show, table
+from setconv.cli.options import err, figure, out, say, show, show_json, table
 from setconv.decisions.objective import weights_to_prior
+from setconv.io.disk import show_bytes
 from setconv.metrics.arithmetic import Rows
 from setconv.metrics.report import (
     HEADINGS,
@@ -24,6 +25,7 @@ from setconv.metrics.report import (
 )
 
 if TYPE_CHECKING:
+    from setconv.estimate import FitEstimate
     from setconv.validation import Labels
 
 TITLES = {
@@ -95,6 +97,21 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
 def _with_interval(of: ClassMetrics, name: str) -> str:
     """Return a figure, and below it its 95 % interval."""
     return f"{figure(getattr(of, name))}\n{show_bounds(of.intervals.get(name))}".rstrip()
+
+
+def show_estimate(found: FitEstimate, *, as_json: bool) -> None:
+    """Print what a fit will take."""
+    if as_json:
+        show_json(asdict(found))
+        return
+    counts = ", ".join(f"{label!r} {count:,}" for label, count in found.classes.items())
+    where = "read into memory" if found.in_memory else "read from disk when needed"
+    minutes, seconds = divmod(round(found.seconds), 60)
+    show(f"{found.n_rows:,} rows of {found.n_columns:,} columns, {where}")
+    show(f"classes: {counts}")
+    show(f"scratch file: at most {show_bytes(found.scratch_bytes)}")
+    show(f"model folder: about {show_bytes(found.model_bytes)}")
+    show(f"time: about {minutes} min {seconds} s, of {found.steps:,} steps and all else")
 
 
 def report_facts(model: Any) -> dict[str, Any]:
