@@ -115,3 +115,41 @@ def test_other_files_go_through_the_table(write, table, limit, tmp_path, change)
     columns = fit(path, "model")[1].encoder_.describe()[0]["columns"]
     # An encoder of rows that stayed on disk knows no medians.
     assert (columns[0]["median"] is None) == (change is None)
+
+
+def spelled(table, change):
+    labels, groups = table["kind"].to_pylist(), ["a", "b", "c"] * 100
+    if change == "missing":
+        labels[5], labels[250] = None, " "
+    elif change == "no group":
+        groups[7] = None
+    elif change == "numbers":
+        labels = [n / 3 for n in range(N_ROWS)]
+    elif change == "spelling":
+        labels[4], labels[8] = " Common", "common "
+    return table.set_column(5, "kind", pa.array(labels)).append_column("site", pa.array(groups))
+
+
+@pytest.mark.parametrize("change", ["missing", "no group", "numbers", "spelling"])
+def test_labels_are_refused_as_those_in_memory_are(write, table, limit, change):
+    path, said = write(spelled(table, change)), []
+    for size in ("256MB", "0"):
+        limit(size)
+        fit = ("fit", path, "--label", "kind", "--group", "site", "-o", path.with_name("model"))
+        done = CliRunner().invoke(app, [*map(str, fit)])
+        error = done.exception
+        said.append((type(error), error.parameter, getattr(error, "row", None)))
+        # Of other columns that could be the labels only those are known that were read.
+        said[-1] += (str(error).partition(" These look like")[0],)
+    assert said[0] == said[1]
+    assert not path.with_name("model").exists()
+
+
+def test_labels_of_a_file_on_disk_are_joined_as_those_in_memory_are(write, table, limit):
+    path = write(spelled(table, "spelling"))
+    options = ("--group", "site", "--strip-labels")
+    whole = fit(path, "whole", "--features", "x0,x1", *options)[1]
+    limit(0)
+    streamed = fit(path, "streamed", "--features", "x0,x1", *options)[1]
+    assert streamed.classes_.tolist() == whole.classes_.tolist() == ["common", "rare"]
+    assert streamed.class_counts_.tolist() == whole.class_counts_.tolist()
