@@ -21,7 +21,6 @@ from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.data import Rows, StoredRows, row_blocks
 from setconv.decisions.objective import parse_objective
 from setconv.fitting import MOST_EVIDENCE, Parameters, most_gathered, settle
-from setconv.io.columns import as_table
 from setconv.persistence import describe
 from setconv.pipelines import EncodedClassifier
 from setconv.preprocessing import prepare_rows
@@ -77,7 +76,7 @@ def estimate_fit(
     estimator : SetConvClassifier, SetConvTextClassifier or SetConvTableClassifier
         Texts are encoded without the cache, so that one that has them takes less time.
     X, y, groups, time : as for ``estimator.fit``
-        Texts are a list, and what is no number a table.
+        Texts are a list, and what is no number a table of pyarrow or pandas.
 
     Returns
     -------
@@ -161,10 +160,8 @@ def _first_rows(labels: Labels) -> NDArray[np.int64]:
 def _encoded(estimator: Any, X: Any, chosen: NDArray[np.int64]) -> tuple[Any, float]:
     """Return some rows as an encoder gives them, and the seconds that a row takes."""
     encoder = estimator._make_encoder()
-    if not isinstance(X, Sequence):
-        some: Any = as_table(X).take(chosen)
-    else:
-        some = [X[row] for row in chosen.tolist()]
+    listed = isinstance(X, Sequence)
+    some: Any = [X[row] for row in chosen.tolist()] if listed else X.take(chosen)
     if hasattr(encoder, "cache"):  # a network, which takes long to load and to encode
         encoder.set_params(cache=False, progress=False)
         some = some[:_TEXTS]
