@@ -45,7 +45,7 @@ METHODS = {
 LAYERS = [
     {"__main__", "cli"},
     {"experiment"},
-    {"baselines", "datasets", "report"},
+    {"baselines", "datasets", "estimate", "report"},
     {"pipelines", "text"},
     {"classifier"},
     {"fitting", "model", "persistence", "validation"},

@@ -74,7 +74,7 @@ def limits(request, monkeypatch):
     if request.param == "many":
         monkeypatch.setattr("setconv.sampling.MANY_ROWS", 100)
         monkeypatch.setattr("setconv.fitting.MOST_EVIDENCE", 120)
-        monkeypatch.setattr("setconv.model._MOST_ROWS", 20)
+        monkeypatch.setattr("setconv.model.MOST_ANCHOR_ROWS", 20)
 
 
 @pytest.fixture

@@ -243,16 +243,18 @@ def choose(features: Features, chosen: NDArray[np.int64]) -> Any:
     return features.subset(chosen) if isinstance(features, StoredRows) else features[chosen]
 
 
-def joined(parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
+def joined(parts: Iterator[NDArray[Any]], n_rows: int = 0) -> NDArray[Any]:
     """Return arrays end to end, of which all but one block of memory is let go as they come.
 
-    Many small arrays that are kept between large temporary ones would fragment the heap.
+    ``n_rows`` is how many rows there are, where that is known: the block is then made once. Many
+    small arrays that are kept between large temporary ones would fragment the heap.
     """
     rows, done = next(parts), -1
     for part in parts:
         done = len(rows) if done < 0 else done
         if done + len(part) > len(rows):
-            grown = np.empty((2 * done + len(part), *rows.shape[1:]), rows.dtype)
+            height = n_rows if done + len(part) <= n_rows else 2 * done + len(part)
+            grown = np.empty((height, *rows.shape[1:]), rows.dtype)
             grown[:done] = rows[:done]
             rows = grown
         rows[done : done + len(part)] = part

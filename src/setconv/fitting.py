@@ -34,7 +34,7 @@ from setconv.linear import DiscriminantSums, LinearPart, fit_lines
 from setconv.metrics.arithmetic import rarest
 from setconv.metrics.intervals import effective_size
 from setconv.metrics.report import report_of_nothing
-from setconv.model import AnchorRows, SetConvModel
+from setconv.model import MOST_ANCHOR_ROWS, AnchorRows, SetConvModel
 from setconv.nn.network import SetConvNetwork, resolve_device
 from setconv.preprocessing import (
     FEW_COLUMNS,
@@ -300,6 +300,21 @@ def _gathered(stream: Any, drawn: Indices, others: Sequence[Indices]) -> Gathere
     numbers = np.concatenate([drawn, extra])
     order = np.argsort(numbers, kind="stable")
     return GatheredRows(stream, numbers[order], order)
+
+
+def most_gathered(parameters: Parameters, n_rows: int, n_classes: int) -> int:
+    """Return how many rows of a stream a fit gathers at most; nothing is left to "auto"."""
+    n_members, heads = parameters.n_members, count_heads(n_classes)
+    apart = parameters.heads == "separate"
+    groups, sides = (n_members * heads, 2) if apart else (n_members, n_classes)
+    episode = max(parameters.support_size, sides) + sides * parameters.n_queries
+    drawn = parameters.max_steps * groups * parameters.n_episodes * episode
+    others: int = _SCALING_ROWS + n_members * max(parameters.post_size or 0, n_classes)
+    if n_members > 1:
+        others += MOST_EVIDENCE
+    if parameters.anchor != "mean":
+        others += n_members * heads * MOST_ANCHOR_ROWS
+    return min(n_rows, int(drawn + others))
 
 
 def _draw_evidence(

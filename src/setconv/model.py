@@ -483,7 +483,7 @@ class SideSums:
             return network.finish(mean.to(device))
 
 
-_MOST_ROWS = 20_000  # of a head, that k-means and callables look at
+MOST_ANCHOR_ROWS = 20_000  # of a head, that k-means and callables look at
 
 
 class AnchorRows:
@@ -550,9 +550,11 @@ class AnchorRows:
     def _choose(self, some: NDArray[np.bool_], number: int) -> NDArray[np.int64]:
         if self._anchor == "subset":
             return self._split.draw(some, SUBSET, self._rng)
-        if self._split.counts[some].sum() > _MOST_ROWS:
+        if self._split.counts[some].sum() > MOST_ANCHOR_ROWS:
             return np.sort(
-                self._split.draw(some, _MOST_ROWS, np.random.default_rng([_MOST_ROWS, number]))
+                self._split.draw(
+                    some, MOST_ANCHOR_ROWS, np.random.default_rng([MOST_ANCHOR_ROWS, number])
+                )
             )
         return self._split.rows_of(some)
 

@@ -109,6 +109,11 @@ class Labels:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of rows of each."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
     def take(self, chosen: NDArray[Any]) -> Labels:
         """Return the labels of chosen rows."""
         return Labels(self.names, self.codes[chosen])

@@ -1,4 +1,4 @@
-"""Peaks of fits and predictions from a gigabyte of Parquet, by columns, and of half as many rows."""
+"""Peaks of fits and predictions from a gigabyte of Parquet, by columns, and from half of it."""
 
 from __future__ import annotations
 

@@ -1,28 +1,30 @@
 """How a command gets its rows.
 
-`load_rows` reads a file of rows with labels, for a fit or an evaluation. `column_plan` and `stream`
-go through a file of any length batch by batch. `encoded` turns rows into what the classifier
-`inside` a model takes.
+`load_rows` reads a file of rows with labels, for a fit or a report. `judge`, and `column_plan` with
+`stream`, go through a file of any length batch by batch. `encoded` turns rows into what the
+classifier `inside` a model takes.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from setconv.cli.options import err, note, say, stage, tell
+from setconv.data import joined
 from setconv.errors import DataError, LabelError, ParameterError, SetConvError
 from setconv.io.columns import (
     Columns,
+    as_numpy,
     feature_columns,
     find_columns,
     find_text_column,
@@ -39,7 +41,9 @@ from setconv.io.columns import (
 from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
 from setconv.messages import count_of, listed, require_column
-from setconv.validation import check_time, memory_limit
+from setconv.validation import Labels, check_time, memory_limit
+
+Array = NDArray[Any]
 
 _BATCH = 8192  # rows
 
@@ -65,10 +69,10 @@ class Loaded:
     Attributes
     ----------
     X : list of str, pyarrow.Table, or a reader of columns that stay in their file
-    y : array of labels
+    labels : Labels
     source : dict of str to str
         Which columns they come from.
-    numbers : int64 array of shape (n_rows,)
+    numbers : int64 array or range of length n_rows
         Which rows of the file they are, counted from 1.
     ids : list of str or None
         What the user calls the rows; "" where the file has nothing.
@@ -76,12 +80,17 @@ class Loaded:
     """
 
     X: Any
-    y: NDArray[Any]
+    labels: Labels
     source: dict[str, str]
-    numbers: NDArray[np.int64]
+    numbers: Any
     ids: list[str] | None = None
     groups: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """The label of each row."""
+        return np.asarray(self.labels.names[self.labels.codes])
 
     @property
     def is_text(self) -> bool:
@@ -99,7 +108,7 @@ class Loaded:
         ids = self.ids or [""] * len(self.numbers)
         return [
             row_name(number, one) if one else str(number)
-            for number, one in zip(self.numbers.tolist(), ids, strict=True)
+            for number, one in zip(map(int, self.numbers), ids, strict=True)
         ]
 
 
@@ -145,57 +154,72 @@ def load_rows(
     stream : bool, default=False
         Whether rows that are numbers only, and too large for memory, stay in their file.
     """
-    known = getattr(model, "source_", None) or {}
-    stage(f"reading {'standard input' if data == '-' else data}")
-    with reading.open(data) as reader:
-        named = None if features in (None, "all") else _names(features)
-        is_table = features is not None or (model is not None and not takes_texts(model))
-        columns = find_columns(
-            reader.sample(),
-            text=None if is_table else reading.text or _if_there(known.get("text"), reader),
-            label=label or _if_there(known.get("label"), reader),
+    named = None if features in (None, "all") else _names(features)
+    is_table = features is not None or (model is not None and not takes_texts(model))
+    id_column = reading.id_column
+    with _opened(data, reading) as reader:
+        columns = _find_columns(
+            reader,
+            model,
+            text=None if is_table else reading.text,
+            label=label,
             features=(named or []) if is_table else None,
             group=group,
             time=time,
-            id=reading.id_column if id_needed else _if_there(reading.id_column, reader),
+            id=id_column if id_needed else _if_there(id_column, reader),
         )
-        if columns.text is None and model is not None and takes_texts(model):
-            nothing_found("text", reader.columns)
-        stays = stream and columns.text is None and _large_matrix(reader, named, columns)
-        rows = (stays[1] if stays else reader).read()
+        if stream and columns.text is None:
+            found = _large_matrix(reader, named, columns)
+            if found is not None:
+                return _left_in_file(found, columns, join_labels)
+        rows = reader.read()
     numbers = np.arange(1, rows.num_rows + 1)
     needed = {"text": columns.text, "label": columns.label, "group": columns.group}
     for what, name in needed.items():
         if name is not None:
             kept = _present(rows, numbers, what, name, skip=skip_empty)
             rows, numbers = rows.filter(kept), numbers[kept]
-    labels = rows[columns.label]
     classes = None if model is None else model.classes_.tolist()
-    if join_labels is not None:
-        labels = _spelled_once(labels, classes, join=join_labels)
-        if classes is None:
-            free = [one for one in rows.column_names if one != columns.text]
-            refuse_no_classes(labels, columns.label, rows.select(free))
+    free = rows.select([one for one in rows.column_names if one != columns.text])
+    labels = _labels(_Coded.of([rows], columns.label), columns.label, classes, free, join_labels)
     source = {"label": columns.label}
     if columns.text is not None:
         X: Any = rows[columns.text].to_pylist()
         source["text"] = columns.text
-    elif stays:
-        X = stays[0]
     else:
         X = rows.select(_features(rows, named, columns, model))
     ids = None if columns.id is None else ids_of(rows, columns.id)
-    groups = _groups(rows, columns)
+    groups = None
+    if columns.group is not None:
+        groups = np.array([str(one) for one in rows[columns.group].to_pylist()])
     when = None if columns.time is None else time_values([rows], columns.time)
     moments = check_time(when, len(numbers), numbers)
-    y = labels_of(labels)
     if join_labels is not None and classes is not None:
-        _require_known(y, classes, numbers, columns.label)
-    return Loaded(X, y, source, numbers, ids, groups, moments)
+        _require_known(labels, classes, numbers, columns.label)
+    return Loaded(X, labels, source, numbers, ids, groups, moments)
+
+
+@contextmanager
+def _opened(data: str, reading: Reading) -> Iterator[RecordReader]:
+    stage(f"reading {'standard input' if data == '-' else data}")
+    with reading.open(data) as reader:
+        yield reader
+
+
+def _find_columns(reader: RecordReader, model: Any, **given: Any) -> Columns:
+    """Find the columns that are not named, by default those that the model was fitted on."""
+    known = getattr(model, "source_", None) or {}
+    for name in ("text", "label"):
+        if name == "label" or given["features"] is None:
+            given[name] = given[name] or _if_there(known.get(name), reader)
+    columns = find_columns(reader.sample(), **given)
+    if columns.text is None and model is not None and takes_texts(model):
+        nothing_found("text", reader.columns)
+    return columns
 
 
 def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any:
-    """Return readers of the features and of the other columns; None if they are to be held.
+    """Return the reader and the names of the features; None if they are to be held.
 
     That is, if the features are not all numbers of a Parquet file, or fit in memory. Which columns
     only number the rows is seen from the first of them.
@@ -207,7 +231,73 @@ def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any
     if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= memory_limit():
         return None
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
-    return reader.select(names), reader.select(list(dict.fromkeys(columns.no_features)))
+    return reader, names
+
+
+def _left_in_file(found: tuple[Any, list[str]], columns: Columns, join: bool | None) -> Loaded:
+    """Return rows that stay in their file: of what belongs to them little more than a byte each."""
+    reader, names = found
+    numbers = range(1, reader.n_rows + 1)
+    coded = {}
+    for what, name in {"label": columns.label, "group": columns.group}.items():
+        if name is not None:
+            coded[what] = _Coded.of(reader.tables([name]), name, reader.n_rows)
+            absent = ~has_label(coded[what].values)[coded[what].codes]
+            _refuse_missing(np.flatnonzero(absent) + 1, len(numbers), what, name)
+    first = reader.sample().select(columns.no_features)
+    labels = _labels(coded["label"], columns.label, None, first, join)
+    groups = None
+    if columns.group is not None:
+        spelled = [str(one) for one in coded["group"].values.to_pylist()]
+        groups = np.unique(spelled, return_inverse=True)[1][coded["group"].codes]
+    when = columns.time and time_values(reader.tables([columns.time]), columns.time)
+    moments = check_time(when, len(numbers), numbers)
+    source = {"label": columns.label}
+    return Loaded(reader.select(names), labels, source, numbers, None, groups, moments)
+
+
+class _Coded(NamedTuple):
+    """A column: its distinct values, and of each row the place of its value among them."""
+
+    values: Any
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(cls, tables: Iterable[pa.Table], name: str, n_rows: int = 0) -> _Coded:
+        """Return the column of tables that come one after the other; ``n_rows`` if it is known."""
+        places: dict[Any, int] = {}
+        kind = pa.null()
+
+        def parts() -> Iterator[NDArray[np.int32]]:
+            nonlocal kind
+            for table in tables:
+                column = plain(table[name].combine_chunks())
+                coded, kind = column.dictionary_encode(null_encoding="encode"), column.type
+                found = coded.dictionary.to_pylist()
+                here = [places.setdefault(one, len(places)) for one in found]
+                yield np.array(here, dtype=np.int32)[as_numpy(coded.indices)]
+
+        codes = joined(parts(), n_rows)
+        return cls(pa.array(list(places), kind), codes.astype(np.min_scalar_type(len(places))))
+
+
+def _labels(
+    column: _Coded, name: str, classes: list[Any] | None, others: pa.Table, join: bool | None
+) -> Labels:
+    """Return a column as labels, those that cannot be classes refused: see `load_rows`.
+
+    ``others`` has the columns that could hold the labels of a new model instead.
+    """
+    values, codes = column
+    counts = np.bincount(codes, minlength=len(values))
+    if join is not None:
+        again = _spelled_once(values, counts, classes, join=join).dictionary_encode()
+        values, codes = again.dictionary, as_numpy(again.indices).astype(codes.dtype)[codes]
+        counts = np.bincount(codes, minlength=len(values))
+        if classes is None:
+            refuse_no_classes(counts, name, others)
+    names, places = np.unique(labels_of(values, counts), return_inverse=True)
+    return Labels(names, places.astype(codes.dtype)[codes])
 
 
 def _present(
@@ -216,35 +306,40 @@ def _present(
     """Return which rows have a text, label or group; refuse the others, or say how many."""
     present = (has_text if what == "text" else has_label)(rows[column])
     missing = numbers[~present]
-    if len(missing) and not (skip and present.any()):
-        raise DataError(
-            f"The {what} in row {missing[0]}, column {column!r}, is missing or empty "
-            f"({count_of(len(missing), 'such row')} of {len(present)}): give it one, or leave such "
-            "rows out with --empty skip.",
-            row=int(missing[0]),
-            column=column,
-        )
-    if len(missing):
+    if not (skip and present.any()):
+        _refuse_missing(missing, len(present), what, column)
+    elif len(missing):
         say(f"note: {count_of(len(missing), 'row')} without a {what} left out")
     return present
 
 
-def _spelled_once(labels: Any, classes: list[Any] | None, *, join: bool) -> Any:
+def _refuse_missing(missing: Sequence[Any] | Array, n_rows: int, what: str, column: str) -> None:
+    """Refuse rows, by their numbers in the file, that have no text, label or group."""
+    if len(missing):
+        raise DataError(
+            f"The {what} in row {missing[0]}, column {column!r}, is missing or empty "
+            f"({count_of(len(missing), 'such row')} of {n_rows}): give it one, or leave such "
+            "rows out with --empty skip.",
+            row=int(missing[0]),
+            column=column,
+        )
+
+
+def _spelled_once(values: Any, often: Array, classes: list[Any] | None, *, join: bool) -> Any:
     """Return labels of which none differ by case or spaces only: these are joined, or refused.
 
     Joined labels have the spelling of the model's class or, in a new model, the most frequent one
-    without spaces at its ends.
+    without spaces at its ends. The labels are distinct, and ``often`` says how many rows have each.
     """
-    values = plain(labels)
     if not is_text(values.type):
         return values
-    counts = {one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()}
+    counts = dict(zip(values.to_pylist(), often.tolist(), strict=True))
     bare: Counter[str] = Counter()
     for label, count in counts.items():
         bare[label.strip()] += count
-    often = sorted(bare, key=lambda one: (-bare[one], one))
+    frequent = sorted(bare, key=lambda one: (-bare[one], one))
     spelled: dict[str, str] = {}
-    for label in map(str, classes or often):
+    for label in map(str, classes or frequent):
         spelled.setdefault(label.strip().casefold(), label)
     alike: dict[str, list[str]] = defaultdict(list)
     exact = set(map(str, classes or ()))
@@ -271,24 +366,20 @@ def _spelled_once(labels: Any, classes: list[Any] | None, *, join: bool) -> Any:
 
 
 def _require_known(
-    y: NDArray[Any], classes: list[Any], numbers: NDArray[np.int64], column: str
+    labels: Labels, classes: list[Any], numbers: Sequence[int] | Array, column: str
 ) -> None:
     known = set(classes)
-    wrong = [place for place, label in enumerate(y.tolist()) if label not in known]
-    if wrong:
+    unknown = np.array([name not in known for name in labels.names.tolist()])
+    wrong = np.flatnonzero(unknown[labels.codes])
+    if len(wrong):
+        first = labels.names[labels.codes[wrong[0]]].item()
         raise LabelError(
-            f"The label {y[wrong[0]].item()!r} in row {numbers[wrong[0]]} is none of the model's "
-            f"classes {listed(classes)} ({count_of(len(wrong), 'such row')} of {len(y)}).",
+            f"The label {first!r} in row {numbers[wrong[0]]} is none of the model's "
+            f"classes {listed(classes)} ({count_of(len(wrong), 'such row')} of {len(labels)}).",
             parameter="label",
             row=int(numbers[wrong[0]]),
             column=column,
         )
-
-
-def _groups(rows: pa.Table, columns: Columns) -> NDArray[Any] | None:
-    if columns.group is None:
-        return None
-    return np.array([str(one) for one in rows[columns.group].to_pylist()])
 
 
 def _features(rows: pa.Table, named: list[str] | None, columns: Columns, model: Any) -> list[str]:
@@ -417,26 +508,139 @@ def stream(
         error.parameter = "output_format"  # --format is that of the input
         raise
     done = 0
-    columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
     with (
         open_writer(output, format=made, escape_formulas=escape_formulas) as writer,
-        Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress,
+        _progress(reader) as moved,
     ):
-        task = progress.add_task("rows", total=reader.n_rows)
         try:
             for batch in reader.batches(_BATCH):
                 new = compute(batch, np.arange(done + 1, done + batch.num_rows + 1))
                 writer.write(pa.table({name: batch[name] for name in kept} | dict(new)))
                 done += batch.num_rows
-                share = reader.progress()
-                total = reader.n_rows or (done / share if share else None)
-                progress.update(task, completed=done, total=total)
-                tell(f"{done:,} rows" + (f" of {max(done, total):,.0f}" if total else ""))
+                moved(done)
         except KeyboardInterrupt:
             kept_back = "" if output == "-" else f"; nothing was written to {output}"
             say(f"interrupted after {done:,} rows{kept_back}: run the command again")
             raise
     return done
+
+
+@contextmanager
+def _progress(reader: RecordReader) -> Iterator[Callable[[int], None]]:
+    """Give what tells the user how many rows of a file are done."""
+    columns = (TextColumn("{task.completed:,.0f} rows"), BarColumn(), TimeRemainingColumn())
+    hidden = not err.is_terminal
+    with Progress(*columns, console=err, transient=True, disable=hidden) as progress:
+        task = progress.add_task("rows", total=reader.n_rows)
+
+        def moved(done: int) -> None:
+            share = reader.progress()
+            total = reader.n_rows or (done / share if share else None)
+            progress.update(task, completed=done, total=total)
+            tell(f"{done:,} rows" + (f" of {max(done, total):,.0f}" if total else ""))
+
+        yield moved
+
+
+class Judged(NamedTuple):
+    """Rows with labels, and what a model says of them; of each no more than its figures take.
+
+    Attributes
+    ----------
+    truth, decided : int array of shape (n_rows,)
+        Class numbers.
+    scores, probabilities : float64 array
+        As in `setconv.decisions.rule.Predictions`.
+    """
+
+    truth: NDArray[np.int64]
+    decided: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, model: Any, labels: Labels, found: Any) -> Judged:
+        """Return what the predictions of a model say of rows."""
+        decided = np.searchsorted(model.classes_, found.labels)
+        return cls(labels.encoded(model.classes_), decided, found.scores, found.probabilities)
+
+
+def judge(
+    data: str, reading: Reading, model: Any, label: str | None, *, join_labels: bool
+) -> Judged:
+    """Let a model predict a file of rows with labels, batch by batch; the labels are read first.
+
+    Parameters
+    ----------
+    data : str
+        Path: it is opened twice.
+    reading, model, label, join_labels : as for `load_rows`
+    """
+    columns, labels = _read_labels(data, reading, model, label, join=join_labels)
+    with reading.open(data) as reader:
+        features: list[str] = []
+        if columns.text is None:
+            free = [one for one in reader.columns if one not in columns.no_features]
+            features = _model_features(model, free)
+        plan = ColumnPlan(model, columns.text, tuple(features), ())
+        with _progress(reader) as moved:
+            kept = joined(_answers(reader, plan, moved), len(labels))
+    # One column of scores for two classes, else one a class.
+    heads = kept.shape[1] - 1 - len(model.classes_)
+    scores = kept[:, 0] if heads == 1 else kept[:, :heads]
+    truth, decided = labels.encoded(model.classes_), kept[:, -1].astype(np.int64)
+    return Judged(truth, decided, scores, kept[:, heads:-1])
+
+
+def _read_labels(
+    data: str, reading: Reading, model: Any, label: str | None, *, join: bool
+) -> tuple[Columns, Labels]:
+    """Find the columns of a file and read its labels; rows without label or text are refused."""
+    with _opened(data, reading) as reader:
+        texts = takes_texts(model)
+        given: Any = {"text": reading.text if texts else None, "features": None if texts else []}
+        columns = _find_columns(reader, model, **given, label=label, id=reading.id_column)
+        absent: list[int] = []
+
+        def tables() -> Iterator[pa.Table]:
+            done = 0
+            for table in _selected(reader, columns).batches(_BATCH):
+                if columns.text is not None:
+                    missing = np.flatnonzero(~has_text(table[columns.text]))
+                    absent.extend((missing + done + 1).tolist())
+                done += len(table)
+                yield table
+
+        coded = _Coded.of(tables(), columns.label, reader.n_rows or 0)
+    n_rows = len(coded.codes)
+    _refuse_missing(absent, n_rows, "text", columns.text or "")
+    unlabelled = np.flatnonzero(~has_label(coded.values)[coded.codes]) + 1
+    _refuse_missing(unlabelled, n_rows, "label", columns.label)
+    classes = model.classes_.tolist()
+    labels = _labels(coded, columns.label, classes, None, join)
+    _require_known(labels, classes, range(1, n_rows + 1), columns.label)
+    return columns, labels
+
+
+def _selected(reader: Any, columns: Columns) -> RecordReader:
+    """Return the reader, where it can do that of these columns alone."""
+    wanted = [one for one in (columns.label, columns.text) if one is not None]
+    found: RecordReader = reader.select(wanted) if reader.format == "parquet" else reader
+    return found
+
+
+def _answers(
+    reader: RecordReader, plan: ColumnPlan, moved: Callable[[int], None]
+) -> Iterator[NDArray[np.float64]]:
+    """Yield scores, probabilities and class numbers, side by side, of one batch after another."""
+    done = 0
+    for batch in reader.batches(_BATCH):
+        rows, _ = plan.rows(batch, np.arange(done + 1, done + len(batch) + 1))
+        found = inside(plan.model).predictions(rows)
+        decided = np.searchsorted(plan.model.classes_, found.labels)
+        yield np.column_stack([found.scores, found.probabilities, decided])
+        done += len(batch)
+        moved(done)
 
 
 def find_text(reader: RecordReader, given: str | None, model: Any = None) -> str:

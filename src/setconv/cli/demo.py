@@ -66,10 +66,11 @@ def command(
     from setconv.pipelines import SetConvTextClassifier
     from setconv.report.page import make_report
     from setconv.text.encoder import TextEncoder
+    from setconv.validation import Labels
 
     texts, labels = load_reports()
     say("Vulnerability reports about AI software, from the National Vulnerability Database")
-    show_classes(labels)
+    show_classes(Labels.of(labels))
     parts = train_test_split(texts, labels, test_size=0.3, stratify=labels, random_state=seed)
     train, test, y_train, y_test = parts
     encoder = TextEncoder(progress=True)

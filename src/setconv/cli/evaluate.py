@@ -49,47 +49,65 @@ def command(
 
     With a prevalence, that of --prior or one that was saved with the model, the rows are weighted
     to it.
+
+    A file of any length is read batch by batch, and of each row only its answers are kept. With
+    --report, --train or --empty skip it is read into memory as a whole, as standard input is.
     """
-    from setconv.cli.data import Reading, encoded, inside, load_model, load_rows
-    from setconv.cli.reporting import by_class, explain_command, judged, show_figures, write_report
+    from setconv.cli.data import Judged, Reading, encoded, inside, judge, load_model, load_rows
+    from setconv.cli.reporting import (
+        by_class,
+        explain_command,
+        measured,
+        show_figures,
+        write_report,
+    )
 
     if report is not None and report.is_dir():
         raise ModelFileError(f"{report} is a folder: give --report the name of a page in it.")
     fitted = load_model(model, device, objective, prior)
     reading = Reading(text, id_column, file_format, encoding)
-    shared: Any = {"model": fitted, "label": label, "join_labels": strip_labels}
-    shared["skip_empty"] = empty is options.Empty.skip
-    rows = load_rows(data, reading, **shared)
-    X = encoded(fitted, rows.X, rows.numbers)
-    known: Any = {}
-    if train is not None:
-        # The format that was given is that of the other file.
-        others = load_rows(train, replace(reading, file_format=None), id_needed=False, **shared)
-        search = encoded(fitted, others.X, others.numbers)
-        known = {"train": (search, others.y), "train_row_names": others.row_names}
-        found = find_duplicates(search, X)
-        if len(found):
-            there, here = found[0]
-            say(
-                f"warning: {len(found)} of {len(rows.y)} rows are in the training file too (first: "
-                f"row {rows.numbers[here]}, which is row {others.numbers[there]} there), so the "
-                "figures are better than on new rows: remove them."
-            )
-    answers = inside(fitted).predictions(X)
-    measured = judged(fitted, answers, rows.y)
-    if report is not None:
-        explain = explain_command(model, data, rows, reading)
-        write_report(fitted, X, rows, report, explain, data, predictions=answers, **known)
+    skip = empty is options.Empty.skip
+
+    def judge_whole() -> Judged:
+        shared: Any = {"model": fitted, "label": label, "join_labels": strip_labels}
+        shared["skip_empty"] = skip
+        rows = load_rows(data, reading, **shared)
+        X = encoded(fitted, rows.X, rows.numbers)
+        known: Any = {}
+        if train is not None:
+            # The format that was given is that of the other file.
+            others = load_rows(train, replace(reading, file_format=None), id_needed=False, **shared)
+            search = encoded(fitted, others.X, others.numbers)
+            known = {"train": (search, others.y), "train_row_names": others.row_names}
+            found = find_duplicates(search, X)
+            if len(found):
+                there, here = found[0]
+                say(
+                    f"warning: {len(found)} of {len(rows.labels)} rows are in the training file "
+                    f"too (first: row {rows.numbers[here]}, which is row {others.numbers[there]} "
+                    "there), so the figures are better than on new rows: remove them."
+                )
+        answers = inside(fitted).predictions(X)
+        if report is not None:
+            explain = explain_command(model, data, rows, reading)
+            write_report(fitted, X, rows, report, explain, data, predictions=answers, **known)
+        return Judged.of(fitted, rows.labels, answers)
+
+    if report is not None or train is not None or skip or data == "-":
+        judged = judge_whole()
+    else:
+        judged = judge(data, reading, fitted, label, join_labels=strip_labels)
+    figures = measured(fitted, judged)
     if as_json:
         facts = {
-            "rows": len(rows.y),
+            "rows": len(judged.truth),
             "prior": by_class(fitted.classes_, fitted.prior_),
             "threshold_basis": fitted.threshold_basis_,
-            "report": measured.to_dict(),
+            "report": figures.to_dict(),
         }
         show_json(facts)
     else:
-        show_figures(f"{len(rows.y):,} rows, each class against the rest", measured)
+        show_figures(f"{len(judged.truth):,} rows, each class against the rest", figures)
 
 
 def find_duplicates(train: Any, test: Any) -> NDArray[np.int64]:

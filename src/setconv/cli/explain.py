@@ -167,11 +167,12 @@ def _explain_rows(
         )
     if known is not None:
         texts, numbers = known.X if known.is_text else None, known.numbers.tolist()
+        given = known.y
         nearest = nearest_rows(shown, chosen.X, search, top)
         for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
             one["nearest"] = [
                 _called(row, numbers, known.ids, texts)
-                | {"label": known.y[row], "similarity": similarity}
+                | {"label": given[row], "similarity": similarity}
                 for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
             ]
     return explained

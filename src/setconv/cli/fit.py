@@ -14,6 +14,7 @@ from setconv.errors import CheckpointError, DataError, ModelFileError
 
 if TYPE_CHECKING:
     from setconv.cli.data import Loaded
+    from setconv.estimate import FitEstimate
 
 EPILOG = (
     "Examples: [bold]setconv fit reviews.csv --text review --label sentiment -o model/[/]   "
@@ -55,6 +56,12 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what the fit would read and write, and how long; write nothing."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same data and seed: same model.")] = 0,
     empty: options.EmptyRows = options.Empty.error,
     strip_labels: options.StripLabels = False,
@@ -75,25 +82,37 @@ def command(
     A Parquet file or folder whose features are more than 256 MB of numbers, without gaps, is never
     read into memory as a whole: its rows are copied to a scratch file and drawn from there. With
     --report or --empty skip it is read whole, as any other file is.
+
+    --dry-run stops before the fit: the time is told from a few steps on made-up rows of the same
+    shape, from the first rows of the file and, of texts, from a few that are encoded anew.
     """
     from setconv.cli import reporting
     from setconv.cli.data import Reading, encoded, load_rows
-    from setconv.decisions import promises
+    from setconv.decisions.minimums import promises_of
 
     reading = Reading(text, id_column, file_format, encoding)
     skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
     _refuse_early(output, report, objective, device, checkpoint if resume else None)
 
+    def estimated(model: Any, rows: Loaded) -> FitEstimate:
+        from setconv.estimate import estimate_fit
+
+        stage("timing a few steps")
+        return estimate_fit(model, rows.X, rows.labels, groups=rows.groups, time=rows.time)
+
     def fit(*, stream: bool) -> tuple[Any, Loaded]:
         given: Any = {"label": label, "features": features, "group": group, "time": time}
         beside: Any = {"skip_empty": skip, "join_labels": strip_labels, "stream": stream}
         rows = load_rows(data, reading, **given, **beside)
-        reporting.show_classes(rows.y)
+        labels = rows.labels
+        reporting.show_classes(labels)
         # Of later rows nothing can be promised; of one class the fit says what is wrong.
-        if time is None and len(set(rows.y.tolist())) > 1:
-            say(str(promises(rows.y, groups=rows.groups)))
+        if time is None and len(labels.names) > 1:
+            say(str(promises_of(labels.names.tolist(), labels.codes, rows.groups)))
         model = _make(rows, encoder, objective, device, seed, checkpoint)
         try:
+            if dry_run:
+                return estimated(model, rows), rows
             return _fit(model, rows, checkpoint, resume), rows
         except DataError as error:
             if not rows.on_disk or error.column not in rows.X.columns:
@@ -102,6 +121,9 @@ def command(
             return fit(stream=False)
 
     model, rows = fit(stream=report is None and not skip)
+    if dry_run:
+        reporting.show_estimate(model, as_json=as_json)
+        return
     note(getattr(model.encoder_, "notes_", ()))
     model.source_ = rows.source
     model.classifier_.progress = "auto"  # that a command showed it is no part of the model
@@ -172,7 +194,7 @@ def _make(
 def _fit(model: Any, rows: Loaded, checkpoint: Path, resume: bool) -> Any:
     try:
         beside: Any = {"groups": rows.groups, "time": rows.time}
-        model.fit(rows.X, rows.y, **beside, resume_from=checkpoint if resume else None)
+        model.fit(rows.X, rows.labels, **beside, resume_from=checkpoint if resume else None)
     except KeyboardInterrupt:
         say(
             "interrupted; the same command with --resume goes on from the checkpoint in "

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setconv.cli.data import Loaded, Reading, feature_names, inside
-from setconv.cli.options import err, figure, out, say, show, table
+from setconv.cli.data import Judged, Loaded, Reading, feature_names, inside
+from setconv.cli.options import err, figure, out, say, show, show_json, table
 from setconv.decisions.objective import weights_to_prior
+from setconv.io.disk import show_bytes
+from setconv.metrics.arithmetic import Rows
 from setconv.metrics.report import (
     HEADINGS,
     WHY_NOT_THE_LARGEST,
     ClassMetrics,
     Report,
-    report,
+    report_of,
     show_bounds,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from setconv.decisions.rule import Predictions
+    from setconv.estimate import FitEstimate
+    from setconv.validation import Labels
 
 TITLES = {
     "out_of_fold": "Each class against the rest, out of fold",
@@ -37,42 +38,36 @@ _COLUMNS = (
 )
 
 
-def show_classes(y: NDArray[Any]) -> None:
+def show_classes(labels: Labels) -> None:
     """Show how many rows each class has, the rarest first."""
-    labels, counts = np.unique(y, return_counts=True)
+    counts, n_rows = labels.counts, len(labels)
     order = np.argsort(counts, kind="stable")
-    rows = [[labels[i], f"{counts[i]:,}", f"{counts[i] / len(y):.1%}"] for i in order]
-    err.print(table(f"{len(y):,} rows", ["class", "rows", "share"], rows))
+    rows = [[labels.names[i], f"{counts[i]:,}", f"{counts[i] / n_rows:.1%}"] for i in order]
+    err.print(table(f"{n_rows:,} rows", ["class", "rows", "share"], rows))
 
 
-def judged(model: Any, found: Predictions, y: NDArray[Any]) -> Report:
-    """Return the figures on predicted rows.
+def measured(model: Any, judged: Judged) -> Report:
+    """Return the figures on rows that a model has judged.
 
     Where a prevalence was set, each class counts as much as it will where the model is used.
     """
     classes = model.classes_.tolist()
-    given = (y, found.labels, found.scores)
-    known: dict[str, Any] = {
-        "probabilities": found.probabilities,
-        "classes": classes,
-        "confidence_intervals": True,
-    }
-    measured = report(*given, **known)  # refuses labels that the model does not know
-    if model.prior_ is None:
-        return measured
-    missing = [label for label in classes if not measured[label].n_rows]
-    if missing:
+    rows, answers = Rows(tuple(classes), judged.truth, judged.decided, None), judged[2:]
+    missing = [label for label, count in zip(classes, rows.counts, strict=True) if not count]
+    if model.prior_ is None or missing:
+        found = report_of(rows, *answers, confidence_intervals=True)
+        if model.prior_ is None:
+            return found
         note = (
             f"There is no row of {', '.join(map(repr, missing))}, so the figures are for the "
             "prevalence of the file, not for the one that was set."
         )
-        return replace(measured, notes=(note,))
-    codes = np.array([classes.index(label) for label in y.tolist()])
-    weights = weights_to_prior(codes, model.prior_)
-    measured = report(*given, **known, sample_weight=weights)
+        return replace(found, notes=(note,))
+    weights = weights_to_prior(judged.truth, model.prior_)
+    found = report_of(replace(rows, weight=weights), *answers, confidence_intervals=True)
     prior = dict(zip(classes, model.prior_.tolist(), strict=True))
     # The weights are of classes, and the prevalence says so; no row has one of its own.
-    return replace(measured, weighted=False, prior=prior)
+    return replace(found, weighted=False, prior=prior)
 
 
 def show_figures(title: str, measured: Report, basis: str | None = None) -> None:
@@ -102,6 +97,21 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
 def _with_interval(of: ClassMetrics, name: str) -> str:
     """Return a figure, and below it its 95 % interval."""
     return f"{figure(getattr(of, name))}\n{show_bounds(of.intervals.get(name))}".rstrip()
+
+
+def show_estimate(found: FitEstimate, *, as_json: bool) -> None:
+    """Print what a fit will take."""
+    if as_json:
+        show_json(asdict(found))
+        return
+    counts = ", ".join(f"{label!r} {count:,}" for label, count in found.classes.items())
+    where = "read into memory" if found.in_memory else "read from disk when needed"
+    minutes, seconds = divmod(round(found.seconds), 60)
+    show(f"{found.n_rows:,} rows of {found.n_columns:,} columns, {where}")
+    show(f"classes: {counts}")
+    show(f"scratch file: at most {show_bytes(found.scratch_bytes)}")
+    show(f"model folder: about {show_bytes(found.model_bytes)}")
+    show(f"time: about {minutes} min {seconds} s, of {found.steps:,} steps and all else")
 
 
 def report_facts(model: Any) -> dict[str, Any]:

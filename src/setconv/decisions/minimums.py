@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -472,19 +473,26 @@ def promises(y: ArrayLike, *, groups: ArrayLike | None = None, confidence: float
     a recall of 0.5 would be known to ±0.15. More takes more rows: 45 for a recall of 0.95, 230 for
     a recall of 0.99.
     """
-    if not 0.5 <= confidence < 1:
-        why = f"confidence={confidence!r}: give a share from 0.5 to under 1 (90% is 0.9)."
-        raise ParameterError(why, parameter="confidence")
     labels = plain_labels(y, "y")
     if len(set(labels)) < 2:
         raise LabelError("y needs rows of two classes: one of them is rare.", parameter="y")
     rows = check_rows(labels, labels)
-    rare, units = rarest(rows.counts), check_groups(groups, len(labels))
-    own = rows.truth == rare
-    size = int(own.sum()) if units is None else len(np.unique(units[own]))
+    return promises_of(rows.classes, rows.truth, groups, confidence)
+
+
+def promises_of(
+    classes: Sequence[Any], codes: NDArray[Any], groups: Any = None, confidence: float = 0.9
+) -> Promises:
+    """Say what can be promised of rows whose classes have these numbers; see `promises`."""
+    if not 0.5 <= confidence < 1:
+        why = f"confidence={confidence!r}: give a share from 0.5 to under 1 (90% is 0.9)."
+        raise ParameterError(why, parameter="confidence")
+    counts, units = np.bincount(codes), check_groups(groups, len(codes))
+    rare = rarest(counts)
+    size = int(counts[rare]) if units is None else len(np.unique(units[codes == rare]))
     low, high = wilson(0.5, size)
     return Promises(
-        rows.classes[rare],
+        classes[rare],
         size,
         confidence,
         recall=(1 - confidence) ** (1 / size),

@@ -315,16 +315,14 @@ def find_label_column(sample: pa.Table, exclude: Collection[str | None] = ()) ->
     return found or nothing_found("label", sample.column_names)
 
 
-def refuse_no_classes(labels: Any, name: str, others: pa.Table) -> None:
+def refuse_no_classes(counts: NDArray[Any], name: str, others: pa.Table) -> None:
     """Refuse a label column that names or measures the rows: hardly one has a value of another.
 
     That is, more than half of the rows have a value of their own, or more than 20 values have
-    fewer than three rows each on average; two values are always two classes. ``others`` are the
-    columns that could hold the labels instead.
+    fewer than three rows each on average; two values are always two classes. ``counts`` are the
+    rows of each value, ``others`` the columns that could hold the labels instead.
     """
-    counts = pc.value_counts(plain(labels)).field("counts")
-    n_rows, n_values = len(labels), len(counts)
-    n_alone = pc.sum(pc.equal(counts, 1)).as_py() or 0
+    n_rows, n_values, n_alone = int(counts.sum()), len(counts), int((counts == 1).sum())
     if n_values <= 2 or (2 * n_alone <= n_rows and not _FEW < n_values > n_rows // 3):
         return
     first = _first_rows(others, [name])
@@ -510,7 +508,7 @@ def _as_mask(column: Any) -> NDArray[np.bool_]:
     return mask
 
 
-def labels_of(column: Any) -> Array:
+def labels_of(column: Any, counts: NDArray[Any] | None = None) -> Array:
     """Return labels, of which none is missing, as a numpy array of ints, strings or bools.
 
     Whole numbers in their usual form ("0", "-1", 1.0) become ints if all labels are; "01" stays a
@@ -520,7 +518,7 @@ def labels_of(column: Any) -> Array:
     values = plain(column)
     kind = values.type
     if is_text(kind):
-        return _from_texts(values)
+        return _from_texts(values, counts)
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return np.asarray(values)
     if is_number(kind):
@@ -543,14 +541,16 @@ def _from_floats(numbers: NDArray[np.float64]) -> Array:
     return np.array([f"{number:g}" for number in numbers])
 
 
-def _from_texts(texts: Any) -> Array:
+def _from_texts(texts: Any, counts: NDArray[Any] | None) -> Array:
     if pc.all(pc.match_substring_regex(texts, _WHOLE)).as_py():
         return np.asarray(pc.cast(pc.replace_substring_regex(texts, r"\.0+$", ""), pa.int64()))
     numeric = np.asarray(are_numbers(texts), dtype=bool)
     if numeric.all() and pc.any(pc.match_substring(texts, ".")).as_py():
         _refuse_measurements(np.asarray(pc.cast(pc.utf8_trim_whitespace(texts), pa.float64())))
     found: list[str] = texts.to_pylist()
-    _warn_of_odd_labels(Counter(found))
+    _warn_of_odd_labels(
+        Counter(found if counts is None else dict(zip(found, counts.tolist(), strict=True)))
+    )
     return np.array(found, dtype=str)
 
 

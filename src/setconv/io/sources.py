@@ -413,6 +413,7 @@ class RecordReader(ABC):
 
     def close(self) -> None:
         """Close the file."""
+        self._tables = None  # what was read ahead is let go
         if self._source is not None:
             self._source.close()
 

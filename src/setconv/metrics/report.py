@@ -14,6 +14,7 @@ from setconv.errors import DataTypeError
 from setconv.messages import needed
 from setconv.metrics.arithmetic import (
     Label,
+    Rows,
     check_columns,
     check_rows,
     figures_by_class,
@@ -332,6 +333,20 @@ def report(
     0.5
     """
     rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
+    given: Any = {"positive": positive, "confidence_intervals": confidence_intervals}
+    return report_of(rows, scores, probabilities, **given, groups=groups)
+
+
+def report_of(
+    rows: Rows,
+    scores: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+    *,
+    positive: Any = None,
+    confidence_intervals: bool = False,
+    groups: npt.ArrayLike | None = None,
+) -> Report:
+    """Measure a prediction whose labels are class numbers already; see `report`."""
     chosen = rows.position(positive)
     matrix = rows.confusion()
     by_class = figures_by_class(rows, matrix, scores, probabilities)
