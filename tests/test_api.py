@@ -48,7 +48,7 @@ LAYERS = [
     {"baselines", "datasets", "estimate", "report"},
     {"pipelines", "text"},
     {"classifier"},
-    {"fitting", "model", "persistence", "validation"},
+    {"fitting", "model", "persistence", "survey", "validation"},
     {"linear", "preprocessing", "training"},
     {"data", "decisions", "episodes", "explain", "io", "metrics", "nn", "presets", "sampling"},
     {"_version", "errors", "messages"},

@@ -470,6 +470,29 @@ def test_after_an_error_in_the_file_or_the_labels_nothing_is_left(folders, scrat
         assert_nothing_left(scratch)
 
 
+class Rewrite(Callback):
+    """Another process writes one of the files again, in the middle of training."""
+
+    def __init__(self, path, table):
+        self.path, self.table = path, table
+
+    def on_step_end(self, state):
+        if state.step == 5:
+            pq.write_table(self.table, self.path)
+
+
+def test_a_file_that_changes_between_passes_is_named_and_nothing_is_left(tmp_path, scratch):
+    folder = write_folder(tmp_path / "folder", TABLE)
+    before = {path.name for path in tmp_path.iterdir()}
+    # As many rows of as many columns: by its content alone it is another one.
+    other = make_table(*make_rows(seed=9, n=100))
+    clf = small(callbacks=[Rewrite(folder / "part-1.parquet", other)])
+    with pytest.raises(DataError, match=r"part-1\.parquet changed"):
+        clf.fit(folder, "label")
+    assert not hasattr(clf, "classes_")
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
 def test_new_rows_leave_nothing(model, folders, scratch):
     model.partial_fit(folders["new"], "label").post_train(folders["new"], "label")
     with pytest.raises(LabelError):

@@ -35,18 +35,23 @@ Results = dict[str, Any]
 def run(names: Sequence[str], path: Path, *, quick: bool) -> list[str]:
     """Run parts one after the other, write each one's results at once; return those that failed.
 
-    With all parts the file is made anew, else the parts in it are replaced.
+    With all parts the file is made anew, else the parts in it are replaced, and say if they were
+    measured on another processor.
     """
     limit_threads()
-    results: Results = {"quick": quick, "machine": describe(), "parts": {}}
+    machine = describe()
+    results: Results = {"quick": quick, "machine": machine, "parts": {}}
     if path.exists() and set(names) != set(PARTS):
-        results["parts"] = _known_parts(path, results)
+        results = _known(path, results)
     path.parent.mkdir(parents=True, exist_ok=True)
     failed = []
     with Processes(fresh=not quick) as alone:
         for name in names:
             try:
-                results["parts"][name] = _run_part(name, alone, quick=quick)
+                found = _run_part(name, alone, quick=quick)
+                if machine["processor"] != results["machine"]["processor"]:
+                    found["processor"] = machine["processor"]  # ratios stand beside others
+                results["parts"][name] = found
             except Exception:
                 traceback.print_exc()
                 failed.append(name)
@@ -54,15 +59,15 @@ def run(names: Sequence[str], path: Path, *, quick: bool) -> list[str]:
     return failed
 
 
-def _known_parts(path: Path, new: Results) -> dict[str, Any]:
+def _known(path: Path, new: Results) -> Results:
+    """Return the results that are there; of other versions, or of a quick run, they do not fit."""
     known = read(path)
-    if any(known[key] != new[key] for key in ("quick", "machine")):
+    if known["quick"] != new["quick"] or known["machine"]["packages"] != new["machine"]["packages"]:
         raise SystemExit(
-            f"{path} has results of another machine, of other versions, or of a quick run: "
-            "give another folder with --out, or run all parts."
+            f"{path} has results of other versions, or of a quick run: give another folder with "
+            "--out, or run all parts."
         )
-    parts: dict[str, Any] = known["parts"]
-    return parts
+    return known
 
 
 def _run_part(name: str, alone: Processes, *, quick: bool) -> dict[str, Any]:

@@ -382,10 +382,11 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_rows, n_features), path or Arrow dataset
             numpy, pandas, polars (a LazyFrame is collected), lists or scipy.sparse; or rows that
             lie on disk: a Parquet file, a folder of them, a pyarrow Dataset or Table, a
-            numpy.memmap. Beyond 256 MB these are never in memory as a whole: a copy as plain
-            numbers, four bytes each (eight for float64), lies in the system's folder for temporary
-            files, which the environment variable TMPDIR names, and is gone after the fit. A memmap
-            of floats in C order needs none.
+            numpy.memmap. Beyond 256 MB, or what the environment variable SETCONV_IN_MEMORY says,
+            these are never in memory as a whole: they are read three times, and those that
+            training draws are copied to a scratch file in the system's folder for temporary files,
+            which TMPDIR names. Results are those of rows in memory. Beyond 200,000 rows a sample
+            is judged out of fold, and beyond a million folds are hashes, wherever rows lie.
         y : array-like of shape (n_rows,) or str
             Labels: strings, bools or integers; or the name of the column of the file that has them.
         sample_weight : array-like of shape (n_rows,), optional
