@@ -481,7 +481,8 @@ class Rewrite(Callback):
             pq.write_table(self.table, self.path)
 
 
-def test_a_file_that_changes_between_passes_is_named_and_nothing_is_left(tmp_path, scratch):
+@pytest.mark.usefixtures("scratch")
+def test_a_file_that_changes_between_passes_is_named_and_nothing_is_left(tmp_path):
     folder = write_folder(tmp_path / "folder", TABLE)
     before = {path.name for path in tmp_path.iterdir()}
     # As many rows of as many columns: by its content alone it is another one.

@@ -36,7 +36,7 @@ from tqdm import tqdm
 from setconv.data import Features, as_floats, check_range, collected, unmasked
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
 from setconv.io.disk import Batch, show_bytes
-from setconv.io.opening import Source, open_source, read_batches
+from setconv.io.opening import open_source, read_batches
 from setconv.messages import excerpt, is_missing, is_shown, listed
 from setconv.metrics.arithmetic import encode
 from setconv.sampling import is_many
@@ -171,8 +171,8 @@ def open_rows(
         _remember_columns(estimator, width, source.names)
     else:
         _compare_columns(estimator, width)
-    labels = check_labels(y if label is None else _read_labels(source, label), n_rows)
-    moments = check_time(time if when is None else _read_times(source, when), n_rows)
+    labels = check_labels(y if label is None else Labels.joined(source.labels), n_rows)
+    moments = check_time(time if when is None else source.times(), n_rows)
     if not stays:
         rows = source.rows.whole()
         if reset and label is None:
@@ -182,24 +182,6 @@ def open_rows(
         yield rows, labels, moments
     else:
         yield source.rows, labels, moments
-
-
-def _read_labels(source: Source, name: str) -> Labels:
-    from setconv.io.columns import label_values
-
-    def parts() -> Iterator[Array]:
-        done = 0
-        for table in source.column(name):
-            yield label_values(table, name, done)
-            done += len(table)
-
-    return Labels.joined(parts())
-
-
-def _read_times(source: Source, name: str) -> Array:
-    from setconv.io.columns import time_values
-
-    return time_values(source.column(name), name)
 
 
 def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:

@@ -81,8 +81,8 @@ def command(
 
     A Parquet file or folder whose features are more than 256 MB of numbers, without gaps, is never
     read into memory as a whole: it is read three times, and the rows that training draws are copied
-    to a scratch file. The environment variable SETCONV_IN_MEMORY sets another size. With --report or
-    --empty skip it is read whole, as any other file is.
+    to a scratch file. The environment variable SETCONV_IN_MEMORY sets another size. With --report,
+    or --empty skip, it is read whole, as any other file is.
 
     --dry-run stops before the fit: the time is told from a few steps on made-up rows of the same
     shape, from the first rows of the file and, of texts, from a few that are encoded anew.

@@ -41,13 +41,16 @@ class Source:
         float32 or float64; each pass over them checks all numbers.
     names : list of str or None
         Of the features; None if they have none.
-    column : callable
-        From the name of another column to the tables that have it, and nothing else, in order.
+    labels : iterator of arrays
+        Those of all rows, some at a time; there are none if no column was named.
+    times : callable
+        Gives those of all rows, as they are in the file, if a column was named.
     """
 
     rows: StreamedRows
     names: list[str] | None
-    column: Callable[[str], Iterator[Any]]
+    labels: Iterator[NDArray[Any]]
+    times: Callable[[], NDArray[Any]]
 
 
 def open_source(
@@ -82,8 +85,8 @@ def open_source(
     if isinstance(X, np.memmap):
         _refuse_names("label", label)
         _refuse_names("time", time)
-        return Source(memmap_rows(X, bar), None, lambda _: iter(()))
-    from setconv.io.columns import check_label_column
+        return Source(memmap_rows(X, bar), None, iter(()), lambda: np.empty(0))
+    from setconv.io.columns import check_label_column, label_values, time_values
 
     reader = _column_reader(X)
     if label is not None:
@@ -100,7 +103,17 @@ def open_source(
 
     shape = (reader.n_rows, len(plan.names))
     rows = StreamedRows(read, shape, plan.dtype, bar)
-    return Source(rows, plan.names, lambda name: reader.tables([name]))
+
+    def labels() -> Iterator[NDArray[Any]]:
+        done = 0
+        for table in () if label is None else reader.tables([label]):
+            yield label_values(table, str(label), done)
+            done += len(table)
+
+    def times() -> NDArray[Any]:
+        return time_values(reader.tables([str(time)]), str(time))
+
+    return Source(rows, plan.names, labels(), times)
 
 
 def read_batches(
