@@ -411,7 +411,7 @@ def leaky(shape):
 def test_a_feature_that_tells_the_class_alone_is_named(shape, tmp_path, monkeypatch):
     X, y = leaky(shape)
     clf, given, labels, name = classifier(max_steps=1), X, y, f"column {X.shape[1] - 1} "
-    monkeypatch.setattr("setconv.validation._LEAK_AUC", 0.97)  # one row of forty is not told
+    monkeypatch.setattr("setconv.survey._LEAK_AUC", 0.97)  # one row of forty is not told
     if shape == "reversed":
         given = -X
     elif shape in ("frame", "table"):
