@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from setconv import SetConvClassifier, load
 from setconv.episodes import EpisodeBatches
 from setconv.sampling import KeyedOrder, Split, buckets, draw_by_class, nth_rows, row_keys
+from setconv.training.early_stopping import split_validation
 
 seeds = st.integers(0, 2**31)
 SIZES = {"support_size": 12, "n_queries": 2, "n_episodes": 3, "query_source": "leave_one_out"}
@@ -238,6 +239,22 @@ def test_rows_that_are_alike_by_nature_are_dealt_as_any_others():
         clf = small().fit(X, y)
     assert not clf.report_.unjudged
     assert clf.report_["rare"].auc > 0.7
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_validation_rows_that_are_held_out_have_no_copies_in_training(monkeypatch):
+    X, y = made_rows(600)
+    X, y, held = np.tile(X, (3, 1)), np.tile(y, 3), []
+
+    def watched(codes, fraction, units, seed):
+        held.append(split_validation(codes, fraction, units, seed))
+        return held[0]
+
+    monkeypatch.setattr("setconv.classifier.split_validation", watched)
+    small(early_stopping=True).fit(X, y)
+    inside, outside = held[0]
+    assert len(outside) == pytest.approx(180, abs=90)
+    assert not np.isin(row_keys(X[outside]), row_keys(X[inside])).any()
 
 
 @pytest.mark.usefixtures("few_are_many")

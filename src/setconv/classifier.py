@@ -547,7 +547,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     parameter="early_stopping",
                 )
             fraction = parameters.validation_fraction
-            inside, outside = split_validation(codes, fraction, seen.ties.units, seed)
+            together = seen.ties.units if seen.buckets is None else seen.buckets
+            inside, outside = split_validation(codes, fraction, together, seed)
             train, held_out = train.take(inside), train.take(outside)
         result = fit_model(
             parameters,

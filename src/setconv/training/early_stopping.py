@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
@@ -15,7 +17,7 @@ Indices = NDArray[np.int64]
 
 
 def split_validation(
-    codes: Indices, fraction: float, units: Indices | None, seed: int
+    codes: Indices, fraction: float, units: NDArray[Any] | None, seed: int
 ) -> tuple[Indices, Indices]:
     """Split rows into training and validation rows, stratified, with units kept together.
 
@@ -40,7 +42,7 @@ def split_validation(
 
 
 def _split_units(
-    codes: Indices, fraction: float, units: Indices, seed: int
+    codes: Indices, fraction: float, units: NDArray[Any], seed: int
 ) -> tuple[Indices, Indices]:
     folds = assign_folds(codes, max(2, round(1 / fraction)), units, np.random.default_rng(seed))
 
