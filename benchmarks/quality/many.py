@@ -3,8 +3,8 @@
     python -m benchmarks.quality.many --data DIR
 
 Two made problems of 1.05 million rows, and the paper's SemEval set (MiniLM embeddings) repeated
-with noise to 1.1 million, each with test rows of its own. The exact way is the same code with its limits
-out of reach: shuffled folds and decks, and every row as evidence. ``--data`` is as in
+with noise to 1.1 million, each with test rows of its own. The exact way is the same code with its
+limits out of reach: shuffled folds and decks, and every row as evidence. ``--data`` is as in
 `benchmarks.quality`; without it the made problems alone are fitted. Needs 16 GB of memory.
 """
 
