@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from setconv import SetConvClassifier, load
 from setconv.episodes import EpisodeBatches
-from setconv.sampling import KeyedOrder, Split, buckets, draw_by_class, nth_rows, row_keys
+from setconv.sampling import (
+    KeyedOrder,
+    buckets,
+    draw_by_class,
+    forward_cuts,
+    nth_rows,
+    row_keys,
+    split_rows,
+)
 from setconv.training.early_stopping import split_validation
 
 seeds = st.integers(0, 2**31)
@@ -81,7 +89,7 @@ def test_a_split_by_buckets_keeps_copies_together_and_every_class_with_every_mem
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.repeat(np.arange(len(counts)), counts)).astype(np.uint8)
     content = rng.integers(0, max(2, len(codes) // 3), len(codes))
-    split = Split.by_buckets(codes, buckets(content), n_members, seed)
+    split = split_rows(codes, n_members, seed, buckets=buckets(content))
     np.testing.assert_array_equal(split.classes[split.kinds], codes)
     left_out = split.left_out_of(slice(None))
     for one in np.unique(content):  # copies have one fate, also in different classes
@@ -95,7 +103,7 @@ def test_a_split_by_buckets_keeps_copies_together_and_every_class_with_every_mem
 
 def test_folds_by_buckets_have_equal_shares_of_many_rows():
     keys = row_keys(np.random.default_rng(0).standard_normal((200_000, 2)))
-    split = Split.by_buckets(np.zeros(200_000, np.uint8), buckets(keys), 5, 3)
+    split = split_rows(np.zeros(200_000, np.uint8), 5, 3, buckets=buckets(keys))
     assert (split.left_out @ split.counts / 200_000).tolist() == pytest.approx([0.2] * 5, abs=0.01)
 
 
@@ -104,7 +112,9 @@ def test_judges_of_many_rows_learn_from_earlier_ones_alone(n_days):
     rng = np.random.default_rng(0)
     codes = (rng.random(600) < 0.3).astype(np.uint8)
     moments = np.sort(rng.integers(0, n_days, 600))
-    split = Split.by_buckets(codes, buckets(rng.integers(0, 2**40, 600)), 6, 0, moments)
+    passed = np.searchsorted(forward_cuts(moments, codes, 3), moments, side="right")
+    found = buckets(rng.integers(0, 2**40, 600))
+    split = split_rows(codes, 6, 0, passed=passed, buckets=found)
     assert split.speakers[3:].all()
     assert not split.speakers[:2].any()
     judged = split.judged[:, split.kinds]
@@ -123,7 +133,7 @@ def test_judges_of_many_rows_learn_from_earlier_ones_alone(n_days):
 def test_episodes_of_many_rows_deal_all_own_rows_before_any_twice_and_know_them_before(sharing):
     rng = np.random.default_rng(0)
     codes = rng.choice(3, 500, p=[0.8, 0.15, 0.05]).astype(np.uint8)
-    split = Split.by_buckets(codes, buckets(np.arange(500)), 3, 0)
+    split = split_rows(codes, 3, 0, buckets=buckets(np.arange(500)))
 
     def make():
         return EpisodeBatches(split, 3, sharing=sharing, random_state=5, **SIZES)

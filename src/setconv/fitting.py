@@ -49,11 +49,11 @@ from setconv.sampling import (
     Indices,
     Split,
     assign_folds,
+    forward_cuts,
     is_many,
-    leave_later_out,
-    leave_out,
     row_keys,
     share_out,
+    split_rows,
 )
 from setconv.training.checkpoint import CheckpointPlan, TrainingState
 from setconv.training.early_stopping import monitored_figure
@@ -163,14 +163,18 @@ def fit_model(
     # A second pass gathers the rows that are asked for by number, of those that are not in memory,
     # and makes sums for anchors and for the linear part beside the network.
     looked, stands_for = _draw_evidence(split, n_classes, rule_seed)
-    subset = Subsets(split, parameters.post_size, post_seed)
     stored, drawn = isinstance(features, StoredRows), np.empty(0, dtype=np.int64)
     if stored or is_many(n_rows):
         drawn = episodes.plan(parameters.max_steps)
     with ExitStack() as opened:
         rows: Any = features
         if isinstance(features, StoredRows):
-            others = [looked, _evenly(n_rows), *anchors.chosen, *subset.of(0)]
+            others = [
+                looked,
+                _evenly(n_rows),
+                *anchors.chosen,
+                *_draw_subsets(split, parameters.post_size, [post_seed, 0]),
+            ]
             rows = opened.enter_context(closing(_gathered(features, drawn, others)))
         lines = parameters.linear_share > 0
         linear = _second_pass(
@@ -192,7 +196,7 @@ def fit_model(
             rows if stored else train.features,
             split,
             _Evidence.of(train, rows, split, looked, stands_for),
-            subset,
+            post_seed,
             validation,
             parameters,
         )
@@ -268,6 +272,7 @@ def _second_pass(
 
 def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Split:
     """Say which members leave which rows out, and which of them judge these."""
+    passed = None
     if train.moments is not None:
         if n_members < FEWEST_FORWARD:
             raise ParameterError(
@@ -276,17 +281,12 @@ def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Spl
                 f"{FEWEST_FORWARD}.",
                 parameter="n_members",
             )
-        if train.buckets is None:
-            known = leave_later_out(train.moments, train.codes, n_members, train.units, seed)
-            split = Split.of(train.codes, *known)
-        else:
-            split = Split.by_buckets(train.codes, train.buckets, n_members, seed, train.moments)
+        cuts = forward_cuts(train.moments, train.codes, max(2, n_members // 2))
+        passed = np.searchsorted(cuts, train.moments, side="right")
+    split = split_rows(train.codes, n_members, seed, train.units, passed, train.buckets)
+    if train.moments is not None:
         _check_forward(split, train.moments, train.codes, classes)
-        return split
-    if train.buckets is not None:
-        return Split.by_buckets(train.codes, train.buckets, n_members, seed)
-    left_out = leave_out(train.codes, n_members, train.units, seed)
-    return Split.of(train.codes, left_out, left_out, np.ones(n_members, dtype=np.bool_))
+    return split
 
 
 def _evenly(n_rows: int) -> Indices:
@@ -328,16 +328,14 @@ def _draw_evidence(
     if len(split.left_out) == 1 or n_rows <= MOST_EVIDENCE:
         return np.arange(n_rows if len(split.left_out) > 1 else 0), None
     judged = split.judged.any(axis=0)
-    own = [judged & (split.classes == code) for code in range(n_classes)]
-    counts = np.array([split.counts[some].sum() for some in own])
+    counts = split.count_by_class(judged)
     sizes, left = np.zeros(n_classes, dtype=np.int64), MOST_EVIDENCE
     for place, code in enumerate(np.argsort(counts, kind="stable")):
         sizes[code] = min(counts[code], left // (n_classes - place))
         left -= sizes[code]
-    rng = np.random.default_rng(seed)
-    drawn = [split.draw(some, size, rng) for some, size in zip(own, sizes.tolist(), strict=True)]
+    drawn = split.draw_by_class(judged, sizes, np.random.default_rng(seed))
     stands_for = np.where(sizes > 0, counts / np.maximum(sizes, 1), 1.0)
-    return np.sort(np.concatenate(drawn)), tuple(stands_for.tolist())
+    return drawn, tuple(stands_for.tolist())
 
 
 def settle(
@@ -568,37 +566,19 @@ class _Evidence:
         return np.flatnonzero(self.judged.any(axis=0))
 
 
-class Subsets:
-    """The random rows that representatives are made of, if not of all (section 3.1).
+def _draw_subsets(split: Split, size: int | None, seed: Sequence[int]) -> list[Indices]:
+    """Return the random rows of each member that its representatives are made of (section 3.1).
 
-    Each member has its own, in the class ratio. They depend on the seed and on ``draw`` alone, so
-    that a resumed run has the same.
-
-    Parameters
-    ----------
-    split : Split
-    size : int or None
-        None: representatives are made of all rows.
-    seed : int
+    In the class ratio; none if ``size`` is, for they are made of all rows then.
     """
-
-    def __init__(self, split: Split, size: int | None, seed: int) -> None:
-        self._split, self._size, self._seed = split, size, seed
-
-    def of(self, draw: int) -> list[Indices]:
-        """Return the rows of each member; none if all are taken."""
-        split, size = self._split, self._size
-        if size is None:
-            return []
-        rng = np.random.default_rng([self._seed, draw])
-        found = []
-        for out in split.left_out:
-            own = [~out & (split.classes == code) for code in range(split.classes.max() + 1)]
-            counts = np.array([split.counts[some].sum() for some in own])
-            places = share_out(counts, max(len(counts), min(size, counts.sum())))
-            drawn = [split.draw(*one, rng) for one in zip(own, places.tolist(), strict=True)]
-            found.append(np.sort(np.concatenate(drawn)))
-        return found
+    if size is None:
+        return []
+    rng, found = np.random.default_rng(seed), []
+    for out in split.left_out:
+        counts = split.count_by_class(~out)
+        places = share_out(counts, max(len(counts), min(size, counts.sum())))
+        found.append(split.draw_by_class(~out, places, rng))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -616,7 +596,8 @@ class TrainingRun:
         Which members learn from which training rows.
     evidence : _Evidence
         Those that are scored out of fold.
-    subsets : Subsets
+    seed : int
+        Of the rows that representatives are made of, if not of all.
     validation : Rows or None
     parameters : Parameters
         With nothing left to "auto".
@@ -627,7 +608,7 @@ class TrainingRun:
     rows: Any
     split: Split
     evidence: _Evidence
-    subsets: Subsets
+    seed: int
     validation: Rows | None
     parameters: Parameters
 
@@ -636,7 +617,9 @@ class TrainingRun:
 
         A member's own rows only.
         """
-        train, model, own = self.train, self.model.without_rows(), self.subsets.of(draw)
+        train, model = self.train, self.model.without_rows()
+        # By the seed and `draw` alone, so that a resumed run has the same.
+        own = _draw_subsets(self.split, self.parameters.post_size, [self.seed, draw])
         if own:
             used = np.unique(np.concatenate(own))
             out = np.stack([~np.isin(used, one) for one in own])

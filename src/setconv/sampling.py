@@ -19,7 +19,7 @@ import heapq
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -71,16 +71,9 @@ def draw_by_class(codes: NDArray[Any], sizes: Sequence[int] | Indices, rng: Any)
         Rows to draw of each class, from class 0 on; more than there are: all.
     rng : numpy.random.Generator or RandomState
     """
-    if is_many(len(codes)):
-        counts = np.bincount(codes, minlength=len(sizes))
-        starts = np.cumsum(counts) - counts
-        ranks = [
-            start + rng.choice(count, size=min(size, count), replace=False)
-            for start, count, size in zip(starts, counts, sizes, strict=True)
-        ]
-        return np.sort(nth_rows(codes, np.concatenate(ranks)))
-    drawn = [rng.permutation(np.flatnonzero(codes == c))[:size] for c, size in enumerate(sizes)]
-    return np.sort(np.concatenate(drawn))
+    nobody = np.zeros((0, len(sizes)), dtype=np.bool_)
+    by_class = Split(codes, np.arange(len(sizes)), nobody, nobody, nobody[:, 0])
+    return by_class.draw_by_class(np.ones(len(sizes), dtype=np.bool_), sizes, rng)
 
 
 _SCANNED = 1 << 16  # rows at a time
@@ -102,15 +95,11 @@ def nth_rows(kinds: NDArray[Any], ranks: Indices) -> Indices:
     place = np.cumsum(counts) - counts  # of the next row of each kind
     for part in gen_batches(len(kinds), _SCANNED):
         here = kinds[part]
-        sorted_here = np.argsort(here, kind="stable")
-        at = 0
-        for kind, count in enumerate(np.bincount(here).tolist()):
-            if count:
-                low, high = np.searchsorted(wanted, [place[kind], place[kind] + count])
-                local = wanted[low:high] - place[kind] + at
-                found[low:high] = part.start + sorted_here[local]
-                place[kind] += count
-                at += count
+        for kind in np.unique(here):
+            own = np.flatnonzero(here == kind)
+            low, high = np.searchsorted(wanted, [place[kind], place[kind] + len(own)])
+            found[low:high] = part.start + own[wanted[low:high] - place[kind]]
+            place[kind] += len(own)
     rows = np.empty_like(found)
     rows[order] = found
     return rows
@@ -448,56 +437,6 @@ class Split:
         small = kinds.astype(np.min_scalar_type(len(first)))
         return cls(small, codes[first], left_out[:, first], judged[:, first], speakers)
 
-    @classmethod
-    def by_buckets(
-        cls,
-        codes: NDArray[Any],
-        found: NDArray[np.uint8],
-        n_members: int,
-        seed: int,
-        moments: Indices | None = None,
-    ) -> Split:
-        """Return the split of many rows, of which a fold has a random share of the buckets.
-
-        Members are repeats of folds, and every class stays with every member, with all else in its
-        buckets, as in `leave_out`; with ``moments`` half of them judge as in `leave_later_out`.
-        """
-        n_classes, cuts = int(codes.max()) + 1, np.empty(0, dtype=np.int64)
-        if moments is not None:
-            cuts = forward_cuts(moments, codes, max(2, n_members // 2))
-        n_judges = max(2, len(cuts)) if moments is not None else 0
-        out = np.zeros((n_members + 1, 256), dtype=np.bool_)
-        repeats, k = _repeats(n_members - n_judges)
-        for repeat in range(repeats if k > 1 else 0):
-            folds = np.random.default_rng([seed, repeat]).permutation(256) % k
-            first = n_judges + repeat * k
-            out[first : first + k] = folds == np.arange(k)[:, None]
-        sizes = np.zeros((n_classes, 256), dtype=np.int64)
-        for part in gen_batches(len(codes), _SCANNED):
-            pairs = codes[part].astype(np.int64) * 256 + found[part]
-            sizes += np.bincount(pairs, minlength=sizes.size).reshape(sizes.shape)
-        for there in sizes > 0:  # else all of a class would be left out
-            out[np.ix_(out[:, there].all(axis=1), there)] = False
-        out[-1, 128:] = n_judges > 0  # two judges that share the rows behind one cut
-        _, columns, patterns = np.unique(out, axis=1, return_index=True, return_inverse=True)
-        # A kind is a class, a pattern of the buckets, and how many cuts lie before it.
-        shape = (n_classes, len(columns), len(cuts) + 1)
-        classes, pattern, passed = (one.ravel() for one in np.indices(shape))
-        kinds = np.empty(len(codes), np.min_scalar_type(len(classes)))
-        for part in gen_batches(len(codes), _SCANNED):
-            later = np.zeros(1, dtype=np.int64)
-            if moments is not None:
-                later = np.searchsorted(cuts, moments[part], side="right")
-            places = np.broadcast_arrays(codes[part], patterns.ravel()[found[part]], later)
-            kinds[part] = np.ravel_multi_index(tuple(places), shape)
-        left_out = out[:-1, columns][:, pattern]
-        judged, half = left_out.copy(), out[-1, columns][pattern]
-        for judge in range(n_judges):
-            left_out[judge] = passed > (judge if len(cuts) > 1 else 0)
-            judged[judge] = passed == judge + 1 if len(cuts) > 1 else (passed > 0) & (half == judge)
-        judged[n_judges:] &= not n_judges
-        return cls(kinds, classes, left_out, judged, np.arange(n_members) >= n_judges)
-
     @cached_property
     def counts(self) -> Indices:
         """Rows of each kind."""
@@ -525,6 +464,11 @@ class Split:
         """Return the rows of some of the kinds."""
         return np.flatnonzero(some[self.kinds])
 
+    def count_by_class(self, some: NDArray[np.bool_]) -> Indices:
+        """Return the number of rows of each class that are of some of the kinds."""
+        n_classes = int(self.classes.max()) + 1
+        return np.bincount(self.classes[some], self.counts[some], n_classes).astype(np.int64)
+
     def draw(self, some: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Indices:
         """Draw rows of some of the kinds without replacement; all where there are no more."""
         if not is_many(len(self.kinds)):
@@ -532,6 +476,16 @@ class Split:
         n_rows = int(self.counts[some].sum())
         places = rng.choice(n_rows, size=min(size, n_rows), replace=False)
         return nth_rows(self.kinds, self.ranks(some, places))
+
+    def draw_by_class(
+        self, some: NDArray[np.bool_], sizes: Sequence[int] | Indices, rng: Any
+    ) -> Indices:
+        """Draw so many rows of each class among some of the kinds, as `draw` does; sorted."""
+        drawn = [
+            self.draw(some & (self.classes == code), int(size), rng)
+            for code, size in enumerate(sizes)
+        ]
+        return np.sort(np.concatenate(drawn))
 
     def ranks(self, some: NDArray[np.bool_], places: Indices) -> Indices:
         """Return the ranks of rows, for `nth_rows`, by their places among those of some kinds."""
@@ -576,37 +530,36 @@ FEWEST_FORWARD = 3  # members: two judge, so that a threshold is not judged by i
 
 
 def leave_later_out(
-    moments: Indices, codes: Indices, n_members: int, units: Indices | None, seed: int
+    passed: Indices, codes: Indices, n_members: int, units: NDArray[Any] | None, seed: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows each member does not learn from, which it judges, and who speaks.
 
     The first two are (n_members, n_rows), the last is (n_members,).
 
-    The first half of the members are judges. Each learns from what lies before a cut in time
-    (`forward_cuts`) and judges what lies between it and the next. If there is one cut only, two
-    judges share the rows behind it. The other members leave random folds out and judge none.
+    The first members, at most half of them, are judges. Each learns from what lies before a cut in
+    time (`forward_cuts`) and judges what lies between it and the next. If there is one cut only,
+    two judges share the rows behind it. The other members leave random folds out and judge none.
 
     Parameters
     ----------
-    moments : int array of shape (n_rows,)
-        When, from 0 on without gaps.
+    passed : int array of shape (n_rows,)
+        How many of the cuts a row does not lie before.
     codes : int array of shape (n_rows,)
     n_members : int
     units : int array of shape (n_rows,), optional
         Rows of equal numbers that judges do not share.
     seed : int
     """
-    cuts = forward_cuts(moments, codes, max(2, n_members // 2))
-    parts = np.searchsorted(cuts, moments, side="right") - 1  # -1 before the first cut
+    part, cuts = passed - 1, np.arange(passed.max())
     if len(cuts) == 1:
-        cuts, later = np.repeat(cuts, 2), np.flatnonzero(parts == 0)
+        cuts, later = np.repeat(cuts, 2), np.flatnonzero(passed)
         theirs = None if units is None else units[later]
-        parts[later] = assign_folds(codes[later], 2, theirs, np.random.default_rng(seed))
+        part[later] = assign_folds(codes[later], 2, theirs, np.random.default_rng(seed))
     left_out = np.zeros((n_members, len(codes)), dtype=np.bool_)
-    left_out[: len(cuts)] = moments >= cuts[:, None]
+    left_out[: len(cuts)] = passed > cuts[:, None]
     left_out[len(cuts) :] = leave_out(codes, n_members - len(cuts), units, seed)
     members = np.arange(n_members)
-    return left_out, parts == members[:, None], members >= len(cuts)
+    return left_out, part == members[:, None], members >= len(cuts)
 
 
 def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:
@@ -634,6 +587,51 @@ def forward_cuts(moments: Indices, codes: Indices, n_cuts: int) -> Indices:
     others = behind(known + np.arange(1, n_cuts) / n_cuts * (mass[-1] - known))
     cuts = np.unique(np.append(others[others > first], first))
     return np.asarray(cuts[cuts <= when[-1]])
+
+
+def split_rows(
+    codes: NDArray[Any],
+    n_members: int,
+    seed: int,
+    units: NDArray[Any] | None = None,
+    passed: NDArray[Any] | None = None,
+    buckets: NDArray[np.uint8] | None = None,
+) -> Split:
+    """Say which members leave which rows out, and which of them judge these.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_rows,)
+    n_members, seed : int
+    units : int array of shape (n_rows,), optional
+        Rows of equal numbers stay together.
+    passed : int array of shape (n_rows,), optional
+        As `leave_later_out` takes it: judges come before the rows that they judge.
+    buckets : uint8 array of shape (n_rows,), optional
+        Of many rows, in place of units.
+    """
+    if buckets is None:
+        if passed is not None:
+            return Split.of(codes, *leave_later_out(passed, codes, n_members, units, seed))
+        out = leave_out(codes, n_members, units, seed)
+        return Split.of(codes, out, out, np.ones(n_members, dtype=np.bool_))
+
+    def places(part: slice) -> tuple[Any, ...]:
+        return codes[part], 0 if passed is None else passed[part], buckets[part]
+
+    # What holds for one row holds for all of its class, bucket and stretch of time.
+    stretches = 1 if passed is None else int(passed.max()) + 1
+    there = np.zeros((int(codes.max()) + 1, stretches, 256), dtype=np.bool_)
+    for part in gen_batches(len(codes), _SCANNED):
+        there[places(part)] = True
+    of, later, bucket = np.nonzero(there)
+    split = split_rows(of, n_members, seed, bucket, None if passed is None else later)
+    table = np.zeros(there.shape, split.kinds.dtype)
+    table[there] = split.kinds
+    kinds = np.empty(len(codes), table.dtype)
+    for part in gen_batches(len(codes), _SCANNED):
+        kinds[part] = table[places(part)]
+    return replace(split, kinds=kinds)
 
 
 def _repeats(n_members: int) -> tuple[int, int]:
