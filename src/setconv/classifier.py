@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -528,14 +527,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         train = Rows(rows, codes, row_weights, groups, numbers=numbers, moments=moments)
         column = LabelColumn(labels, names) if y_apart and isinstance(rows, StoredRows) else None
         seen = look_through(train, classes, keys, names, column)
-        train = replace(
-            train,
-            units=seen.ties.units,
-            shares=seen.ties.shares,
-            crossing=seen.ties.crossing,
-            buckets=seen.buckets,
-            natural=seen.ties.natural,
-        )
+        train = seen.rows
         held_out = None
         if validation is not None:
             held_out = _validation_rows(*validation, classes, seen.keys_of(rows), seen.ties)
@@ -547,7 +539,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     parameter="early_stopping",
                 )
             fraction = parameters.validation_fraction
-            together = seen.ties.units if seen.buckets is None else seen.buckets
+            together = train.units if train.buckets is None else train.buckets
             inside, outside = split_validation(codes, fraction, together, seed)
             train, held_out = train.take(inside), train.take(outside)
         result = fit_model(

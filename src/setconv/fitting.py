@@ -327,7 +327,7 @@ def _draw_evidence(
     n_rows = len(split.kinds)
     if len(split.left_out) == 1 or n_rows <= MOST_EVIDENCE:
         return np.arange(n_rows if len(split.left_out) > 1 else 0), None
-    judged = split.judged.any(axis=0)
+    judged = np.asarray(split.judged.any(axis=0))
     counts = split.count_by_class(judged)
     sizes, left = np.zeros(n_classes, dtype=np.int64), MOST_EVIDENCE
     for place, code in enumerate(np.argsort(counts, kind="stable")):

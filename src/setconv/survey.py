@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,22 +42,22 @@ class FirstPass:
 
     Attributes
     ----------
+    rows : Rows
+        With what ties them together.
     ties : Ties
         Of many rows only whether they are alike by nature.
     digest : bytes
         What tells the rows from others.
     keys : uint64 array of shape (n_rows,), optional
         Equal for copies; None of many rows.
-    buckets : uint8 array of shape (n_rows,), optional
-        Of many rows: equal for those that stay together.
     spread : Spread, optional
         Of rows that are not in memory.
     """
 
+    rows: Rows
     ties: Ties
     digest: bytes
     keys: Keys | None = None
-    buckets: NDArray[np.uint8] | None = None
     spread: Spread | None = None
 
     def keys_of(self, rows: Features) -> Keys:
@@ -82,15 +82,21 @@ def look_through(
     labels : LabelColumn, optional
         Refuses rows that have the labels among them.
     """
-    rows, codes, many = train.features, train.codes, is_many(len(train.codes))
+    rows, codes, digest = train.features, train.codes, hashlib.blake2b(digest_size=20)
     # What groups or times part is compared with all other rows, so their keys are kept.
-    parted = train.groups is not None or train.moments is not None
-    reader = _KeyReader(len(codes), keys, keep=not many or parted)
+    many, parted = is_many(len(codes)), train.groups is not None or train.moments is not None
+    all_keys = np.empty(len(codes), dtype=np.uint64) if parted or not many else None
+    together: Any = np.empty(len(codes), dtype=np.uint8)
     drawn = _draw_for_leaks(issparse(rows), rows.shape[1], codes)
     sample: list[Any] = []
     spread = Spread(rows.shape[1], train.weights) if isinstance(rows, StoredRows) else None
     for part, some in row_blocks(rows):
-        reader.add(part, some)
+        own = row_keys(some)
+        digest.update(own.data)
+        own = own if keys is None else keys[part]
+        if all_keys is not None:
+            all_keys[part] = own
+        together[part] = buckets(own)
         here = drawn[slice(*np.searchsorted(drawn, [part.start, part.stop]))]
         if len(here):
             sample.append(some[here - part.start])
@@ -102,61 +108,27 @@ def look_through(
     picked = stack_rows(sample)
     own = row_keys(picked) if keys is None else keys[drawn]
     warn_of_leaks(picked, classes, codes[drawn], np.bincount(codes), own, names)
-    if reader.buckets is None:
-        assert reader.keys is not None
-        ties = tie_copies(reader.keys, rows, codes, train.groups)
+    if not many:
+        assert all_keys is not None
+        ties, together = tie_copies(all_keys, rows, codes, train.groups), None
         # Of copies the spread is to count one.
-        once = spread if ties.shares is None else None
-        return FirstPass(ties, reader.digest, reader.keys, spread=once)
-    together = reader.buckets
-    natural = keys is None and _alike_by_nature(picked, codes, together)
-    if train.groups is not None:
-        together = buckets(train.groups)
-    elif natural:
-        together = buckets(np.arange(len(codes)))
-    crossing = None if natural else reader.keys
-    ties = Ties(train.groups, crossing=crossing, natural=natural)
-    return FirstPass(ties, reader.digest, None, together, spread)
-
-
-class _KeyReader:
-    """Find out in a pass over the rows which are copies: their keys or, of many, their buckets.
-
-    Parameters
-    ----------
-    n_rows : int
-    keys : uint64 array of shape (n_rows,), optional
-        Equal for copies; None: of the rows that are added.
-    keep : bool
-        Whether keys are kept, eight bytes a row.
-
-    Attributes
-    ----------
-    keys : uint64 array of shape (n_rows,) or None
-        Equal for copies, if they are kept.
-    buckets : uint8 array of shape (n_rows,) or None
-        Of many rows: equal for copies.
-    """
-
-    def __init__(self, n_rows: int, keys: Keys | None, *, keep: bool) -> None:
-        self._given, self._digest = keys, hashlib.blake2b(digest_size=20)
-        self.keys = np.empty(n_rows, dtype=np.uint64) if keep else None
-        self.buckets = np.empty(n_rows, dtype=np.uint8) if is_many(n_rows) else None
-
-    def add(self, part: slice, rows: Any) -> None:
-        """Look at rows, which have these numbers."""
-        own = row_keys(rows)
-        self._digest.update(own.data)
-        keys = own if self._given is None else self._given[part]
-        if self.keys is not None:
-            self.keys[part] = keys
-        if self.buckets is not None:
-            self.buckets[part] = buckets(keys)
-
-    @property
-    def digest(self) -> bytes:
-        """What tells these rows from others."""
-        return self._digest.digest()
+        spread = spread if ties.shares is None else None
+    else:
+        natural = keys is None and _alike_by_nature(picked, codes, together)
+        ties = Ties(train.groups, crossing=None if natural else all_keys, natural=natural)
+        if train.groups is not None:
+            together = buckets(train.groups)
+        elif natural:
+            together = buckets(np.arange(len(codes)))
+    tied = replace(
+        train,
+        units=ties.units,
+        shares=ties.shares,
+        crossing=ties.crossing,
+        buckets=together,
+        natural=ties.natural,
+    )
+    return FirstPass(tied, ties, digest.digest(), None if many else all_keys, spread)
 
 
 def _alike_by_nature(sample: Any, codes: NDArray[Any], found: NDArray[np.uint8]) -> bool:
