@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from sklearn.utils import gen_batches
 
 from setconv.errors import DataError, DataTypeError
-from setconv.io.sources import RecordReader, check_header, in_batches
+from setconv.io.sources import RecordReader, check_header
 
 BLOCK = 1 << 24  # bytes of a table
 TALL = 1 << 27  # bytes of a table of a wide row group, which is decoded from its start for each
@@ -127,11 +127,11 @@ def _difference(expected: pa.Schema, found: pa.Schema) -> str:
         here, there = (str(one.get(name, "missing")) for one in types)
         if here != there:
             return f"{name!r} is {there} instead of {here}"
-    for number, (here, there) in enumerate(zip(expected, found, strict=False), start=1):
-        if here.name != there.name:
-            return f"column {number} is {there.name!r} instead of {here.name!r}"
-        if not here.equals(there):
-            return f"{here.name!r} may have nulls in one of them only"
+    for number, (one, other) in enumerate(zip(expected, found, strict=False), start=1):
+        if one.name != other.name:
+            return f"column {number} is {other.name!r} instead of {one.name!r}"
+        if one.nullable != other.nullable:
+            return f"{one.name!r} may have nulls in one of them only"
     return "one has columns twice"
 
 
@@ -170,73 +170,47 @@ def _unchanged(marks: _Marks, name: str) -> Iterator[None]:
 
 
 def _narrow_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
-    """Iterate over tables of which each worker reads on its share of the columns."""
-    with _working(file) as (workers, readers):
-        height = min(_height(readers[0].metadata, columns), _ROWS)
-        share = max(-(-len(columns) // len(readers)), 1)
-        parts = [columns[at : at + share] for at in range(0, len(columns), share)] or [columns]
-
-        def read_on(reader: pq.ParquetFile, part: list[str]) -> Iterator[pa.Table]:
-            for batch in reader.iter_batches(height, columns=part, use_threads=False):
-                # A name with a dot can select its neighbours too.
-                yield pa.Table.from_batches([batch]).select(part).replace_schema_metadata()
-
-        # Columns with dictionaries come in other batches than those without.
-        streams = [
-            in_batches(read_on(reader, part), height)
-            for reader, part in zip(readers, parts, strict=False)
-        ]
-        while read := [
-            one for one in workers.map(lambda stream: next(stream, None), streams) if one
-        ]:
-            if len(read) < len(streams):
-                raise pa.ArrowInvalid("its columns differ in length")
-            made = [column for one in read for column in one.columns]
-            schema = pa.schema([field for one in read for field in one.schema])
-            yield pa.table(made, schema=schema)
+    """Iterate over tables that are read on."""
+    with _opened(file) as opened:
+        height = min(_height(opened.metadata, columns), _ROWS)
+        for batch in opened.iter_batches(height, columns=columns, use_threads=False):
+            # A name with a dot can select its neighbours too.
+            yield pa.Table.from_batches([batch]).select(columns).replace_schema_metadata()
 
 
 def _wide_tables(file: _File, columns: list[str]) -> Iterator[pa.Table]:
     """Iterate over tables that are read some columns at a time, with a reader for each worker."""
     parts = [columns[at : at + _PART] for at in range(0, len(columns), _PART)]
-    free: SimpleQueue[pq.ParquetFile] = SimpleQueue()
-    with _working(file) as (workers, readers):
-        for one in readers:
-            free.put(one)
+    readers: SimpleQueue[pq.ParquetFile] = SimpleQueue()
+    with ExitStack() as stack:
+        first = stack.enter_context(_opened(file))
+        readers.put(first)
+        if isinstance(file, Path):
+            for _ in range(_WORKERS - 1):
+                readers.put(stack.enter_context(_opened(file, first.metadata)))
+        workers = stack.enter_context(ThreadPoolExecutor(_WORKERS, "setconv-parquet"))
 
         def in_parts(read: Callable[..., pa.Table], *arguments: Any) -> pa.Table:
             def read_part(part: list[str]) -> pa.Table:
-                reader = free.get()
+                reader = readers.get()
                 try:
                     return read(reader, part, *arguments).select(part)
                 finally:
-                    free.put(reader)
+                    readers.put(reader)
 
             made = [column for one in workers.map(read_part, parts) for column in one.columns]
             return pa.table(made, names=columns)
 
-        metadata = readers[0].metadata
-        height = _height(metadata, columns)
+        height = _height(first.metadata, columns)
         tall = max(height * TALL // BLOCK, 1)
         # What is left of a slab that is cut into batches would hold it while the next is read.
         tall -= tall % _ROWS if tall > _ROWS else 0
-        for groups, n_rows in _runs(metadata, height):
+        for groups, n_rows in _runs(first.metadata, height):
             if n_rows <= height:
                 yield in_parts(_read_groups, groups)
             else:
                 for number in range(-(-n_rows // tall)):
                     yield in_parts(_read_slab, groups[0], tall, number)
-
-
-@contextmanager
-def _working(file: _File) -> Iterator[tuple[ThreadPoolExecutor, list[pq.ParquetFile]]]:
-    """Open a file for each worker, or once if it has no name."""
-    with ExitStack() as stack:
-        readers = [stack.enter_context(_opened(file))]
-        if isinstance(file, Path):
-            for _ in range(_WORKERS - 1):
-                readers.append(stack.enter_context(_opened(file, readers[0].metadata)))
-        yield stack.enter_context(ThreadPoolExecutor(_WORKERS, "setconv-parquet")), readers
 
 
 def _height(metadata: pq.FileMetaData, columns: list[str]) -> int:
