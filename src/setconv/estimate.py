@@ -7,7 +7,7 @@ of them, with the settled sizes, for a few steps. Nothing is written.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -24,8 +24,8 @@ from setconv.fitting import MOST_EVIDENCE, Parameters, most_gathered, settle
 from setconv.persistence import describe
 from setconv.pipelines import EncodedClassifier
 from setconv.preprocessing import prepare_rows
-from setconv.sampling import check_groups
-from setconv.validation import Labels, check_labels, encode_labels, open_rows
+from setconv.sampling import check_groups, share_out
+from setconv.validation import check_labels, encode_labels, open_rows
 
 _SAMPLE = 1999  # rows that are fitted
 _TEXTS = 48  # texts that a network encodes
@@ -92,76 +92,59 @@ def estimate_fit(
     (36, {0: 27, 1: 9}, 0)
     """
     classifier, encoding = estimator, 0.0
+    opened: Any
     if isinstance(estimator, EncodedClassifier):
-        classifier = SetConvClassifier() if estimator.classifier is None else estimator.classifier
-        known = check_labels(y, len(X))
-        chosen, n_rows = _first_rows(known), len(known)
-        X, encoding = _encoded(estimator, X, chosen)
-        y, time = known.take(chosen[: X.shape[0]]), None
+        classifier = estimator.classifier or SetConvClassifier()
+        rows, encoding = _encoded(estimator, X)
+        opened = nullcontext((rows, check_labels(y, len(X)), None))
+    else:
+        opened = open_rows(clone(classifier), X, y, reset=True, time=time)
     parameters = check_parameters(classifier)
-    with open_rows(clone(classifier), X, y, reset=True, time=time) as (found, labels, _):
-        rows: Any = found
-        if classifier is estimator:
-            known, n_rows = labels, len(labels)
-            chosen = _first_rows(known)
-        classes, codes = encode_labels(known)
+    with opened as (rows, labels, _):
+        classes, codes = encode_labels(labels)
         parse_objective(parameters.objective, classes)
-        ties = check_groups(groups, n_rows)
-        n_groups = None if ties is None else len(np.unique(ties))
-        stored = isinstance(rows, StoredRows)
+        ties = check_groups(groups, len(codes))
+        (n_rows, width), counts = (len(codes), rows.shape[1]), np.bincount(codes)
         # What a step costs depends on the shape of the rows alone, so rows are made up; of sparse
         # ones it depends on the columns that they share.
-        width, rng = rows.shape[1], np.random.default_rng(0)
-        sample: Any = rng.standard_normal((len(chosen), width)).astype(np.float32)
-        if issparse(rows):
-            sample = rows if classifier is not estimator else rows[chosen]
-        of = codes[chosen[: sample.shape[0]]].astype(np.int64)
+        of = np.repeat(np.arange(len(classes)), share_out(counts, min(n_rows, _SAMPLE), least=8))
+        sample: Any = np.random.default_rng(0).standard_normal((len(of), width)).astype(np.float32)
+        sample = rows[: len(of)] if issparse(rows) else sample
         prepared = prepare_rows(parameters.scaling, Rows(sample, of, np.ones(len(of))), 0)
         parameters = settle(
             parameters,
             n_rows,
             prepared.kind_of_width,
-            n_groups,
+            None if ties is None else len(np.unique(ties)),
             n_classes=len(classes),
             has_lines=prepared.has_lines,
         )
         fitted, training, embedding = _timed(parameters, sample, of)
         evidence = min(n_rows, MOST_EVIDENCE) if parameters.n_members > 1 else 0
-        seconds = training + embedding * (n_rows + evidence)
-        scratch = 0
+        seconds, scratch = training + embedding * (n_rows + evidence) + encoding * n_rows, 0
+        stored = isinstance(rows, StoredRows)
         if stored:
             seconds += _PASSES * _seconds_a_row(rows) * n_rows
             scratch = most_gathered(parameters, n_rows, len(classes)) * rows.nbytes // n_rows
-    arrays = describe(fitted).arrays.values()
     return FitEstimate(
         n_rows=n_rows,
         n_columns=width,
-        classes=dict(zip(classes.tolist(), np.bincount(codes).tolist(), strict=True)),
+        classes=dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         in_memory=not stored,
         steps=parameters.max_steps,
         scratch_bytes=scratch,
         # Of the rows that were judged out of fold a model keeps what its decision rests on.
         model_bytes=sum(
             one.nbytes * evidence // len(of) if len(of) in one.shape else one.nbytes
-            for one in arrays
+            for one in describe(fitted).arrays.values()
         ),
-        seconds=seconds + encoding * n_rows,
+        seconds=seconds,
     )
 
 
-def _first_rows(labels: Labels) -> NDArray[np.int64]:
-    """Return the first rows of each class, in proportion, as far as that leaves each a few."""
-    counts = labels.counts
-    most = np.maximum(counts * _SAMPLE // len(labels), np.minimum(counts, 8))
-    own = [np.flatnonzero(labels.codes == code)[:size] for code, size in enumerate(most.tolist())]
-    return np.sort(np.concatenate(own))
-
-
-def _encoded(estimator: Any, X: Any, chosen: NDArray[np.int64]) -> tuple[Any, float]:
-    """Return some rows as an encoder gives them, and the seconds that a row takes."""
-    encoder = estimator._make_encoder()
-    listed = isinstance(X, Sequence)
-    some: Any = [X[row] for row in chosen.tolist()] if listed else X.take(chosen)
+def _encoded(estimator: Any, X: Any) -> tuple[Any, float]:
+    """Return the first rows as an encoder gives them, and the seconds that a row takes."""
+    encoder, some = estimator._make_encoder(), X[:_SAMPLE]
     if hasattr(encoder, "cache"):  # a network, which takes long to load and to encode
         encoder.set_params(cache=False, progress=False)
         some = some[:_TEXTS]
@@ -174,14 +157,12 @@ def _encoded(estimator: Any, X: Any, chosen: NDArray[np.int64]) -> tuple[Any, fl
 def _timed(parameters: Parameters, rows: Any, codes: NDArray[np.int64]) -> tuple[Any, float, float]:
     """Return a small fit, the seconds of all steps, and those of embedding a row."""
     given = vars(parameters) | {"callbacks": (), "checkpoint_dir": None, "progress": False}
-    given |= {"objective": "balanced", "class_weight": None, "anchor": "mean", "random_state": 0}
-    given |= {"early_stopping": False}
+    given |= {"objective": "balanced", "class_weight": None, "random_state": 0}
     taken = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong with made-up rows is nobody's fault
         for steps in _STEPS:
-            fitted = SetConvClassifier(**given | {"max_steps": steps})
-            start = perf_counter()
+            fitted, start = SetConvClassifier(**given | {"max_steps": steps}), perf_counter()
             fitted.fit(rows, codes)
             taken.append(perf_counter() - start)
         start = perf_counter()
