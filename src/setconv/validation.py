@@ -91,20 +91,10 @@ class Labels:
     codes: NDArray[Any]
 
     @classmethod
-    def of(cls, values: Array) -> Labels:
-        """Return labels that are given one by one."""
-        return cls(*np.unique(values, return_inverse=True))
-
-    @classmethod
-    def joined(cls, parts: Iterable[Array]) -> Labels:
-        """Return the labels of the parts end to end, in a byte or two a row."""
-        each = [cls.of(part) for part in parts]
-        names = np.unique(np.concatenate([one.names for one in each]))
-        kind = np.min_scalar_type(len(names))
-        return cls(
-            names,
-            np.concatenate([np.searchsorted(names, o.names).astype(kind)[o.codes] for o in each]),
-        )
+    def of(cls, values: Array, codes: Array | None = None) -> Labels:
+        """Return labels that are given one by one or, with ``codes``, by their places."""
+        names, places = np.unique(values, return_inverse=True)
+        return cls(names, places if codes is None else places.astype(codes.dtype)[codes])
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -171,7 +161,7 @@ def open_rows(
         _remember_columns(estimator, width, source.names)
     else:
         _compare_columns(estimator, width)
-    labels = check_labels(y if label is None else Labels.joined(source.labels), n_rows)
+    labels = check_labels(y if label is None else Labels.of(*source.labels()), n_rows)
     moments = check_time(time if when is None else source.times(), n_rows)
     if not stays:
         rows = source.rows.whole()

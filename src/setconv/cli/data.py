@@ -23,6 +23,7 @@ from setconv.cli.options import err, note, say, stage, tell
 from setconv.data import joined
 from setconv.errors import DataError, LabelError, ParameterError, SetConvError
 from setconv.io.columns import (
+    CodedColumn,
     Columns,
     as_numpy,
     feature_columns,
@@ -34,10 +35,10 @@ from setconv.io.columns import (
     is_text,
     labels_of,
     nothing_found,
-    plain,
     refuse_no_classes,
     time_values,
 )
+from setconv.io.parquet import ColumnReader
 from setconv.io.records import open_records
 from setconv.io.sources import RecordReader
 from setconv.messages import count_of, listed, require_column
@@ -169,9 +170,9 @@ def load_rows(
             id=id_column if id_needed else _if_there(id_column, reader),
         )
         if stream and columns.text is None:
-            found = _large_matrix(reader, named, columns)
-            if found is not None:
-                return _left_in_file(found, columns, join_labels)
+            numeric = _large_matrix(reader, named, columns)
+            if numeric:
+                return _left_in_file(reader, numeric, columns, join_labels)
         rows = reader.read()
     numbers = np.arange(1, rows.num_rows + 1)
     needed = {"text": columns.text, "label": columns.label, "group": columns.group}
@@ -181,7 +182,8 @@ def load_rows(
             rows, numbers = rows.filter(kept), numbers[kept]
     classes = None if model is None else model.classes_.tolist()
     free = rows.select([one for one in rows.column_names if one != columns.text])
-    labels = _labels(_Coded.of([rows], columns.label), columns.label, classes, free, join_labels)
+    coded = CodedColumn.of([rows], columns.label)
+    labels = _labels(coded, columns.label, classes, free, join_labels)
     source = {"label": columns.label}
     if columns.text is not None:
         X: Any = rows[columns.text].to_pylist()
@@ -218,71 +220,48 @@ def _find_columns(reader: RecordReader, model: Any, **given: Any) -> Columns:
     return columns
 
 
-def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> Any:
-    """Return the reader and the names of the features; None if they are to be held.
+def _large_matrix(reader: Any, named: list[str] | None, columns: Columns) -> list[str]:
+    """Return the features that stay in their file; none if they are to be held.
 
-    That is, if the features are not all numbers of a Parquet file, or fit in memory. Which columns
-    only number the rows is seen from the first of them.
+    That is, if they are not all numbers of a Parquet file, or fit in memory. Which columns only
+    number the rows is seen from the first of them.
     """
     names, notes = (named, []) if named else feature_columns(reader.sample(), columns.no_features)
     kinds = [reader.schema.field(name).type for name in names]
     if reader.format != "parquet" or not all(map(is_number, kinds)):
-        return None
+        return []
     if reader.n_rows * sum(kind.bit_width // 8 for kind in kinds) <= memory_limit():
-        return None
+        return []
     note([*notes, "the file is larger than what is held in memory: rows are read when needed"])
-    return reader, names
+    return names
 
 
-def _left_in_file(found: tuple[Any, list[str]], columns: Columns, join: bool | None) -> Loaded:
+def _left_in_file(reader: Any, names: list[str], columns: Columns, join: bool | None) -> Loaded:
     """Return rows that stay in their file: of what belongs to them little more than a byte each."""
-    reader, names = found
     numbers = range(1, reader.n_rows + 1)
-    coded = {}
-    for what, name in {"label": columns.label, "group": columns.group}.items():
-        if name is not None:
-            coded[what] = _Coded.of(reader.tables([name]), name, reader.n_rows)
-            absent = ~has_label(coded[what].values)[coded[what].codes]
-            _refuse_missing(np.flatnonzero(absent) + 1, len(numbers), what, name)
     first = reader.sample().select(columns.no_features)
-    labels = _labels(coded["label"], columns.label, None, first, join)
-    groups = None
+    coded = _coded(reader.tables([columns.label]), "label", columns.label, reader.n_rows)
+    labels, groups = _labels(coded, columns.label, None, first, join), None
     if columns.group is not None:
-        spelled = [str(one) for one in coded["group"].values.to_pylist()]
-        groups = np.unique(spelled, return_inverse=True)[1][coded["group"].codes]
+        coded = _coded(reader.tables([columns.group]), "group", columns.group, reader.n_rows)
+        spelled = [str(one) for one in coded.values.to_pylist()]
+        groups = np.unique(spelled, return_inverse=True)[1][coded.codes]
     when = columns.time and time_values(reader.tables([columns.time]), columns.time)
     moments = check_time(when, len(numbers), numbers)
     source = {"label": columns.label}
     return Loaded(reader.select(names), labels, source, numbers, None, groups, moments)
 
 
-class _Coded(NamedTuple):
-    """A column: its distinct values, and of each row the place of its value among them."""
-
-    values: Any
-    codes: NDArray[Any]
-
-    @classmethod
-    def of(cls, tables: Iterable[pa.Table], name: str, n_rows: int = 0) -> _Coded:
-        """Return the column of tables that come one after the other; ``n_rows`` if it is known."""
-        places: dict[Any, int] = {}
-        kind = pa.null()
-
-        def parts() -> Iterator[NDArray[np.int32]]:
-            nonlocal kind
-            for table in tables:
-                column = plain(table[name].combine_chunks())
-                coded, kind = column.dictionary_encode(null_encoding="encode"), column.type
-                found = coded.dictionary.to_pylist()
-                here = [places.setdefault(one, len(places)) for one in found]
-                yield np.array(here, dtype=np.int32)[as_numpy(coded.indices)]
-
-        codes = joined(parts(), n_rows)
-        return cls(pa.array(list(places), kind), codes.astype(np.min_scalar_type(len(places))))
+def _coded(tables: Iterable[pa.Table], what: str, name: str, n_rows: int) -> CodedColumn:
+    """Read a column of labels or groups, of which none may be missing."""
+    coded = CodedColumn.of(tables, name, n_rows)
+    absent = ~has_label(coded.values)[coded.codes]
+    _refuse_missing(np.flatnonzero(absent) + 1, len(absent), what, name)
+    return coded
 
 
 def _labels(
-    column: _Coded, name: str, classes: list[Any] | None, others: pa.Table, join: bool | None
+    column: CodedColumn, name: str, classes: list[Any] | None, others: pa.Table, join: bool | None
 ) -> Labels:
     """Return a column as labels, those that cannot be classes refused: see `load_rows`.
 
@@ -296,8 +275,7 @@ def _labels(
         counts = np.bincount(codes, minlength=len(values))
         if classes is None:
             refuse_no_classes(counts, name, others)
-    names, places = np.unique(labels_of(values, counts), return_inverse=True)
-    return Labels(names, places.astype(codes.dtype)[codes])
+    return Labels.of(labels_of(values, counts), codes)
 
 
 def _present(
@@ -576,57 +554,44 @@ def judge(
         Path: it is opened twice.
     reading, model, label, join_labels : as for `load_rows`
     """
-    columns, labels = _read_labels(data, reading, model, label, join=join_labels)
-    with reading.open(data) as reader:
-        features: list[str] = []
-        if columns.text is None:
-            free = [one for one in reader.columns if one not in columns.no_features]
-            features = _model_features(model, free)
-        plan = ColumnPlan(model, columns.text, tuple(features), ())
-        with _progress(reader) as moved:
-            kept = joined(_answers(reader, plan, moved), len(labels))
+    texts, classes = takes_texts(model), model.classes_.tolist()
+    with _opened(data, reading) as reader:
+        given: Any = {"text": reading.text if texts else None, "features": None if texts else []}
+        columns = _find_columns(reader, model, **given, label=label, id=reading.id_column)
+        labels = _read_labels(reader, columns, classes, join_labels)
+    with reading.open(data) as reader, _progress(reader) as moved:
+        free = [one for one in reader.columns if one not in columns.no_features]
+        features = () if texts else tuple(_model_features(model, free))
+        plan = ColumnPlan(model, columns.text, features, ())
+        kept = joined(_answers(reader, plan, moved), len(labels))
     # One column of scores for two classes, else one a class.
-    heads = kept.shape[1] - 1 - len(model.classes_)
+    heads = kept.shape[1] - 1 - len(classes)
     scores = kept[:, 0] if heads == 1 else kept[:, :heads]
     truth, decided = labels.encoded(model.classes_), kept[:, -1].astype(np.int64)
     return Judged(truth, decided, scores, kept[:, heads:-1])
 
 
 def _read_labels(
-    data: str, reading: Reading, model: Any, label: str | None, *, join: bool
-) -> tuple[Columns, Labels]:
-    """Find the columns of a file and read its labels; rows without label or text are refused."""
-    with _opened(data, reading) as reader:
-        texts = takes_texts(model)
-        given: Any = {"text": reading.text if texts else None, "features": None if texts else []}
-        columns = _find_columns(reader, model, **given, label=label, id=reading.id_column)
-        absent: list[int] = []
+    reader: RecordReader, columns: Columns, classes: list[Any], join: bool | None
+) -> Labels:
+    """Read the labels for a model of these classes; rows without label or text are refused."""
+    absent: list[int] = []
 
-        def tables() -> Iterator[pa.Table]:
-            done = 0
-            for table in _selected(reader, columns).batches(_BATCH):
-                if columns.text is not None:
-                    missing = np.flatnonzero(~has_text(table[columns.text]))
-                    absent.extend((missing + done + 1).tolist())
-                done += len(table)
-                yield table
+    def tables() -> Iterator[pa.Table]:
+        done, named = 0, [one for one in (columns.label, columns.text) if one is not None]
+        # Only of a Parquet file can columns be read alone.
+        some: Any = reader.select(named) if isinstance(reader, ColumnReader) else reader
+        for table in some.batches(_BATCH):
+            if columns.text is not None:
+                absent.extend((np.flatnonzero(~has_text(table[columns.text])) + done + 1).tolist())
+            done += len(table)
+            yield table
 
-        coded = _Coded.of(tables(), columns.label, reader.n_rows or 0)
-    n_rows = len(coded.codes)
-    _refuse_missing(absent, n_rows, "text", columns.text or "")
-    unlabelled = np.flatnonzero(~has_label(coded.values)[coded.codes]) + 1
-    _refuse_missing(unlabelled, n_rows, "label", columns.label)
-    classes = model.classes_.tolist()
+    coded = _coded(tables(), "label", columns.label, reader.n_rows or 0)
+    _refuse_missing(absent, len(coded.codes), "text", columns.text or "")
     labels = _labels(coded, columns.label, classes, None, join)
-    _require_known(labels, classes, range(1, n_rows + 1), columns.label)
-    return columns, labels
-
-
-def _selected(reader: Any, columns: Columns) -> RecordReader:
-    """Return the reader, where it can do that of these columns alone."""
-    wanted = [one for one in (columns.label, columns.text) if one is not None]
-    found: RecordReader = reader.select(wanted) if reader.format == "parquet" else reader
-    return found
+    _require_known(labels, classes, range(1, len(labels) + 1), columns.label)
+    return labels
 
 
 def _answers(

@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from setconv.data import collected
+from setconv.data import collected, joined
 from setconv.errors import DataError, DataTypeError, LabelError
 from setconv.messages import count_of, excerpt, listed, require_column
 
@@ -596,26 +596,46 @@ def check_label_column(schema: pa.Schema, name: str) -> None:
         raise _no_labels(f"Column {name!r} is {kind}.", "y")
 
 
-def label_values(table: pa.Table, name: str, first_row: int) -> Array:
-    """Return a column of labels exactly as they are: strings, integers, floats or bools.
+class CodedColumn(NamedTuple):
+    """A column: its distinct values, and of each row the place of its value among them."""
 
-    ``first_row`` is the number of the table's first row, for messages.
-    """
-    values = plain(table[name].combine_chunks())
-    missing = pc.index(values.is_null(nan_is_null=True), True).as_py()
-    if missing >= 0:
-        row = first_row + missing
-        raise LabelError(
-            f"Column {name!r} has no label in row {row} (counted from 0). Label such rows, or "
-            "remove them, first.",
-            row=row,
-            column=name,
-        )
-    if not is_text(values.type):
+    values: Any
+    codes: Array
+
+    @classmethod
+    def of(cls, tables: Iterable[pa.Table], name: str, n_rows: int = 0) -> CodedColumn:
+        """Return the column of tables that come one after the other; ``n_rows`` if it is known."""
+        places: dict[Any, int] = {}
+        kind = pa.null()
+
+        def parts() -> Iterator[NDArray[np.int32]]:
+            nonlocal kind
+            for table in tables:
+                column = plain(table[name].combine_chunks())
+                coded, kind = column.dictionary_encode(null_encoding="encode"), column.type
+                found = coded.dictionary.to_pylist()
+                here = [places.setdefault(one, len(places)) for one in found]
+                yield np.array(here, dtype=np.int32)[as_numpy(coded.indices)]
+
+        codes = joined(parts(), n_rows)
+        return cls(pa.array(list(places), kind), codes.astype(np.min_scalar_type(len(places))))
+
+    def as_labels(self, name: str) -> tuple[Array, Array]:
+        """Return values exactly as they are, strings, integers, floats or bools, and codes."""
+        values = self.values
+        missing = np.asarray(values.is_null(nan_is_null=True))
+        if missing.any():
+            row = int(np.flatnonzero(missing[self.codes])[0])
+            raise LabelError(
+                f"Column {name!r} has no label in row {row} (counted from 0). Label such rows, or "
+                "remove them, first.",
+                row=row,
+                column=name,
+            )
+        if is_text(values.type):
+            return np.array(values.to_pylist(), dtype=str), self.codes
         numbers = as_numpy(values)
-        return numbers.astype(bool) if pa.types.is_boolean(values.type) else numbers
-    coded = values.dictionary_encode()
-    return np.take(np.array(coded.dictionary.to_pylist(), dtype=str), as_numpy(coded.indices))
+        return numbers.astype(bool) if pa.types.is_boolean(values.type) else numbers, self.codes
 
 
 def time_values(tables: Iterable[pa.Table], name: str) -> Array:

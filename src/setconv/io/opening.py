@@ -41,15 +41,15 @@ class Source:
         float32 or float64; each pass over them checks all numbers.
     names : list of str or None
         Of the features; None if they have none.
-    labels : iterator of arrays
-        Those of all rows, some at a time; there are none if no column was named.
+    labels : callable
+        Gives the distinct labels and the place of each row's among them, if a column was named.
     times : callable
         Gives those of all rows, as they are in the file, if a column was named.
     """
 
     rows: StreamedRows
     names: list[str] | None
-    labels: Iterator[NDArray[Any]]
+    labels: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
     times: Callable[[], NDArray[Any]]
 
 
@@ -85,8 +85,8 @@ def open_source(
     if isinstance(X, np.memmap):
         _refuse_names("label", label)
         _refuse_names("time", time)
-        return Source(memmap_rows(X, bar), None, iter(()), lambda: np.empty(0))
-    from setconv.io.columns import check_label_column, label_values, time_values
+        return Source(memmap_rows(X, bar), None, lambda: (np.empty(0),) * 2, lambda: np.empty(0))
+    from setconv.io.columns import CodedColumn, check_label_column, time_values
 
     reader = _column_reader(X)
     if label is not None:
@@ -104,16 +104,14 @@ def open_source(
     shape = (reader.n_rows, len(plan.names))
     rows = StreamedRows(read, shape, plan.dtype, bar)
 
-    def labels() -> Iterator[NDArray[Any]]:
-        done = 0
-        for table in () if label is None else reader.tables([label]):
-            yield label_values(table, str(label), done)
-            done += len(table)
+    def labels() -> tuple[NDArray[Any], NDArray[Any]]:
+        coded = CodedColumn.of(reader.tables([str(label)]), str(label), reader.n_rows)
+        return coded.as_labels(str(label))
 
     def times() -> NDArray[Any]:
         return time_values(reader.tables([str(time)]), str(time))
 
-    return Source(rows, plan.names, labels(), times)
+    return Source(rows, plan.names, labels, times)
 
 
 def read_batches(
