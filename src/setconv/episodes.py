@@ -7,10 +7,11 @@ members at once; its `Layout` says what each column of a batch is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from functools import partial
+from itertools import count, islice
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,18 +242,24 @@ class EpisodeSampler:
             yield self.draw()
 
 
-class _Order(Protocol):
-    """Rows in a random order."""
-
-    def __getitem__(self, places: slice, /) -> Indices:
-        """Return the rows at these places."""
-        ...
+_Order: TypeAlias = Callable[[slice], Indices]  # rows in a random order, by their places in it
 
 
-def _shuffles(rows: Indices, rng: np.random.Generator) -> Iterator[_Order]:
+def _shuffles(rows: NDArray[Any], rng: np.random.Generator) -> Iterator[_Order]:
     """Yield the rows in one random order after another."""
     while True:
-        yield rows[rng.permutation(len(rows))]
+        yield rows[rng.permutation(len(rows))].__getitem__
+
+
+def _keyed_shuffles(split: Split, some: NDArray[np.bool_], seed: Any) -> Iterator[_Order]:
+    """Yield rows of some kinds, as ranks for `setconv.sampling.nth_rows`, in keyed orders."""
+    size = int(split.counts[some].sum())
+    for one in count():
+        yield partial(_ranks, split, some, KeyedOrder(size, [*seed.generate_state(4), one]))
+
+
+def _ranks(split: Split, some: NDArray[np.bool_], order: KeyedOrder, places: slice) -> Indices:
+    return split.ranks(some, order(np.arange(*places.indices(order.size))))
 
 
 class _Deck:
@@ -281,7 +288,7 @@ class _Deck:
         return dealt
 
     def _take(self, start: int, end: int) -> Indices:
-        rest = self._order[max(start, len(self._first)) : max(end, len(self._first))]
+        rest = self._order(slice(max(start, len(self._first)), max(end, len(self._first))))
         return np.append(np.array(self._first[start:end], dtype=np.int64), rest)
 
     def _deal_across(self, size: int) -> list[int]:
@@ -290,7 +297,7 @@ class _Deck:
         tail: list[int] = self._take(self._next, self._n_rows).tolist()
         self._order = next(self._shuffles)
         self._next = size - len(tail)
-        start: list[int] = self._order[:size].tolist()
+        start: list[int] = self._order(slice(size)).tolist()
         last = set(tail)
         head = [row for row in start if row not in last][: self._next]
         first = set(head)
@@ -313,25 +320,6 @@ class _Dealer(NamedTuple):
             support.append(rows[:, :n_support])
             query.append(rows[:, n_support:] if n_query else rows[:, :1])
         return Episodes(np.concatenate(support, axis=1), np.concatenate(query, axis=1))
-
-
-@dataclass(frozen=True)
-class _KeyedRows:
-    """Rows of some kinds in a keyed order, by their ranks for `setconv.sampling.nth_rows`."""
-
-    split: Split
-    some: NDArray[np.bool_]
-    order: KeyedOrder
-
-    def __getitem__(self, places: slice) -> Indices:
-        numbers = np.arange(*places.indices(self.order.size))
-        return self.split.ranks(self.some, self.order(numbers))
-
-
-def _keyed_shuffles(split: Split, some: NDArray[np.bool_], seed: Any) -> Iterator[_Order]:
-    size = int(split.counts[some].sum())
-    for one in count():
-        yield _KeyedRows(split, some, KeyedOrder(size, [*seed.generate_state(4).tolist(), one]))
 
 
 class Layout(NamedTuple):
@@ -401,35 +389,30 @@ class EpisodeBatches:
                 for number, problem in enumerate(problems)
             ]
 
-        self._deal = deal
-        self._dealers = deal()
-        self._ahead: Iterator[Indices] = iter(())
+        self._deal, dealers = deal, deal()
+        self._drawn = _draws(dealers)
         self._found: tuple[Indices, Indices] | None = None
-        self._many = is_many(len(split.kinds))
         self._kinds = split.kinds
-        self.layout = self._lay_out(n_classes if shared else 2, query_source)
+        quotas = [dealer.quotas for dealer in dealers]
+        self.layout = _lay_out(quotas, n_classes if shared else 2, query_source)
 
     def plan(self, draws: int) -> Indices:
         """Return the distinct rows of so many draws from the first on, as they come up first.
 
         Of many rows what is drawn are ranks: they are found here once, before the first draw.
         """
-        dealers, known, fresh = self._deal(), np.empty(0, dtype=np.int64), []
-        left = draws
-        while left > 0:
-            drawn: list[Indices] = []
-            while left > 0 and sum(one.size for one in drawn) < _PLANNED:
-                drawn.append(self._draw_ahead(dealers)[:left])
-                left -= _AHEAD
+        coming = islice(_draws(self._deal()), draws)
+        known = np.empty(0, dtype=np.int64)
+        fresh = [known]
+        for one in coming:
+            drawn = [one, *islice(coming, _PLANNED // one.size)]
             new, first = np.unique(np.concatenate(drawn), return_index=True)
             order = np.argsort(first)
             order = order[~np.isin(new, known)[order]]
             fresh.append(new[order])
             known = np.union1d(known, new)
-        if not fresh:
-            return known
         rows = np.concatenate(fresh)
-        if self._many:
+        if is_many(len(self._kinds)):
             found = nth_rows(self._kinds, known)
             self._found = known, found
             rows = found[np.searchsorted(known, rows)]
@@ -440,44 +423,43 @@ class EpisodeBatches:
 
         The groups are the members or, if heads are separate, the heads of all members.
         """
-        drawn = next(self._ahead, None)
-        if drawn is None:
-            self._ahead = iter(self._draw_ahead(self._dealers))
-            drawn = next(self._ahead)
+        drawn = next(self._drawn)
         if self._found is not None:
             ranks, rows = self._found
             drawn = rows[np.searchsorted(ranks, drawn)]
         return drawn
-
-    def _draw_ahead(self, dealers: list[_Dealer]) -> Indices:
-        """Return the next draws, (draws, groups, episodes, rows)."""
-        drawn = [dealer.draw(_AHEAD) for dealer in dealers]
-        # Members and heads whose classes are tiny have shorter episodes; padding has no weight.
-        support, query = (np.maximum(_pad([d[part] for d in drawn]), 0) for part in (0, 1))
-        together = np.concatenate([support, query], axis=-1)
-        by_draw = together.reshape(len(drawn), _AHEAD, -1, together.shape[-1])
-        return np.ascontiguousarray(by_draw.swapaxes(0, 1))
 
     def skip(self, draws: int) -> None:
         """Go on as if ``draws`` draws had been made."""
         for _ in range(draws):
             self.draw()
 
-    def _lay_out(self, n_classes: int, query_source: QuerySource) -> Layout:
-        """Say what the columns of every draw are; padding is on neither side."""
-        quotas = [dealer.quotas for dealer in self._dealers]
-        support, query = (_pad([q.columns[part] for q in quotas]) for part in (0, 1))
-        if query_source == "leave_one_out":
-            # The only row of a class is drawn for both: the second time it does not count.
-            alone = np.stack([one.query == 0 for one in quotas])
-            again = np.take_along_axis(alone, np.maximum(query, 0), axis=1)
-            support = query = np.concatenate([support, np.where(again, ABSENT, query)], axis=-1)
-        support_sides, query_sides = (
-            np.concatenate([head_sides(codes, n_classes) for codes in columns])
-            for columns in (support, query)
-        )
-        target = np.where(query_sides == 1, 1, -1).astype(np.float32)
-        return Layout(_averages(support_sides), target, _averages(query_sides))
+
+def _draws(dealers: list[_Dealer]) -> Iterator[Indices]:
+    """Yield draws, (groups, episodes, rows), for ever."""
+    while True:
+        drawn = [dealer.draw(_AHEAD) for dealer in dealers]
+        # Members and heads whose classes are tiny have shorter episodes; padding has no weight.
+        support, query = (np.maximum(_pad([d[part] for d in drawn]), 0) for part in (0, 1))
+        together = np.concatenate([support, query], axis=-1)
+        by_draw = together.reshape(len(drawn), _AHEAD, -1, together.shape[-1])
+        yield from np.ascontiguousarray(by_draw.swapaxes(0, 1))
+
+
+def _lay_out(quotas: list[Quotas], n_classes: int, query_source: QuerySource) -> Layout:
+    """Say what the columns of every draw are; padding is on neither side."""
+    support, query = (_pad([q.columns[part] for q in quotas]) for part in (0, 1))
+    if query_source == "leave_one_out":
+        # The only row of a class is drawn for both: the second time it does not count.
+        alone = np.stack([one.query == 0 for one in quotas])
+        again = np.take_along_axis(alone, np.maximum(query, 0), axis=1)
+        support = query = np.concatenate([support, np.where(again, ABSENT, query)], axis=-1)
+    support_sides, query_sides = (
+        np.concatenate([head_sides(codes, n_classes) for codes in columns])
+        for columns in (support, query)
+    )
+    target = np.where(query_sides == 1, 1, -1).astype(np.float32)
+    return Layout(_averages(support_sides), target, _averages(query_sides))
 
 
 def _make_dealer(
@@ -492,16 +474,15 @@ def _make_dealer(
     kinds = [own & (sides == side) for side in range(int(sides.max()) + 1)]
     counts = [int(split.counts[some].sum()) for some in kinds]
     quotas = plan_quotas(counts, *sizes)
-    decks = []
-    for some, n_rows, spawned in zip(
-        kinds, counts, np.random.SeedSequence(seed).spawn(len(kinds)), strict=True
-    ):
+    seeds = np.random.SeedSequence(seed).spawn(len(kinds))
+
+    def shuffles(some: NDArray[np.bool_], spawned: Any) -> Iterator[_Order]:
         if is_many(len(split.kinds)):
-            decks.append(_Deck(_keyed_shuffles(split, some, spawned), n_rows))
-        else:
-            rows = split.rows_of(some)
-            rows = rows.astype(np.int32)  # half as much to keep
-            decks.append(_Deck(_shuffles(rows, np.random.default_rng(spawned)), n_rows))
+            return _keyed_shuffles(split, some, spawned)
+        rows = split.rows_of(some).astype(np.int32)  # half as much to keep
+        return _shuffles(rows, np.random.default_rng(spawned))
+
+    decks = [_Deck(shuffles(*one), n) for *one, n in zip(kinds, seeds, counts, strict=True)]
     return _Dealer(decks, quotas, n_episodes)
 
 

@@ -531,18 +531,12 @@ class AnchorRows:
         if not (isinstance(anchor, str) or callable(anchor)):
             return
         # The side that has fewer rows, and side 1 where both are equal.
-        sides = [
-            np.where(out, ABSENT, head_sides(split.classes, n_classes)) for out in split.left_out
-        ]
-        sizes = [
-            [split.counts[one == side].sum() for side in (0, 1)] for one in np.concatenate(sides)
-        ]
-        self._smaller = [
-            one == int(ones <= zeros)
-            for one, (zeros, ones) in zip(np.concatenate(sides), sizes, strict=True)
-        ]
+        heads = head_sides(split.classes, n_classes)
+        sides = np.concatenate([np.where(out, ABSENT, heads) for out in split.left_out])
+        zeros, ones = ((sides == side) @ split.counts for side in (0, 1))
+        self._smaller = sides == (ones <= zeros)[:, None]
         if self.from_sums:
-            needed = np.any(self._smaller, axis=0)
+            needed = self._smaller.any(axis=0)
             self._sums = BlockSums(lambda: _KindSums(needed, n_features))
         else:
             self.chosen = [self._choose(some, number) for number, some in enumerate(self._smaller)]
@@ -550,13 +544,8 @@ class AnchorRows:
     def _choose(self, some: NDArray[np.bool_], number: int) -> NDArray[np.int64]:
         if self._anchor == "subset":
             return self._split.draw(some, SUBSET, self._rng)
-        if self._split.counts[some].sum() > MOST_ANCHOR_ROWS:
-            return np.sort(
-                self._split.draw(
-                    some, MOST_ANCHOR_ROWS, np.random.default_rng([MOST_ANCHOR_ROWS, number])
-                )
-            )
-        return self._split.rows_of(some)
+        rng = np.random.default_rng([MOST_ANCHOR_ROWS, number])
+        return np.sort(self._split.draw(some, MOST_ANCHOR_ROWS, rng))
 
     @property
     def from_sums(self) -> bool:
@@ -575,12 +564,8 @@ class AnchorRows:
         stacked = len(self._split.left_out) * self._heads
         if self.from_sums:
             sums = self._sums.total()
-            made = [
-                _as_anchors(
-                    sums.total[some].sum(axis=0) / sums.mass[some].sum(), self._width, (1,)
-                )[0]
-                for some in self._smaller
-            ]
+            means = [sums.total[one].sum(axis=0) / sums.mass[one].sum() for one in self._smaller]
+            made = [_as_anchors(mean, self._width, (1,))[0] for mean in means]
         elif isinstance(self._anchor, str) or callable(self._anchor):
             made = [self._make(rows[one], self._weights[one]) for one in self.chosen]
         else:
@@ -590,11 +575,8 @@ class AnchorRows:
         return _alike([one for member in of_members for one in member])
 
     def _make(self, rows: Any, weights: Array) -> NDArray[np.float64]:
-        if isinstance(self._anchor, str):
-            picked: Any = _RULES[self._anchor](rows, weights, self._rng)
-        else:
-            assert callable(self._anchor)
-            picked = self._anchor(rows)
+        rule: Any = self._anchor
+        picked = rule(rows) if callable(rule) else _RULES[rule](rows, weights, self._rng)
         made: NDArray[np.float64] = _as_anchors(picked, self._width, (1,))[0]
         return made
 

@@ -270,15 +270,13 @@ def _bar(progress: Any, what: str) -> Iterator[Callable[[int, int], None]]:
 def columns_kept_on_error(estimator: Any) -> Iterator[None]:
     """Give the estimator its old column names back if a new fit fails."""
     names = ("n_features_in_", "feature_names_in_")
-    before = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    before = {name: value for name, value in vars(estimator).items() if name in names}
     try:
         yield
     except BaseException:
         for name in names:
-            if name in before:
-                setattr(estimator, name, before[name])
-            elif hasattr(estimator, name):
-                delattr(estimator, name)
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
         raise
 
 
