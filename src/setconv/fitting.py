@@ -477,18 +477,13 @@ def _build_network(
     parameters: Parameters, n_inputs: int, n_classes: int, seed: int
 ) -> SetConvNetwork:
     """Make a network with fresh weights."""
+    names = ("n_members", "encoder", "out_features", "output", "similarity")
     return SetConvNetwork(
         n_inputs,
         n_heads=count_heads(n_classes),
-        n_members=parameters.n_members,
-        encoder=parameters.encoder,
-        out_features=parameters.out_features,
-        output=parameters.output,
-        similarity=parameters.similarity,
-        dropout=parameters.dropout,
-        input_dropout=parameters.input_dropout,
         share_encoder=parameters.heads == "shared",
         generator=torch.Generator().manual_seed(seed),
+        **{name: getattr(parameters, name) for name in (*names, "dropout", "input_dropout")},
     )
 
 

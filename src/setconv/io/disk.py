@@ -88,9 +88,7 @@ class DiskRows:
         """Return rows, by number, in this order; neighbours in the file are read together."""
         once, places = np.unique(numbers, return_inverse=True)
         rows = np.empty((len(once), self.shape[1]), self.dtype)
-        starts = np.flatnonzero(np.diff(once, prepend=-2) != 1)
-        ends = np.append(starts[1:], len(once))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=False):
+        for start, end in _runs(once):
             self._read(int(once[start]), rows[start:end])
         return rows[places]
 
@@ -108,6 +106,12 @@ class DiskRows:
                         "until the end."
                     )
                 buffer = buffer[count:]
+
+
+def _runs(numbers: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield where numbers that ascend one by one start and end."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1).tolist()
+    return zip(starts, [*starts[1:], len(numbers)], strict=False)
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
@@ -166,10 +170,6 @@ class StreamedRows:
         for rows in self._wanted():
             start = 0
             while start < len(rows):
-                if not filled and len(rows) - start >= size:
-                    yield rows[start : start + size]
-                    start += size
-                    continue
                 count = min(size - filled, len(rows) - start)
                 block[filled : filled + count] = rows[start : start + count]
                 start, filled = start + count, filled + count
@@ -251,14 +251,12 @@ class GatheredRows:
         places = self._places[first:last][order]
         wanted = rows[self._numbers[first:last][order] - part.start]
         data, size = _bytes_of(np.ascontiguousarray(wanted)), self._row_bytes
-        starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-        ends = np.append(starts[1:], len(places)) * size
-        runs = zip((starts * size).tolist(), ends.tolist(), places[starts].tolist(), strict=True)
         try:
-            for start, end, place in runs:
-                self._file.seek(place * size)
-                while start < end:
-                    start += self._file.write(data[start:end])
+            for start, end in _runs(places):
+                self._file.seek(int(places[start]) * size)
+                left = data[start * size : end * size]
+                while left:
+                    left = left[self._file.write(left) :]
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
