@@ -9,7 +9,8 @@ multidimensional scaling (MDS) that places them.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
@@ -17,11 +18,12 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, cloned, draw_seed
+from setconv.baselines.base import Classifier, LogScoresMixin, Random, cloned, draw_seed, parameter
 from setconv.errors import ParameterError
 from setconv.validation import at_least, between, one_of
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CLEMSClassifier(LogScoresMixin, Classifier):
     """Cost-sensitive label embedding: regress to points, decide for the nearest.
 
@@ -96,29 +98,12 @@ class CLEMSClassifier(LogScoresMixin, Classifier):
     (100, 2)
     """
 
-    _parameter_constraints: ClassVar = {
-        "cost": [one_of("balanced"), "array-like"],
-        "n_init": [at_least(1)],
-        "max_iter": [at_least(1)],
-        "tau": [between(0, None)],
-    }
-
-    def __init__(
-        self,
-        *,
-        cost: Any = "balanced",
-        regressor: Any = None,
-        n_init: int = 8,
-        max_iter: int = 300,
-        tau: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.cost = cost
-        self.regressor = regressor
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tau = tau
-        self.random_state = random_state
+    cost: Any = parameter("balanced", one_of("balanced"), "array-like")
+    regressor: Any = None
+    n_init: int = parameter(8, at_least(1))
+    max_iter: int = parameter(300, at_least(1))
+    tau: float = parameter(1.0, between(0, None))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Embed the labels and fit the regressor.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from setconv.baselines.base import BinaryClassifier, EarlyStoppingMixin, Random
+from setconv.baselines.base import BinaryClassifier, EarlyStoppingMixin, Random, parameter
 from setconv.validation import at_least, between, one_of
 
 CHUNK = 4096  # rows whose Jacobian is held at once
@@ -31,6 +31,7 @@ _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 _MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     r"""A perceptron with tanh units that weighs the squared errors of the two classes.
 
@@ -125,43 +126,17 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     (300,)
     """
 
-    _parameter_constraints: ClassVar = {
-        **EarlyStoppingMixin._parameter_constraints,
-        "hidden": [at_least(1)],
-        "lam": [one_of("prior"), between(0, 1)],
-        "mu": [between(0, None)],
-        "beta": [between(1, None)],
-        "max_iter": [at_least(1)],
-        "tol": [between(0, None)],
-        "n_components": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        hidden: int = 10,
-        lam: Any = "prior",
-        mu: float = 0.1,
-        beta: float = 10,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        n_components: int = 50,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.lam = lam
-        self.mu = mu
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_components = n_components
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.random_state = random_state
+    hidden: int = parameter(10, at_least(1))
+    lam: Any = parameter("prior", one_of("prior"), between(0, 1))
+    mu: float = parameter(0.1, between(0, None))
+    beta: float = parameter(10, between(1, None))
+    max_iter: int = parameter(500, at_least(1))
+    tol: float = parameter(1e-4, between(0, None))
+    n_components: int = parameter(50, at_least(1))
+    early_stopping: bool = parameter(True, "boolean")
+    validation_fraction: float = parameter(0.2, between(0, 1))
+    patience: int = parameter(10, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the perceptron.

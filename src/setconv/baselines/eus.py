@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from setconv.baselines.base import Random, Rows, UnderSampler
+from setconv.baselines.base import Random, Rows, UnderSampler, parameter
 from setconv.baselines.neighbours import smallest
 from setconv.errors import LabelError, ParameterError
 from setconv.validation import at_least, between
@@ -34,6 +34,7 @@ _PAIRS = 2**17  # pairs of a choice and a row that are looked up together
 _STEPS = (0, 8, 32, 128)  # most rows have a chosen one among their first few neighbours
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EvolutionaryUnderSampler(UnderSampler):
     """Evolutionary under-sampling (EUS) of García and Herrera, for two classes.
 
@@ -115,30 +116,13 @@ class EvolutionaryUnderSampler(UnderSampler):
     """
 
     _binary_only = True
-    _parameter_constraints: ClassVar = {
-        **UnderSampler._parameter_constraints,
-        "penalty": [between(0, None, "left")],
-        "population": [at_least(2)],
-        "max_evaluations": [at_least(1)],
-        "windowing": ["boolean"],
-    }
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 0.2,
-        population: int = 50,
-        max_evaluations: int = 10000,
-        windowing: bool = True,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.penalty = penalty
-        self.population = population
-        self.max_evaluations = max_evaluations
-        self.windowing = windowing
-        self.random_state = random_state
+    penalty: float = parameter(0.2, between(0, None, "left"))
+    population: int = parameter(50, at_least(2))
+    max_evaluations: int = parameter(10000, at_least(1))
+    windowing: bool = parameter(True, "boolean")
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _kept_rows(
         self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random

@@ -8,7 +8,8 @@ rows. The class says it in full.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +18,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Random, Rows, UnderSampler, cloned
+from setconv.baselines.base import Random, Rows, UnderSampler, cloned, parameter
 from setconv.validation import at_least, between, one_of
 
 
+@dataclass(eq=False, repr=False)
 class InstanceHardnessSampler(UnderSampler):
     """Instance hardness threshold: leave out the rows that a classifier gets wrong.
 
@@ -87,29 +89,13 @@ class InstanceHardnessSampler(UnderSampler):
     [9, 9]
     """
 
-    _parameter_constraints: ClassVar = {
-        **UnderSampler._parameter_constraints,
-        "cv": [at_least(2)],
-        "mode": [one_of("balance", "threshold")],
-        "threshold": [between(0, 1, "both")],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        cv: int = 5,
-        mode: Literal["balance", "threshold"] = "balance",
-        threshold: float = 0.7,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.estimator = estimator
-        self.cv = cv
-        self.mode = mode
-        self.threshold = threshold
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    cv: int = parameter(5, at_least(2))
+    mode: Literal["balance", "threshold"] = parameter("balance", one_of("balance", "threshold"))
+    threshold: float = parameter(0.7, between(0, 1, "both"))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _kept_rows(
         self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random

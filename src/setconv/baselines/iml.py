@@ -12,7 +12,8 @@ triplets that it is learned from, the descent and its objective.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, draw_seed
+from setconv.baselines.base import Classifier, LogScoresMixin, Random, draw_seed, parameter
 from setconv.baselines.neighbours import BLOCK, exact_nearest, exact_nearest_others
 from setconv.sampling import draw_by_class
 from setconv.validation import at_least, between
@@ -52,6 +53,7 @@ class Neighbourhoods(NamedTuple):
     ratios: np.ndarray
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IMLClassifier(LogScoresMixin, Classifier):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
@@ -136,27 +138,11 @@ class IMLClassifier(LogScoresMixin, Classifier):
     (300, 20)
     """
 
-    _parameter_constraints: ClassVar = {
-        "n_per_class": [at_least(1)],
-        "match_threshold": [between(0, 1, "both")],
-        "max_iter": [at_least(1)],
-        "n_components": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_per_class: int = 10,
-        match_threshold: float = 0.8,
-        max_iter: int = 5,
-        n_components: int = 64,
-        random_state: Any = None,
-    ) -> None:
-        self.n_per_class = n_per_class
-        self.match_threshold = match_threshold
-        self.max_iter = max_iter
-        self.n_components = n_components
-        self.random_state = random_state
+    n_per_class: int = parameter(10, at_least(1))
+    match_threshold: float = parameter(0.8, between(0, 1, "both"))
+    max_iter: int = parameter(5, at_least(1))
+    n_components: int = parameter(64, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the chain of metrics.

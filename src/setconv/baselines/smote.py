@@ -11,14 +11,14 @@ MWMOTE with them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from imblearn.over_sampling import SMOTE
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 
-from setconv.baselines.base import OverSampler, Random, Rows
+from setconv.baselines.base import OverSampler, Random, Rows, parameter
 from setconv.baselines.neighbours import mean_distance
 from setconv.sampling import share_out
 from setconv.validation import at_least, between, one_of
@@ -62,6 +62,7 @@ def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -
     return made[rows + 1 :]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SMOTESampler(SMOTEBased):
     """Synthetic minority over-sampling, for classes of any size.
 
@@ -115,21 +116,9 @@ class SMOTESampler(SMOTEBased):
     ((14, 2), 7)
     """
 
-    _parameter_constraints: ClassVar = {
-        **OverSampler._parameter_constraints,
-        "k_neighbors": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        k_neighbors: int = 5,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.k_neighbors = k_neighbors
-        self.random_state = random_state
+    k_neighbors: int = parameter(5, at_least(1))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
         members = X[np.flatnonzero(codes == code)]
@@ -162,6 +151,7 @@ class ClusteredClass:
     counts: np.ndarray
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KMeansSMOTESampler(SMOTEBased):
     """SMOTE inside clusters that are safe, more of it where the class is sparse.
 
@@ -231,30 +221,14 @@ class KMeansSMOTESampler(SMOTEBased):
     (90, 80)
     """
 
-    _parameter_constraints: ClassVar = {
-        **OverSampler._parameter_constraints,
-        "n_clusters": [at_least(1)],
-        "k_neighbors": [at_least(1)],
-        "imbalance_ratio_threshold": [one_of("auto"), between(0, None, "right")],
-        "density_exponent": [between(0, None, "left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_clusters: int = 50,
-        k_neighbors: int = 5,
-        imbalance_ratio_threshold: float | Literal["auto"] = "auto",
-        density_exponent: float = 2.0,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.n_clusters = n_clusters
-        self.k_neighbors = k_neighbors
-        self.imbalance_ratio_threshold = imbalance_ratio_threshold
-        self.density_exponent = density_exponent
-        self.random_state = random_state
+    n_clusters: int = parameter(50, at_least(1))
+    k_neighbors: int = parameter(5, at_least(1))
+    imbalance_ratio_threshold: float | Literal["auto"] = parameter(
+        "auto", one_of("auto"), between(0, None, "right")
+    )
+    density_exponent: float = parameter(2.0, between(0, None, "left"))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
         self.clusterings_: dict[Any, ClusteredClass] = {}
