@@ -157,10 +157,8 @@ class BinaryClassifier(Classifier):
         return tags
 
 
-class LogScoresMixin:
-    """Decides and ranks by the logarithm of a score of each class, of which nothing underflows."""
-
-    classes_: np.ndarray
+class LogScoresClassifier(Classifier):
+    """Base of those that decide and rank by logarithms of scores, of which nothing underflows."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class with the largest probability.

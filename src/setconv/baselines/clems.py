@@ -18,13 +18,13 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, cloned, draw_seed, parameter
+from setconv.baselines.base import LogScoresClassifier, Random, cloned, draw_seed, parameter
 from setconv.errors import ParameterError
 from setconv.validation import at_least, between, one_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CLEMSClassifier(LogScoresMixin, Classifier):
+class CLEMSClassifier(LogScoresClassifier):
     """Cost-sensitive label embedding: regress to points, decide for the nearest.
 
     Each label y_i becomes two points, one for y_i as the truth and one for y_i as the answer, so

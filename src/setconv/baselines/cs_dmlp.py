@@ -21,13 +21,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Generator, Tensor
 
-from setconv.baselines.base import (
-    Classifier,
-    EarlyStoppingMixin,
-    LogScoresMixin,
-    draw_seed,
-    parameter,
-)
+from setconv.baselines.base import EarlyStoppingMixin, LogScoresClassifier, draw_seed, parameter
 from setconv.errors import DivergedError
 from setconv.validation import at_least, between, check_parameter, one_of
 
@@ -37,7 +31,7 @@ _Layers = list[tuple[Tensor, Tensor]]  # weights and bias of each
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CostSensitiveDMLPClassifier(LogScoresMixin, EarlyStoppingMixin, Classifier):
+class CostSensitiveDMLPClassifier(EarlyStoppingMixin, LogScoresClassifier):
     r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
 
     With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and

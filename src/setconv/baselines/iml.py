@@ -23,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, draw_seed, parameter
+from setconv.baselines.base import LogScoresClassifier, Random, draw_seed, parameter
 from setconv.baselines.neighbours import BLOCK, exact_nearest, exact_nearest_others
 from setconv.sampling import draw_by_class
 from setconv.validation import at_least, between
@@ -54,7 +54,7 @@ class Neighbourhoods(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class IMLClassifier(LogScoresMixin, Classifier):
+class IMLClassifier(LogScoresClassifier):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
