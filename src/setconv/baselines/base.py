@@ -277,17 +277,15 @@ class OverSampler(System, BaseOverSampler):
             self._fall_back("no class has fewer rows than it should; the rows are as they were")
         parts, labels = [X], [y]
         for code, count in missing.items():
-            parts.append(self._new_rows(X, codes, code, count, random))
+            label = self.classes_.tolist()[code]
+            parts.append(self._new_rows(X, codes == code, label, count, random))
             labels.append(np.full(count, self.classes_[code], dtype=y.dtype))
-        if sparse.issparse(X):
-            stacked = sparse.vstack(parts, format=X.format)
-        else:
-            stacked = np.vstack([np.asarray(part, dtype=X.dtype) for part in parts])
+        stacked = sparse.vstack(parts, format=X.format) if sparse.issparse(X) else np.vstack(parts)
         return stacked, np.concatenate(labels)
 
     @abstractmethod
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        """Make exactly ``count`` new rows of class ``code``, sparse if X is."""
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        """Make exactly ``count`` new rows of the class of the rows ``own``, of the type of X."""
 
 
 class UnderSampler(System, BaseUnderSampler):

@@ -158,15 +158,13 @@ class MWMOTESampler(SMOTEBased):
         self.minorities_: dict[Any, WeightedMinority] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        label = self.classes_.tolist()[code]
-        members, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        members, others = np.flatnonzero(own), np.flatnonzero(~own)
         half = max(1, len(members) // 2)
-        k1 = self._at_most(label, "k1", self.k1, len(codes) - 1)
+        k1 = self._at_most(label, "k1", self.k1, len(own) - 1)
         k2 = self._at_most(label, "k2", self.k2, len(others))
         k3 = self._at_most(label, "k3", half if self.k3 == "half" else self.k3, len(members))
-        own_nearby = codes[nearest_others(X, members, k1)] == code
-        filtered = members[own_nearby.any(axis=1)]
+        filtered = members[own[nearest_others(X, members, k1)].any(axis=1)]
         if len(filtered) < 2:
             self._fall_back(
                 f"class {label!r}: {len(filtered)} of {len(members)} rows have another of the "
@@ -177,7 +175,7 @@ class MWMOTESampler(SMOTEBased):
         borderline = others[np.unique(nearest(X[others], X[filtered], k2))]
         informative, weights = self._weights(label, X[borderline], X[members], k3)
         threshold = self.cp * float(nearest_distances(X[filtered]).mean())
-        found = WeightedMinority(
+        found = self.minorities_[label] = WeightedMinority(
             members=members,
             filtered=filtered,
             borderline=borderline,
@@ -187,7 +185,6 @@ class MWMOTESampler(SMOTEBased):
             clusters=self._clusters(label, X[members], threshold, random),
             cluster_threshold=threshold,
         )
-        self.minorities_[label] = found
         return self._drawn(X, label, found, count, random)
 
     def _at_most(self, label: Any, name: str, asked: int, there: int) -> int:

@@ -120,10 +120,8 @@ class SMOTESampler(SMOTEBased):
     sampling_strategy: Any = "auto"
     random_state: Any = None
 
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        members = X[np.flatnonzero(codes == code)]
-        label = self.classes_.tolist()[code]
-        return self._smote(members, label, count, self.k_neighbors, random)
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        return self._smote(X[np.flatnonzero(own)], label, count, self.k_neighbors, random)
 
 
 @dataclass(frozen=True)
@@ -234,11 +232,8 @@ class KMeansSMOTESampler(SMOTEBased):
         self.clusterings_: dict[Any, ClusteredClass] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        label = self.classes_.tolist()[code]
-        own = codes == code
-        found = self._clustered(X, own, count, random)
-        self.clusterings_[label] = found
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        found = self.clusterings_[label] = self._clustered(X, own, count, random)
         if not found.counts.any():
             self._fall_back(
                 f"no cluster has two rows of class {label!r} and an imbalance ratio below "
