@@ -353,7 +353,7 @@ class Fitness:
         chosen = self.choices(chromosomes)
         nearest = self.nearest(chosen, rows)
         is_reduced = self.reduced[rows]
-        right = (self.reduced[nearest] == is_reduced) & (nearest >= 0)
+        right = self.reduced[nearest] == is_reduced
         reduced_rate = right[:, is_reduced].mean(axis=1)
         other_rate = right[:, ~is_reduced].mean(axis=1)
         imbalance = np.abs(1 - chromosomes.sum(axis=1) / self.target)
@@ -365,7 +365,7 @@ class NearestChosen:
 
     The neighbours of every row are listed once, nearest first (rows at the same distance in their
     order); the nearest chosen row is then the first of the list that is chosen. Where the list has
-    none, all chosen rows are looked at.
+    none, all chosen rows are looked at. Of every choice two rows or more are chosen.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ class NearestChosen:
         Returns
         -------
         nearest : int ndarray of shape (m, k)
-            Numbers of rows; -1 where no other row is chosen.
+            Numbers of rows.
         """
         parts = gen_batches(len(chosen), max(1, _PAIRS // len(rows)))
         return np.concatenate([self._look_up(chosen[part], rows) for part in parts])
@@ -417,23 +417,16 @@ class NearestChosen:
             found = hits.any(axis=1)
             nearest.flat[open_pairs[found]] = neighbours[found, hits[found].argmax(axis=1)]
             open_pairs = open_pairs[~found]
-        if self.length < chosen.shape[1] - 1:
-            for choice in np.unique(open_pairs // len(rows)):
-                places = np.flatnonzero(nearest[choice] < 0)
-                nearest[choice, places] = self._scan(chosen[choice], rows[places])
+        for choice in np.unique(open_pairs // len(rows)):
+            places = np.flatnonzero(nearest[choice] < 0)
+            nearest[choice, places] = self._scan(chosen[choice], rows[places])
         return nearest
 
     def _scan(self, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
         candidates = np.flatnonzero(chosen)
-        if not len(candidates):
-            return np.full(len(rows), -1)
-        found = []
-        for block in gen_batches(len(rows), max(1, _DISTANCES // len(candidates))):
-            distances = self._distances(rows[block], candidates)
-            best = distances.argmin(axis=1)
-            none = np.isinf(distances[np.arange(len(best)), best])
-            found.append(np.where(none, -1, candidates[best]))
-        return np.concatenate(found)
+        parts = gen_batches(len(rows), max(1, _DISTANCES // len(candidates)))
+        best = [self._distances(rows[part], candidates).argmin(axis=1) for part in parts]
+        return np.asarray(candidates[np.concatenate(best)])
 
     def _distances(self, rows: np.ndarray, others: Any) -> np.ndarray:
         """Squared distances but for what is the same in a line; infinite to the row itself."""
