@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
@@ -392,7 +392,7 @@ class _Triplets(NamedTuple):
 def with_impostors(
     Z: np.ndarray, codes: np.ndarray, targets: np.ndarray, max_impostors: int
 ) -> _Triplets:
-    """Join target pairs with possible impostors: each row's nearest rows of other classes.
+    """Join each row's target pairs with possible impostors: its nearest rows of other classes.
 
     Which of them are inside the margin is for the objective to say, at each map anew.
     """
@@ -403,13 +403,9 @@ def with_impostors(
         count = min(max_impostors, len(others))
         found, _ = exact_nearest(Z[members], Z[others], count)
         parts.append(np.column_stack([np.repeat(members, count), others[found.ravel()]]))
-    return _triplets(targets, np.concatenate(parts), len(Z))
-
-
-def _triplets(targets: np.ndarray, impostors: np.ndarray, n_rows: int) -> _Triplets:
-    """Join each impostor pair with all target pairs of its row."""
+    impostors = np.concatenate(parts)
     order = np.argsort(targets[:, 0], kind="stable")
-    counts = np.bincount(targets[:, 0], minlength=n_rows)
+    counts = np.bincount(targets[:, 0], minlength=len(Z))
     starts = np.cumsum(counts) - counts
     repeats = counts[impostors[:, 0]]
     impostor = np.repeat(np.arange(len(impostors)), repeats)
@@ -431,16 +427,12 @@ def _descend(
     # Values of completed steps: by the result's own number of steps and value, a search that
     # completes none would be begun for ever.
     values = [flat_objective(L.ravel())[0]]
-
-    def keep_value(intermediate_result: OptimizeResult) -> None:
-        values.append(float(intermediate_result.fun))
-
     found = minimize(
         flat_objective,
         L.ravel(),
         jac=True,
         method="L-BFGS-B",
-        callback=keep_value,
+        callback=lambda intermediate_result: values.append(float(intermediate_result.fun)),
         options={"maxiter": steps},
     )
     return found.x.reshape(L.shape), values
