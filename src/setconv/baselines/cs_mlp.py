@@ -155,7 +155,11 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
         """
         rows, codes, random = self._check_training(X, y)
         held_out = self._held_out(codes, random)
-        self._fit_inputs(rows, random)
+        self.scaler_ = StandardScaler().fit(rows)
+        self.pca_ = None
+        if rows.shape[1] > self.n_components:
+            kept = min(self.n_components, len(rows))
+            self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
         inputs = self._inputs(rows)
         targets = 2.0 * codes - 1.0
         self.lam_, weights = cost_weights(self.lam, codes)
@@ -186,13 +190,6 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     def _second_class(self, X: Any) -> np.ndarray:
         return (1 + self.decision_function(X)) / 2
 
-    def _fit_inputs(self, rows: np.ndarray, random: Random) -> None:
-        self.scaler_ = StandardScaler().fit(rows)
-        self.pca_ = None
-        if rows.shape[1] > self.n_components:
-            kept = min(self.n_components, len(rows))
-            self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
-
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
         """Return what the perceptron sees, in double precision whatever the rows are."""
         parts = gen_batches(len(rows), CHUNK)
@@ -205,30 +202,23 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
         return np.concatenate([self.pca_.transform(part) * factor for part in scaled])
 
     def _train(
-        self, training: WeightedErrors, validation: WeightedErrors, parameters: np.ndarray
+        self, training: WeightedErrors, validation: WeightedErrors, best: np.ndarray
     ) -> None:
         steps = descend(
-            training,
-            parameters,
-            damping=self.mu,
-            factor=self.beta,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            training, best, damping=self.mu, factor=self.beta, max_iter=self.max_iter, tol=self.tol
         )
         self.objective_curve_: list[float] = []
-        least, least_at = np.inf, 0
+        least, least_at, judged = np.inf, 0, len(validation.rows) > 0
         for self.n_iter_, trial in enumerate(steps, start=1):
             if not trial.accepted:
                 continue
             self.objective_curve_.append(trial.objective)
-            value = trial.objective
-            if len(validation.rows):
-                value = validation.objective(trial.parameters)
+            value = validation.objective(trial.parameters) if judged else trial.objective
             if value < least:
-                least, least_at, parameters = value, len(self.objective_curve_), trial.parameters
+                least, least_at, best = value, len(self.objective_curve_), trial.parameters
             if len(self.objective_curve_) - least_at >= self.patience:
                 break
-        self.parameters_ = parameters
+        self.parameters_ = best
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:
