@@ -27,23 +27,20 @@ from setconv.validation import at_least, between, one_of
 class SMOTEBased(OverSampler):
     """Base of the samplers that use SMOTE, wholly or where their own way is not open."""
 
-    def _smote(
-        self, members: Rows, label: Any, count: int, k_neighbors: int, random: Random
-    ) -> Rows:
+    def _smote(self, members: Rows, label: Any, count: int, k: int, random: Random) -> Rows:
         """Make new rows of a class by SMOTE over all of it; a class too small is said."""
         rows = members.shape[0]
         if rows == 1:
             self._fall_back(f"class {label!r} has 1 row, which has no neighbour: it was duplicated")
-        elif rows <= k_neighbors:
+        elif rows <= k:
             self._fall_back(
-                f"class {label!r} has {rows} rows: SMOTE used {rows - 1} neighbours instead of "
-                f"{k_neighbors}"
+                f"class {label!r} has {rows} rows: SMOTE used {rows - 1} neighbours instead of {k}"
             )
-        return _interpolated(members, count, k_neighbors, random)
+        return _interpolated(members, count, k, random)
 
 
-def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -> Rows:
-    """Make ``count`` rows between members and their nearest, at most ``k_neighbors``, neighbours.
+def _interpolated(members: Rows, count: int, k: int, random: Random) -> Rows:
+    """Make ``count`` rows between members and their nearest, at most ``k``, neighbours.
 
     One member alone is duplicated. Sparse members give sparse rows.
     """
@@ -53,9 +50,7 @@ def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -
     # imbalanced-learn wants a second class; a row of its own stands in, and nothing comes of it.
     stack = sparse.vstack if sparse.issparse(members) else np.vstack
     smote = SMOTE(
-        k_neighbors=min(k_neighbors, rows - 1),
-        sampling_strategy={1: rows + count},
-        random_state=random,
+        k_neighbors=min(k, rows - 1), sampling_strategy={1: rows + count}, random_state=random
     )
     labels = np.append(np.ones(rows, dtype=int), 0)
     made, _ = smote.fit_resample(stack([members, members[:1]]), labels)
