@@ -297,12 +297,13 @@ class StackedMLPs:
         lr: float,
     ) -> None:
         self.lr = np.float32(lr)
-        shape = (n_members * hidden, n_features + 1)
-        inner = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        shape = (n_members, hidden)
-        outer = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        self.weights = np.concatenate(inner)
-        self.output_weights = np.concatenate(outer) / np.float32(np.sqrt(hidden))
+
+        def drawn(*shape: int) -> np.ndarray:
+            each = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
+            return np.concatenate(each)
+
+        self.weights = drawn(n_members * hidden, n_features + 1)
+        self.output_weights = drawn(n_members, hidden) / np.float32(np.sqrt(hidden))
         self.output_bias = np.zeros(len(self.output_weights), dtype=np.float32)
 
     def test_then_train(self, row: np.ndarray, code: int, counts: np.ndarray) -> np.ndarray:
