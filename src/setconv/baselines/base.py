@@ -256,8 +256,7 @@ class EarlyStoppingMixin(System):
                 f"set aside for early stopping: class (rows) {', '.join(classes)}; "
                 f"{instead if judged else 'training goes on to its end'}"
             )
-        if judged:
-            held_out[drawn] = True
+        held_out[drawn] = judged
         return held_out
 
 

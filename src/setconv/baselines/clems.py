@@ -123,20 +123,17 @@ class CLEMSClassifier(LogScoresClassifier):
         rows, codes, random = self._check_training(X, y)
         counts = np.bincount(codes)
         self.cost_ = self._costs(counts)
+        delta, weights = mirrored(self.cost_, counts)
+        of_scaling = Random(draw_seed(random))
         points, stresses = weighted_mds(
-            *mirrored(self.cost_, counts),
-            len(counts),
-            Random(draw_seed(random)),
-            n_init=self.n_init,
-            max_iter=self.max_iter,
+            delta, weights, len(counts), of_scaling, n_init=self.n_init, max_iter=self.max_iter
         )
         self.true_points_, self.answer_points_ = np.split(points, 2)
         self.stress_, self.n_iter_ = float(stresses[-1]), len(stresses) - 1
-        regressor = self.regressor
-        if regressor is None:
-            regressor = make_pipeline(StandardScaler(), Ridge())
+        default = make_pipeline(StandardScaler(), Ridge())
+        regressor = cloned(default if self.regressor is None else self.regressor, random)
         targets = self.true_points_[codes].astype(rows.dtype)
-        self.regressor_ = cloned(regressor, random).fit(rows, targets)
+        self.regressor_ = regressor.fit(rows, targets)
         return self
 
     def _costs(self, counts: np.ndarray) -> np.ndarray:

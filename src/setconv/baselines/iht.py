@@ -117,11 +117,9 @@ class InstanceHardnessSampler(UnderSampler):
     def _instance_hardness(self, X: Rows, codes: np.ndarray, random: Random) -> np.ndarray:
         alone = np.bincount(codes)[codes] == 1
         splits = self._splits(codes, alone, random)
-        estimator = self.estimator
-        if estimator is None:
-            scaler = StandardScaler(with_mean=not sparse.issparse(X))
-            estimator = make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))
-        seeded = cloned(estimator, random)
+        scaler = StandardScaler(with_mean=not sparse.issparse(X))
+        default = make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))
+        seeded = cloned(default if self.estimator is None else self.estimator, random)
         # Columns are in the order of the codes, and a class has its code as its column.
         found = cross_val_predict(seeded, X, codes, cv=splits, method="predict_proba")
         return np.where(alone, np.nan, 1 - found[np.arange(len(codes)), codes])
@@ -163,5 +161,4 @@ class InstanceHardnessSampler(UnderSampler):
                 f"every row of class {self.classes_.tolist()[code]!r} is harder than "
                 f"{self.threshold}: its {target} easiest rows were kept"
             )
-            return target
-        return keep
+        return keep or target
