@@ -1,15 +1,16 @@
 """What the systems share: checks, decisions, fallbacks, seeds, and the bases of the samplers.
 
 A system is a `Classifier`, or a sampler of imbalanced-learn's interface through `OverSampler` or
-`UnderSampler`, which says only which rows it makes or keeps. Each has one table of what its
-parameters may be. The labels reach all as codes 0..C-1, so that the result cannot depend on how the
-classes are called.
+`UnderSampler`, which says only which rows it makes or keeps. Each is a dataclass of its parameters,
+which compares and shows itself as scikit-learn's estimators do. The labels reach all as codes
+0..C-1, so that the result cannot depend on how the classes are called.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import Field, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from setconv.errors import LabelError
 from setconv.sampling import draw_by_class
-from setconv.validation import at_least, between, check_parameter
+from setconv.validation import check_parameter
 
 FLOATS = [np.float64, np.float32]
 Rows = Any  # a dense matrix or one of scipy.sparse
@@ -33,6 +34,11 @@ Random = np.random.RandomState
 
 class FallbackWarning(UserWarning):
     """A baseline could not do what it is for and did something else."""
+
+
+def parameter(default: Any, *allowed: Any) -> Any:
+    """Declare a parameter: its default, and what is checked when a fit begins, any one of these."""
+    return field(default=default, metadata={"allowed": list(allowed)})
 
 
 class System:
@@ -47,12 +53,14 @@ class System:
     classes_: np.ndarray
     fallbacks_: list[str]
     random_state: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     _binary_only: ClassVar[bool] = False
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def _validate_params(self) -> None:
-        """Check parameters by the table of the class; for samplers imbalanced-learn calls it."""
-        for name, constraints in self._parameter_constraints.items():
+        """Check the parameters; for samplers imbalanced-learn calls it, and constrains its own."""
+        allowed = dict(getattr(self, "_parameter_constraints", {}))
+        allowed |= {one.name: one.metadata["allowed"] for one in fields(self) if one.metadata}
+        for name, constraints in allowed.items():
             check_parameter(self, name, getattr(self, name), constraints)
 
     def _begin(self, y: np.ndarray) -> tuple[np.ndarray, Random]:
@@ -149,10 +157,8 @@ class BinaryClassifier(Classifier):
         return tags
 
 
-class LogScoresMixin:
-    """Decides and ranks by the logarithm of a score of each class, of which nothing underflows."""
-
-    classes_: np.ndarray
+class LogScoresClassifier(Classifier):
+    """Base of those that decide and rank by logarithms of scores, of which nothing underflows."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class with the largest probability.
@@ -231,11 +237,6 @@ class EarlyStoppingMixin(System):
 
     early_stopping: bool
     validation_fraction: float
-    _parameter_constraints: ClassVar = {
-        "early_stopping": ["boolean"],
-        "validation_fraction": [between(0, 1)],
-        "patience": [at_least(1)],
-    }
 
     def _held_out(self, codes: np.ndarray, random: Random) -> np.ndarray:
         """Choose the rows, as a mask; none without early stopping or two classes to judge by."""
@@ -255,8 +256,7 @@ class EarlyStoppingMixin(System):
                 f"set aside for early stopping: class (rows) {', '.join(classes)}; "
                 f"{instead if judged else 'training goes on to its end'}"
             )
-        if judged:
-            held_out[drawn] = True
+        held_out[drawn] = judged
         return held_out
 
 
@@ -276,17 +276,15 @@ class OverSampler(System, BaseOverSampler):
             self._fall_back("no class has fewer rows than it should; the rows are as they were")
         parts, labels = [X], [y]
         for code, count in missing.items():
-            parts.append(self._new_rows(X, codes, code, count, random))
+            label = self.classes_.tolist()[code]
+            parts.append(self._new_rows(X, codes == code, label, count, random))
             labels.append(np.full(count, self.classes_[code], dtype=y.dtype))
-        if sparse.issparse(X):
-            stacked = sparse.vstack(parts, format=X.format)
-        else:
-            stacked = np.vstack([np.asarray(part, dtype=X.dtype) for part in parts])
+        stacked = sparse.vstack(parts, format=X.format) if sparse.issparse(X) else np.vstack(parts)
         return stacked, np.concatenate(labels)
 
     @abstractmethod
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        """Make exactly ``count`` new rows of class ``code``, sparse if X is."""
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        """Make exactly ``count`` new rows of the class of the rows ``own``, of the type of X."""
 
 
 class UnderSampler(System, BaseUnderSampler):

@@ -9,7 +9,8 @@ multidimensional scaling (MDS) that places them.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
@@ -17,12 +18,13 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, cloned, draw_seed
+from setconv.baselines.base import LogScoresClassifier, Random, cloned, draw_seed, parameter
 from setconv.errors import ParameterError
 from setconv.validation import at_least, between, one_of
 
 
-class CLEMSClassifier(LogScoresMixin, Classifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class CLEMSClassifier(LogScoresClassifier):
     """Cost-sensitive label embedding: regress to points, decide for the nearest.
 
     Each label y_i becomes two points, one for y_i as the truth and one for y_i as the answer, so
@@ -96,29 +98,12 @@ class CLEMSClassifier(LogScoresMixin, Classifier):
     (100, 2)
     """
 
-    _parameter_constraints: ClassVar = {
-        "cost": [one_of("balanced"), "array-like"],
-        "n_init": [at_least(1)],
-        "max_iter": [at_least(1)],
-        "tau": [between(0, None)],
-    }
-
-    def __init__(
-        self,
-        *,
-        cost: Any = "balanced",
-        regressor: Any = None,
-        n_init: int = 8,
-        max_iter: int = 300,
-        tau: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.cost = cost
-        self.regressor = regressor
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tau = tau
-        self.random_state = random_state
+    cost: Any = parameter("balanced", one_of("balanced"), "array-like")
+    regressor: Any = None
+    n_init: int = parameter(8, at_least(1))
+    max_iter: int = parameter(300, at_least(1))
+    tau: float = parameter(1.0, between(0, None))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Embed the labels and fit the regressor.
@@ -138,20 +123,17 @@ class CLEMSClassifier(LogScoresMixin, Classifier):
         rows, codes, random = self._check_training(X, y)
         counts = np.bincount(codes)
         self.cost_ = self._costs(counts)
+        delta, weights = mirrored(self.cost_, counts)
+        of_scaling = Random(draw_seed(random))
         points, stresses = weighted_mds(
-            *mirrored(self.cost_, counts),
-            len(counts),
-            Random(draw_seed(random)),
-            n_init=self.n_init,
-            max_iter=self.max_iter,
+            delta, weights, len(counts), of_scaling, n_init=self.n_init, max_iter=self.max_iter
         )
         self.true_points_, self.answer_points_ = np.split(points, 2)
         self.stress_, self.n_iter_ = float(stresses[-1]), len(stresses) - 1
-        regressor = self.regressor
-        if regressor is None:
-            regressor = make_pipeline(StandardScaler(), Ridge())
+        default = make_pipeline(StandardScaler(), Ridge())
+        regressor = cloned(default if self.regressor is None else self.regressor, random)
         targets = self.true_points_[codes].astype(rows.dtype)
-        self.regressor_ = cloned(regressor, random).fit(rows, targets)
+        self.regressor_ = regressor.fit(rows, targets)
         return self
 
     def _costs(self, counts: np.ndarray) -> np.ndarray:

@@ -9,8 +9,9 @@ the network, the loss and the AUC.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Generator, Tensor
 
-from setconv.baselines.base import Classifier, EarlyStoppingMixin, LogScoresMixin, draw_seed
+from setconv.baselines.base import EarlyStoppingMixin, LogScoresClassifier, draw_seed, parameter
 from setconv.errors import DivergedError
 from setconv.validation import at_least, between, check_parameter, one_of
 
@@ -29,7 +30,8 @@ _WEIGHTS = {"balanced": "balanced", "none": None, "posterior": "balanced"}  # fo
 _Layers = list[tuple[Tensor, Tensor]]  # weights and bias of each
 
 
-class CostSensitiveDMLPClassifier(LogScoresMixin, EarlyStoppingMixin, Classifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class CostSensitiveDMLPClassifier(EarlyStoppingMixin, LogScoresClassifier):
     r"""A deep perceptron with ReLU units, softmax and cross-entropy, made cost-sensitive.
 
     With hidden layers ``h_l = ReLU(h_{l-1} W_l + b_l)``, dropout after each, and
@@ -119,43 +121,17 @@ class CostSensitiveDMLPClassifier(LogScoresMixin, EarlyStoppingMixin, Classifier
     (300, 2)
     """
 
-    _parameter_constraints: ClassVar = {
-        **EarlyStoppingMixin._parameter_constraints,
-        "hidden_layer_sizes": [tuple, list],
-        "cost": [one_of(*_WEIGHTS), dict],
-        "dropout": [between(0, 1, "left")],
-        "alpha": [between(0, None, "left")],
-        "lr": [between(0, None)],
-        "batch_size": [at_least(1)],
-        "max_epochs": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        hidden_layer_sizes: tuple[int, ...] = (256, 128),
-        cost: Any = "balanced",
-        dropout: float = 0.2,
-        alpha: float = 1e-4,
-        lr: float = 1e-3,
-        batch_size: int = 200,
-        max_epochs: int = 100,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.cost = cost
-        self.dropout = dropout
-        self.alpha = alpha
-        self.lr = lr
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.random_state = random_state
+    hidden_layer_sizes: tuple[int, ...] = parameter((256, 128), tuple, list)
+    cost: Any = parameter("balanced", one_of(*_WEIGHTS), dict)
+    dropout: float = parameter(0.2, between(0, 1, "left"))
+    alpha: float = parameter(1e-4, between(0, None, "left"))
+    lr: float = parameter(1e-3, between(0, None))
+    batch_size: int = parameter(200, at_least(1))
+    max_epochs: int = parameter(100, at_least(1))
+    early_stopping: bool = parameter(True, "boolean")
+    validation_fraction: float = parameter(0.1, between(0, 1))
+    patience: int = parameter(10, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the network.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from setconv.baselines.base import BinaryClassifier, EarlyStoppingMixin, Random
+from setconv.baselines.base import BinaryClassifier, EarlyStoppingMixin, Random, parameter
 from setconv.validation import at_least, between, one_of
 
 CHUNK = 4096  # rows whose Jacobian is held at once
@@ -31,6 +31,7 @@ _LEAST_VARIANCE = 1e-6  # of the first component's; less is rounding
 _MOST_DAMPING = 1e10  # a step is then shorter than any that changes the objective
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     r"""A perceptron with tanh units that weighs the squared errors of the two classes.
 
@@ -125,43 +126,17 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     (300,)
     """
 
-    _parameter_constraints: ClassVar = {
-        **EarlyStoppingMixin._parameter_constraints,
-        "hidden": [at_least(1)],
-        "lam": [one_of("prior"), between(0, 1)],
-        "mu": [between(0, None)],
-        "beta": [between(1, None)],
-        "max_iter": [at_least(1)],
-        "tol": [between(0, None)],
-        "n_components": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        hidden: int = 10,
-        lam: Any = "prior",
-        mu: float = 0.1,
-        beta: float = 10,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        n_components: int = 50,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.2,
-        patience: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.lam = lam
-        self.mu = mu
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_components = n_components
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.random_state = random_state
+    hidden: int = parameter(10, at_least(1))
+    lam: Any = parameter("prior", one_of("prior"), between(0, 1))
+    mu: float = parameter(0.1, between(0, None))
+    beta: float = parameter(10, between(1, None))
+    max_iter: int = parameter(500, at_least(1))
+    tol: float = parameter(1e-4, between(0, None))
+    n_components: int = parameter(50, at_least(1))
+    early_stopping: bool = parameter(True, "boolean")
+    validation_fraction: float = parameter(0.2, between(0, 1))
+    patience: int = parameter(10, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train the perceptron.
@@ -180,7 +155,11 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
         """
         rows, codes, random = self._check_training(X, y)
         held_out = self._held_out(codes, random)
-        self._fit_inputs(rows, random)
+        self.scaler_ = StandardScaler().fit(rows)
+        self.pca_ = None
+        if rows.shape[1] > self.n_components:
+            kept = min(self.n_components, len(rows))
+            self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
         inputs = self._inputs(rows)
         targets = 2.0 * codes - 1.0
         self.lam_, weights = cost_weights(self.lam, codes)
@@ -211,13 +190,6 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
     def _second_class(self, X: Any) -> np.ndarray:
         return (1 + self.decision_function(X)) / 2
 
-    def _fit_inputs(self, rows: np.ndarray, random: Random) -> None:
-        self.scaler_ = StandardScaler().fit(rows)
-        self.pca_ = None
-        if rows.shape[1] > self.n_components:
-            kept = min(self.n_components, len(rows))
-            self.pca_ = PCA(kept, random_state=random).fit(self.scaler_.transform(rows))
-
     def _inputs(self, rows: np.ndarray) -> np.ndarray:
         """Return what the perceptron sees, in double precision whatever the rows are."""
         parts = gen_batches(len(rows), CHUNK)
@@ -230,30 +202,23 @@ class CostSensitiveMLPClassifier(EarlyStoppingMixin, BinaryClassifier):
         return np.concatenate([self.pca_.transform(part) * factor for part in scaled])
 
     def _train(
-        self, training: WeightedErrors, validation: WeightedErrors, parameters: np.ndarray
+        self, training: WeightedErrors, validation: WeightedErrors, best: np.ndarray
     ) -> None:
         steps = descend(
-            training,
-            parameters,
-            damping=self.mu,
-            factor=self.beta,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            training, best, damping=self.mu, factor=self.beta, max_iter=self.max_iter, tol=self.tol
         )
         self.objective_curve_: list[float] = []
-        least, least_at = np.inf, 0
+        least, least_at, judged = np.inf, 0, len(validation.rows) > 0
         for self.n_iter_, trial in enumerate(steps, start=1):
             if not trial.accepted:
                 continue
             self.objective_curve_.append(trial.objective)
-            value = trial.objective
-            if len(validation.rows):
-                value = validation.objective(trial.parameters)
+            value = validation.objective(trial.parameters) if judged else trial.objective
             if value < least:
-                least, least_at, parameters = value, len(self.objective_curve_), trial.parameters
+                least, least_at, best = value, len(self.objective_curve_), trial.parameters
             if len(self.objective_curve_) - least_at >= self.patience:
                 break
-        self.parameters_ = parameters
+        self.parameters_ = best
 
 
 def cost_weights(lam: Any, codes: np.ndarray) -> tuple[float, np.ndarray]:

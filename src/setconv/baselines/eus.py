@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from setconv.baselines.base import Random, Rows, UnderSampler
+from setconv.baselines.base import Random, Rows, UnderSampler, parameter
 from setconv.baselines.neighbours import smallest
 from setconv.errors import LabelError, ParameterError
 from setconv.validation import at_least, between
@@ -34,6 +34,7 @@ _PAIRS = 2**17  # pairs of a choice and a row that are looked up together
 _STEPS = (0, 8, 32, 128)  # most rows have a chosen one among their first few neighbours
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EvolutionaryUnderSampler(UnderSampler):
     """Evolutionary under-sampling (EUS) of García and Herrera, for two classes.
 
@@ -115,30 +116,13 @@ class EvolutionaryUnderSampler(UnderSampler):
     """
 
     _binary_only = True
-    _parameter_constraints: ClassVar = {
-        **UnderSampler._parameter_constraints,
-        "penalty": [between(0, None, "left")],
-        "population": [at_least(2)],
-        "max_evaluations": [at_least(1)],
-        "windowing": ["boolean"],
-    }
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 0.2,
-        population: int = 50,
-        max_evaluations: int = 10000,
-        windowing: bool = True,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.penalty = penalty
-        self.population = population
-        self.max_evaluations = max_evaluations
-        self.windowing = windowing
-        self.random_state = random_state
+    penalty: float = parameter(0.2, between(0, None, "left"))
+    population: int = parameter(50, at_least(2))
+    max_evaluations: int = parameter(10000, at_least(1))
+    windowing: bool = parameter(True, "boolean")
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _kept_rows(
         self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random
@@ -369,7 +353,7 @@ class Fitness:
         chosen = self.choices(chromosomes)
         nearest = self.nearest(chosen, rows)
         is_reduced = self.reduced[rows]
-        right = (self.reduced[nearest] == is_reduced) & (nearest >= 0)
+        right = self.reduced[nearest] == is_reduced
         reduced_rate = right[:, is_reduced].mean(axis=1)
         other_rate = right[:, ~is_reduced].mean(axis=1)
         imbalance = np.abs(1 - chromosomes.sum(axis=1) / self.target)
@@ -381,7 +365,7 @@ class NearestChosen:
 
     The neighbours of every row are listed once, nearest first (rows at the same distance in their
     order); the nearest chosen row is then the first of the list that is chosen. Where the list has
-    none, all chosen rows are looked at.
+    none, all chosen rows are looked at. Of every choice two rows or more are chosen.
 
     Parameters
     ----------
@@ -417,7 +401,7 @@ class NearestChosen:
         Returns
         -------
         nearest : int ndarray of shape (m, k)
-            Numbers of rows; -1 where no other row is chosen.
+            Numbers of rows.
         """
         parts = gen_batches(len(chosen), max(1, _PAIRS // len(rows)))
         return np.concatenate([self._look_up(chosen[part], rows) for part in parts])
@@ -433,23 +417,16 @@ class NearestChosen:
             found = hits.any(axis=1)
             nearest.flat[open_pairs[found]] = neighbours[found, hits[found].argmax(axis=1)]
             open_pairs = open_pairs[~found]
-        if self.length < chosen.shape[1] - 1:
-            for choice in np.unique(open_pairs // len(rows)):
-                places = np.flatnonzero(nearest[choice] < 0)
-                nearest[choice, places] = self._scan(chosen[choice], rows[places])
+        for choice in np.unique(open_pairs // len(rows)):
+            places = np.flatnonzero(nearest[choice] < 0)
+            nearest[choice, places] = self._scan(chosen[choice], rows[places])
         return nearest
 
     def _scan(self, chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
         candidates = np.flatnonzero(chosen)
-        if not len(candidates):
-            return np.full(len(rows), -1)
-        found = []
-        for block in gen_batches(len(rows), max(1, _DISTANCES // len(candidates))):
-            distances = self._distances(rows[block], candidates)
-            best = distances.argmin(axis=1)
-            none = np.isinf(distances[np.arange(len(best)), best])
-            found.append(np.where(none, -1, candidates[best]))
-        return np.concatenate(found)
+        parts = gen_batches(len(rows), max(1, _DISTANCES // len(candidates)))
+        best = [self._distances(rows[part], candidates).argmin(axis=1) for part in parts]
+        return np.asarray(candidates[np.concatenate(best)])
 
     def _distances(self, rows: np.ndarray, others: Any) -> np.ndarray:
         """Squared distances but for what is the same in a line; infinite to the row itself."""

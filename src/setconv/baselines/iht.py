@@ -8,7 +8,8 @@ rows. The class says it in full.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +18,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setconv.baselines.base import Random, Rows, UnderSampler, cloned
+from setconv.baselines.base import Random, Rows, UnderSampler, cloned, parameter
 from setconv.validation import at_least, between, one_of
 
 
+@dataclass(eq=False, repr=False)
 class InstanceHardnessSampler(UnderSampler):
     """Instance hardness threshold: leave out the rows that a classifier gets wrong.
 
@@ -87,29 +89,13 @@ class InstanceHardnessSampler(UnderSampler):
     [9, 9]
     """
 
-    _parameter_constraints: ClassVar = {
-        **UnderSampler._parameter_constraints,
-        "cv": [at_least(2)],
-        "mode": [one_of("balance", "threshold")],
-        "threshold": [between(0, 1, "both")],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        cv: int = 5,
-        mode: Literal["balance", "threshold"] = "balance",
-        threshold: float = 0.7,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.estimator = estimator
-        self.cv = cv
-        self.mode = mode
-        self.threshold = threshold
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    cv: int = parameter(5, at_least(2))
+    mode: Literal["balance", "threshold"] = parameter("balance", one_of("balance", "threshold"))
+    threshold: float = parameter(0.7, between(0, 1, "both"))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _kept_rows(
         self, X: Rows, codes: np.ndarray, targets: dict[int, int], random: Random
@@ -131,11 +117,9 @@ class InstanceHardnessSampler(UnderSampler):
     def _instance_hardness(self, X: Rows, codes: np.ndarray, random: Random) -> np.ndarray:
         alone = np.bincount(codes)[codes] == 1
         splits = self._splits(codes, alone, random)
-        estimator = self.estimator
-        if estimator is None:
-            scaler = StandardScaler(with_mean=not sparse.issparse(X))
-            estimator = make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))
-        seeded = cloned(estimator, random)
+        scaler = StandardScaler(with_mean=not sparse.issparse(X))
+        default = make_pipeline(scaler, LogisticRegression(C=0.01, max_iter=1000))
+        seeded = cloned(default if self.estimator is None else self.estimator, random)
         # Columns are in the order of the codes, and a class has its code as its column.
         found = cross_val_predict(seeded, X, codes, cv=splits, method="predict_proba")
         return np.where(alone, np.nan, 1 - found[np.arange(len(codes)), codes])
@@ -177,5 +161,4 @@ class InstanceHardnessSampler(UnderSampler):
                 f"every row of class {self.classes_.tolist()[code]!r} is harder than "
                 f"{self.threshold}: its {target} easiest rows were kept"
             )
-            return target
-        return keep
+        return keep or target

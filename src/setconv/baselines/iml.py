@@ -12,17 +12,18 @@ triplets that it is learned from, the descent and its objective.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from setconv.baselines.base import Classifier, LogScoresMixin, Random, draw_seed
+from setconv.baselines.base import LogScoresClassifier, Random, draw_seed, parameter
 from setconv.baselines.neighbours import BLOCK, exact_nearest, exact_nearest_others
 from setconv.sampling import draw_by_class
 from setconv.validation import at_least, between
@@ -52,7 +53,8 @@ class Neighbourhoods(NamedTuple):
     ratios: np.ndarray
 
 
-class IMLClassifier(LogScoresMixin, Classifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class IMLClassifier(LogScoresClassifier):
     """Iterative metric learning: classify a query by a neighbourhood that has become stable.
 
     Metrics are learned one on top of the other, each on the rows as the one before maps them. For
@@ -136,27 +138,11 @@ class IMLClassifier(LogScoresMixin, Classifier):
     (300, 20)
     """
 
-    _parameter_constraints: ClassVar = {
-        "n_per_class": [at_least(1)],
-        "match_threshold": [between(0, 1, "both")],
-        "max_iter": [at_least(1)],
-        "n_components": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_per_class: int = 10,
-        match_threshold: float = 0.8,
-        max_iter: int = 5,
-        n_components: int = 64,
-        random_state: Any = None,
-    ) -> None:
-        self.n_per_class = n_per_class
-        self.match_threshold = match_threshold
-        self.max_iter = max_iter
-        self.n_components = n_components
-        self.random_state = random_state
+    n_per_class: int = parameter(10, at_least(1))
+    match_threshold: float = parameter(0.8, between(0, 1, "both"))
+    max_iter: int = parameter(5, at_least(1))
+    n_components: int = parameter(64, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the chain of metrics.
@@ -406,7 +392,7 @@ class _Triplets(NamedTuple):
 def with_impostors(
     Z: np.ndarray, codes: np.ndarray, targets: np.ndarray, max_impostors: int
 ) -> _Triplets:
-    """Join target pairs with possible impostors: each row's nearest rows of other classes.
+    """Join each row's target pairs with possible impostors: its nearest rows of other classes.
 
     Which of them are inside the margin is for the objective to say, at each map anew.
     """
@@ -417,13 +403,9 @@ def with_impostors(
         count = min(max_impostors, len(others))
         found, _ = exact_nearest(Z[members], Z[others], count)
         parts.append(np.column_stack([np.repeat(members, count), others[found.ravel()]]))
-    return _triplets(targets, np.concatenate(parts), len(Z))
-
-
-def _triplets(targets: np.ndarray, impostors: np.ndarray, n_rows: int) -> _Triplets:
-    """Join each impostor pair with all target pairs of its row."""
+    impostors = np.concatenate(parts)
     order = np.argsort(targets[:, 0], kind="stable")
-    counts = np.bincount(targets[:, 0], minlength=n_rows)
+    counts = np.bincount(targets[:, 0], minlength=len(Z))
     starts = np.cumsum(counts) - counts
     repeats = counts[impostors[:, 0]]
     impostor = np.repeat(np.arange(len(impostors)), repeats)
@@ -445,16 +427,12 @@ def _descend(
     # Values of completed steps: by the result's own number of steps and value, a search that
     # completes none would be begun for ever.
     values = [flat_objective(L.ravel())[0]]
-
-    def keep_value(intermediate_result: OptimizeResult) -> None:
-        values.append(float(intermediate_result.fun))
-
     found = minimize(
         flat_objective,
         L.ravel(),
         jac=True,
         method="L-BFGS-B",
-        callback=keep_value,
+        callback=lambda intermediate_result: values.append(float(intermediate_result.fun)),
         options={"maxiter": steps},
     )
     return found.x.reshape(L.shape), values

@@ -9,12 +9,12 @@ clustered, and SMOTE where the class is too thin. The class says it in full.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from setconv.baselines.base import OverSampler, Random, Rows
+from setconv.baselines.base import Random, Rows, parameter
 from setconv.baselines.neighbours import (
     average_linkage,
     distance_blocks,
@@ -61,6 +61,7 @@ class WeightedMinority:
     cluster_threshold: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MWMOTESampler(SMOTEBased):
     """Majority weighted minority over-sampling.
 
@@ -143,53 +144,27 @@ class MWMOTESampler(SMOTEBased):
     (90, 1.0)
     """
 
-    _parameter_constraints: ClassVar = {
-        **OverSampler._parameter_constraints,
-        "k1": [at_least(1)],
-        "k2": [at_least(1)],
-        "k3": [one_of("half"), at_least(1)],
-        "cp": [between(0, None)],
-        "cf_threshold": [between(0, None)],
-        "normalise": [one_of("features", "mean")],
-        "max_clustered": [at_least(2)],
-    }
-
-    def __init__(
-        self,
-        *,
-        k1: int = 5,
-        k2: int = 3,
-        k3: int | Literal["half"] = "half",
-        cp: float = 3.0,
-        cf_threshold: float = 5.0,
-        normalise: Literal["features", "mean"] = "features",
-        max_clustered: int = 10_000,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.k1 = k1
-        self.k2 = k2
-        self.k3 = k3
-        self.cp = cp
-        self.cf_threshold = cf_threshold
-        self.normalise = normalise
-        self.max_clustered = max_clustered
-        self.random_state = random_state
+    k1: int = parameter(5, at_least(1))
+    k2: int = parameter(3, at_least(1))
+    k3: int | Literal["half"] = parameter("half", one_of("half"), at_least(1))
+    cp: float = parameter(3.0, between(0, None))
+    cf_threshold: float = parameter(5.0, between(0, None))
+    normalise: Literal["features", "mean"] = parameter("features", one_of("features", "mean"))
+    max_clustered: int = parameter(10_000, at_least(2))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
         self.minorities_: dict[Any, WeightedMinority] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        label = self.classes_.tolist()[code]
-        members, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        members, others = np.flatnonzero(own), np.flatnonzero(~own)
         half = max(1, len(members) // 2)
-        k1 = self._at_most(label, "k1", self.k1, len(codes) - 1)
+        k1 = self._at_most(label, "k1", self.k1, len(own) - 1)
         k2 = self._at_most(label, "k2", self.k2, len(others))
         k3 = self._at_most(label, "k3", half if self.k3 == "half" else self.k3, len(members))
-        own_nearby = codes[nearest_others(X, members, k1)] == code
-        filtered = members[own_nearby.any(axis=1)]
+        filtered = members[own[nearest_others(X, members, k1)].any(axis=1)]
         if len(filtered) < 2:
             self._fall_back(
                 f"class {label!r}: {len(filtered)} of {len(members)} rows have another of the "
@@ -200,7 +175,7 @@ class MWMOTESampler(SMOTEBased):
         borderline = others[np.unique(nearest(X[others], X[filtered], k2))]
         informative, weights = self._weights(label, X[borderline], X[members], k3)
         threshold = self.cp * float(nearest_distances(X[filtered]).mean())
-        found = WeightedMinority(
+        found = self.minorities_[label] = WeightedMinority(
             members=members,
             filtered=filtered,
             borderline=borderline,
@@ -210,7 +185,6 @@ class MWMOTESampler(SMOTEBased):
             clusters=self._clusters(label, X[members], threshold, random),
             cluster_threshold=threshold,
         )
-        self.minorities_[label] = found
         return self._drawn(X, label, found, count, random)
 
     def _at_most(self, label: Any, name: str, asked: int, there: int) -> int:

@@ -11,14 +11,14 @@ MWMOTE with them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from imblearn.over_sampling import SMOTE
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 
-from setconv.baselines.base import OverSampler, Random, Rows
+from setconv.baselines.base import OverSampler, Random, Rows, parameter
 from setconv.baselines.neighbours import mean_distance
 from setconv.sampling import share_out
 from setconv.validation import at_least, between, one_of
@@ -27,23 +27,20 @@ from setconv.validation import at_least, between, one_of
 class SMOTEBased(OverSampler):
     """Base of the samplers that use SMOTE, wholly or where their own way is not open."""
 
-    def _smote(
-        self, members: Rows, label: Any, count: int, k_neighbors: int, random: Random
-    ) -> Rows:
+    def _smote(self, members: Rows, label: Any, count: int, k: int, random: Random) -> Rows:
         """Make new rows of a class by SMOTE over all of it; a class too small is said."""
         rows = members.shape[0]
         if rows == 1:
             self._fall_back(f"class {label!r} has 1 row, which has no neighbour: it was duplicated")
-        elif rows <= k_neighbors:
+        elif rows <= k:
             self._fall_back(
-                f"class {label!r} has {rows} rows: SMOTE used {rows - 1} neighbours instead of "
-                f"{k_neighbors}"
+                f"class {label!r} has {rows} rows: SMOTE used {rows - 1} neighbours instead of {k}"
             )
-        return _interpolated(members, count, k_neighbors, random)
+        return _interpolated(members, count, k, random)
 
 
-def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -> Rows:
-    """Make ``count`` rows between members and their nearest, at most ``k_neighbors``, neighbours.
+def _interpolated(members: Rows, count: int, k: int, random: Random) -> Rows:
+    """Make ``count`` rows between members and their nearest, at most ``k``, neighbours.
 
     One member alone is duplicated. Sparse members give sparse rows.
     """
@@ -53,15 +50,14 @@ def _interpolated(members: Rows, count: int, k_neighbors: int, random: Random) -
     # imbalanced-learn wants a second class; a row of its own stands in, and nothing comes of it.
     stack = sparse.vstack if sparse.issparse(members) else np.vstack
     smote = SMOTE(
-        k_neighbors=min(k_neighbors, rows - 1),
-        sampling_strategy={1: rows + count},
-        random_state=random,
+        k_neighbors=min(k, rows - 1), sampling_strategy={1: rows + count}, random_state=random
     )
     labels = np.append(np.ones(rows, dtype=int), 0)
     made, _ = smote.fit_resample(stack([members, members[:1]]), labels)
     return made[rows + 1 :]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SMOTESampler(SMOTEBased):
     """Synthetic minority over-sampling, for classes of any size.
 
@@ -115,26 +111,12 @@ class SMOTESampler(SMOTEBased):
     ((14, 2), 7)
     """
 
-    _parameter_constraints: ClassVar = {
-        **OverSampler._parameter_constraints,
-        "k_neighbors": [at_least(1)],
-    }
+    k_neighbors: int = parameter(5, at_least(1))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
-    def __init__(
-        self,
-        *,
-        k_neighbors: int = 5,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.k_neighbors = k_neighbors
-        self.random_state = random_state
-
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        members = X[np.flatnonzero(codes == code)]
-        label = self.classes_.tolist()[code]
-        return self._smote(members, label, count, self.k_neighbors, random)
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        return self._smote(X[np.flatnonzero(own)], label, count, self.k_neighbors, random)
 
 
 @dataclass(frozen=True)
@@ -162,6 +144,7 @@ class ClusteredClass:
     counts: np.ndarray
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KMeansSMOTESampler(SMOTEBased):
     """SMOTE inside clusters that are safe, more of it where the class is sparse.
 
@@ -231,40 +214,21 @@ class KMeansSMOTESampler(SMOTEBased):
     (90, 80)
     """
 
-    _parameter_constraints: ClassVar = {
-        **OverSampler._parameter_constraints,
-        "n_clusters": [at_least(1)],
-        "k_neighbors": [at_least(1)],
-        "imbalance_ratio_threshold": [one_of("auto"), between(0, None, "right")],
-        "density_exponent": [between(0, None, "left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_clusters: int = 50,
-        k_neighbors: int = 5,
-        imbalance_ratio_threshold: float | Literal["auto"] = "auto",
-        density_exponent: float = 2.0,
-        sampling_strategy: Any = "auto",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(sampling_strategy=sampling_strategy)
-        self.n_clusters = n_clusters
-        self.k_neighbors = k_neighbors
-        self.imbalance_ratio_threshold = imbalance_ratio_threshold
-        self.density_exponent = density_exponent
-        self.random_state = random_state
+    n_clusters: int = parameter(50, at_least(1))
+    k_neighbors: int = parameter(5, at_least(1))
+    imbalance_ratio_threshold: float | Literal["auto"] = parameter(
+        "auto", one_of("auto"), between(0, None, "right")
+    )
+    density_exponent: float = parameter(2.0, between(0, None, "left"))
+    sampling_strategy: Any = "auto"
+    random_state: Any = None
 
     def _fit_resample(self, X: Rows, y: np.ndarray) -> tuple[Rows, np.ndarray]:
         self.clusterings_: dict[Any, ClusteredClass] = {}
         return super()._fit_resample(X, y)
 
-    def _new_rows(self, X: Rows, codes: np.ndarray, code: int, count: int, random: Random) -> Rows:
-        label = self.classes_.tolist()[code]
-        own = codes == code
-        found = self._clustered(X, own, count, random)
-        self.clusterings_[label] = found
+    def _new_rows(self, X: Rows, own: np.ndarray, label: Any, count: int, random: Random) -> Rows:
+        found = self.clusterings_[label] = self._clustered(X, own, count, random)
         if not found.counts.any():
             self._fall_back(
                 f"no cluster has two rows of class {label!r} and an imbalance ratio below "

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.blas import sger
@@ -22,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from setconv.baselines.base import FLOATS, BinaryClassifier, Random, draw_seed
+from setconv.baselines.base import FLOATS, BinaryClassifier, Random, draw_seed, parameter
 from setconv.errors import LabelError, ParameterError
 from setconv.validation import at_least, between
 
@@ -30,6 +31,7 @@ _CHUNK = 2048  # rows that are predicted together
 _FARTHEST = 5.0  # in standard deviations: no single value may undo what was learned
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WEOB2Classifier(BinaryClassifier):
     """Weighted ensemble of OOB and UOB: the one with the larger G-mean decides alone.
 
@@ -111,33 +113,13 @@ class WEOB2Classifier(BinaryClassifier):
     (500, 2)
     """
 
-    _parameter_constraints: ClassVar = {
-        "n_estimators": [at_least(1)],
-        "hidden": [at_least(1)],
-        "lr": [between(0, None)],
-        "theta": [between(0, 1, "left")],
-        "theta_recall": [between(0, 1, "left")],
-        "recall_window": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 50,
-        hidden: int = 10,
-        lr: float = 0.1,
-        theta: float = 0.9,
-        theta_recall: float = 0.9,
-        recall_window: int = 51,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.hidden = hidden
-        self.lr = lr
-        self.theta = theta
-        self.theta_recall = theta_recall
-        self.recall_window = recall_window
-        self.random_state = random_state
+    n_estimators: int = parameter(50, at_least(1))
+    hidden: int = parameter(10, at_least(1))
+    lr: float = parameter(0.1, between(0, None))
+    theta: float = parameter(0.9, between(0, 1, "left"))
+    theta_recall: float = parameter(0.9, between(0, 1, "left"))
+    recall_window: int = parameter(51, at_least(1))
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn from the rows, shuffled, as from a stream.
@@ -315,12 +297,13 @@ class StackedMLPs:
         lr: float,
     ) -> None:
         self.lr = np.float32(lr)
-        shape = (n_members * hidden, n_features + 1)
-        inner = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        shape = (n_members, hidden)
-        outer = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
-        self.weights = np.concatenate(inner)
-        self.output_weights = np.concatenate(outer) / np.float32(np.sqrt(hidden))
+
+        def drawn(*shape: int) -> np.ndarray:
+            each = [random.standard_normal(shape, dtype=np.float32) for random in randoms]
+            return np.concatenate(each)
+
+        self.weights = drawn(n_members * hidden, n_features + 1)
+        self.output_weights = drawn(n_members, hidden) / np.float32(np.sqrt(hidden))
         self.output_bias = np.zeros(len(self.output_weights), dtype=np.float32)
 
     def test_then_train(self, row: np.ndarray, code: int, counts: np.ndarray) -> np.ndarray:
