@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +101,24 @@ _CONSTRAINTS: Mapping[str, list[Any]] = {
 _PARTS = {"encoder": at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
 _LEAST_WEIGHT = 1e-30  # of a mean of 1: less is 0 in the network, and rows of it alone no set
 _LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Rows that an encoder made, which `SetConvClassifier.fit` takes as it takes others.
+
+    Attributes
+    ----------
+    rows : array-like or sparse matrix of shape (n_rows, n_features)
+    keys : uint64 array of shape (n_rows,), optional
+        Equal for rows that are copies; None: for those of equal features.
+    names : array of shape (n_features,), optional
+        What messages call the features; None: what the rows call them.
+    """
+
+    rows: Any
+    keys: Keys | None = None
+    names: Array | None = None
 
 
 def _fitted_attribute(path: str) -> property:
@@ -417,64 +435,35 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit_keyed(
-            X,
-            y,
-            sample_weight,
-            X_val=X_val,
-            y_val=y_val,
-            groups=groups,
-            time=time,
-            resume_from=resume_from,
-        )
-
-    def _fit_keyed(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        *,
-        X_val: Any,
-        y_val: Any,
-        groups: ArrayLike | None,
-        time: Any,
-        resume_from: str | Path | None,
-        keys: Keys | None = None,
-        keys_val: Keys | None = None,
-        names: Array | None = None,
-    ) -> Self:
-        """Fit; ``keys`` are equal for rows that are copies, by default those of equal features.
-
-        ``names`` are what messages call the features, by default the names of the columns.
-        """
         check_parameters(self)  # before anything is read
-        looks = "early_stopping" if self.early_stopping else "X_val" if X_val is not None else ""
-        given: Any = {"reset": True, "time": time, "looks": looks}
+        X, X_val = (one if isinstance(one, EncodedRows) else EncodedRows(one) for one in (X, X_val))
+        looks = "X_val" if X_val.rows is not None else ""
+        given: Any = {"time": time, "looks": "early_stopping" if self.early_stopping else looks}
         with (
             columns_kept_on_error(self),
-            open_rows(self, X, y, **given) as (rows, labels, moments),
-            self._open_validation(X_val, y_val, keys_val) as validation,
+            open_rows(self, X.rows, y, reset=True, **given) as (rows, labels, moments),
+            self._open_validation(X_val, y_val) as validation,
         ):
             weights = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
-            groups = check_groups(groups, rows.shape[0])
             return self._fit_checked(
                 rows,
                 labels,
                 weights,
-                groups,
+                check_groups(groups, rows.shape[0]),
                 moments,
                 validation,
                 resume_from,
-                keys,
-                names,
+                X.keys,
+                X.names,
                 y_apart=not isinstance(y, str),
             )
 
     @contextmanager
     def _open_validation(
-        self, X_val: Any, y_val: Any, keys: Keys | None
+        self, given: EncodedRows, y_val: Any
     ) -> Iterator[tuple[Features, Labels, Keys | None] | None]:
         """Give validation rows, their labels and keys, if there are any."""
+        X_val = given.rows
         if X_val is None and y_val is None:
             yield None
             return
@@ -491,7 +480,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     row=error.row,
                     column=error.column,
                 ) from error
-            yield rows, labels, keys
+            yield rows, labels, given.keys
 
     def _fit_checked(
         self,
