@@ -966,12 +966,7 @@ def seed_from(random_state: Any) -> int:
 
 
 def _validation_rows(
-    rows: Features,
-    labels: Labels,
-    keys: Keys | None,
-    classes: Array,
-    train_keys: Keys,
-    ties: Ties,
+    rows: Features, labels: Labels, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
 ) -> Rows:
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
     codes = labels.encoded(classes, "y_val")

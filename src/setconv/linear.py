@@ -286,10 +286,7 @@ def _balance(side: NDArray[np.int8], weights: Float64Array) -> Float64Array:
 
 
 def count_supports(
-    rows: sparse.csr_matrix,
-    codes: NDArray[np.int64],
-    row_weights: NDArray[Any],
-    n_classes: int,
+    rows: sparse.csr_matrix, codes: NDArray[np.int64], row_weights: NDArray[Any], n_classes: int
 ) -> Supports:
     """Count in how many rows of each class every column occurs."""
     classes = np.eye(n_classes)[codes] * row_weights[:, None]

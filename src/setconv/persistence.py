@@ -38,13 +38,7 @@ from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision, smallest
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.io.files import locked_folder, replaced, why_not, write_atomically
-from setconv.metrics.report import (
-    HEADINGS,
-    WHY_NOT_THE_LARGEST,
-    ClassMetrics,
-    Report,
-    show_bounds,
-)
+from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, ClassMetrics, Report, show_bounds
 from setconv.model import SetConvModel, under
 
 Array = NDArray[Any]
@@ -422,10 +416,7 @@ def describe_fitted(
 
 
 def restore_fitted(
-    config: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    classes: Array,
-    device: torch.device,
+    config: Mapping[str, Any], arrays: Mapping[str, Array], classes: Array, device: torch.device
 ) -> tuple[SetConvModel, FittedDecision]:
     """Return what `describe_fitted` described; a ValueError says what does not fit together."""
     for name, array in arrays.items():

@@ -282,9 +282,7 @@ class SetConvTextClassifier(EncodedClassifier):
     takes = "texts"
 
     def __init__(
-        self,
-        encoder: Any = "all-MiniLM-L6-v2",
-        classifier: SetConvClassifier | None = None,
+        self, encoder: Any = "all-MiniLM-L6-v2", classifier: SetConvClassifier | None = None
     ) -> None:
         super().__init__(encoder, classifier)
 
