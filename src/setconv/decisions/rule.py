@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, softmax
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
 from setconv.decisions.minimums import Minimum, choose_minimum, nothing_known
@@ -219,7 +219,7 @@ class DecisionRule:
         return {
             "objective": self.objective.to_dict(),
             "thresholds": self.thresholds.tolist(),
-            "calibrator": None if self.calibrator is None else self.calibrator.to_dict(),
+            "calibrator": None if self.calibrator is None else asdict(self.calibrator),
             "prior": None if self.prior is None else self.prior.tolist(),
             "positive": self.grounds.positive,
             "class_weights": self.grounds.class_weights.tolist(),
@@ -364,9 +364,7 @@ def paper_probabilities(scores: Floats) -> Floats:
     """
     if scores.shape[1] == 1:
         return np.concatenate([expit(-scores), expit(scores)], axis=1)
-    logs = log_expit(scores)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(log_expit(scores), axis=1))
 
 
 def _are_one(weights: Floats) -> bool:
@@ -435,11 +433,6 @@ class FittedDecision:
     rows: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     updates: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def _is_weighted(self) -> bool:
-        """Whether rows of one class have different weights."""
-        return not _are_one(self.rule.evidence.own_weights)
 
     def _row_weights(self) -> Floats | None:
         """Return what each row of the evidence counts in the report; None if all the same."""
@@ -560,7 +553,7 @@ class FittedDecision:
         )
         measured = replace(
             measured,
-            weighted=self._is_weighted,
+            weighted=not _are_one(self.rule.evidence.own_weights),
             prior=None if prior is None else dict(zip(classes, prior.tolist(), strict=True)),
             notes=self._all_notes(),
         )
