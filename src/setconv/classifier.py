@@ -501,9 +501,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if weights is not None and not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
             rows, labels, weights = choose(rows, numbers), labels.take(numbers), weights[numbers]
-            groups, time, keys = (
-                None if one is None else one[numbers] for one in (groups, time, keys)
-            )
+            groups, time, keys = (a if a is None else a[numbers] for a in (groups, time, keys))
         classes, codes = encode_labels(labels)
         warn_of_equal_counts(classes, codes)
         parameters = check_parameters(self)
@@ -754,9 +752,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predictions(self, X: Any) -> Predictions:
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         self._fitted()
-        return self._decision.rule.predictions(
-            joined(scores for _, scores in self._score_batches(X))
-        )
+        return self._decision.rule.predictions(joined(one for _, one in self._score_batches(X)))
 
     def _score_batches(
         self, X: Any, keep: Sequence[str] = ()
@@ -814,9 +810,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         self._fitted()
-        embedded: NDArray[np.float32] = joined(
-            self._model.embed(batch.rows) for batch in iter_batches(self, X)
-        )
+        parts = (self._model.embed(batch.rows) for batch in iter_batches(self, X))
+        embedded: NDArray[np.float32] = joined(parts)
         return embedded.reshape(len(embedded), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
@@ -916,9 +911,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         fitted = plain.pop("_fitted_state", None)
         super().__setstate__(plain)
         if fitted is not None:
-            config, arrays = fitted
             self._model, self._decision = restore_fitted(
-                config, arrays, self.classes_, torch.device("cpu")
+                *fitted, self.classes_, torch.device("cpu")
             )
 
 
@@ -933,8 +927,7 @@ def check_parameters(estimator: Any) -> Parameters:
         value = plain[name]
         check_parameter(estimator, name, value, constraints)
         if name in _PARTS and not isinstance(value, str | float | int):
-            parts = value.values() if isinstance(value, dict) else value
-            for part in parts:
+            for part in value.values() if isinstance(value, dict) else value:
                 check_parameter(estimator, name, part, [_PARTS[name]])
     if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
         raise ParameterError(

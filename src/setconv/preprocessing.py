@@ -473,10 +473,9 @@ class Normal(Part):
     def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the mapped rows as float32."""
         mapped = np.empty(rows.shape, dtype=np.float32)
-        for column, (start, end) in enumerate(pairwise(self.starts)):
-            mapped[:, column] = np.interp(
-                rows[:, column], self.knots[start:end], self.values[start:end]
-            )
+        for column, ends in enumerate(pairwise(self.starts)):
+            own = slice(*ends)
+            mapped[:, column] = np.interp(rows[:, column], self.knots[own], self.values[own])
         return mapped
 
     def fits(self, n_features: int) -> bool:

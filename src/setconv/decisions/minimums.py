@@ -250,9 +250,8 @@ def threshold_for_precision(
 
 def _classes_differ(rows: OutOfFoldScores) -> bool:
     """Whether a row of one class counts more than a row of another, on average."""
-    means = (rows.totals / np.maximum(np.bincount(rows.codes, minlength=rows.n_classes), 1))[
-        rows.seen
-    ]
+    counts = np.bincount(rows.codes, minlength=rows.n_classes)[rows.seen]
+    means = rows.totals[rows.seen] / counts
     return not np.allclose(means, means[0], rtol=1e-9)
 
 

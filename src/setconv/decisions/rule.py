@@ -495,9 +495,7 @@ class FittedDecision:
         A confidence is refused where the rows chose the weights, or were scored by another model.
         """
         if rule.objective.confidence is not None and (self.source == "none" or self.updates):
-            why = (
-                "rows that chose the weights" if not self.updates else "the model as it was before"
-            )
+            why = "the model as it was before" if self.updates else "rows that chose the weights"
             raise ParameterError(
                 f"{rule.objective} cannot be known: the scores are of {why}. Fit with members, and "
                 "all rows at once.",

@@ -313,10 +313,8 @@ class Trainer:
             self._best_weights = copy.deepcopy(self.network.state_dict())
 
     def _out_of_patience(self) -> bool:
-        patience = self.settings.patience
-        return (
-            self.restore_best and patience is not None and self.state.looks_since_best >= patience
-        )
+        patience = self.settings.patience if self.restore_best else None
+        return patience is not None and self.state.looks_since_best >= patience
 
     def _notify(self, event: str) -> None:
         for callback in self.callbacks:
