@@ -577,8 +577,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """`report_` where it is out of fold; described above, like the other fitted attributes."""
         if self.report_source_ != "out_of_fold":
             raise AttributeError("There are no out-of-fold rows, see report_source_.")
-        found: Report = self.report_
-        return found
+        return self._decision.report
 
     @property
     def threshold_(self) -> float | NDArray[np.float64]:
@@ -784,10 +783,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             Rows written.
         """
         self._fitted()
-        batches = (
-            (batch.extra, self._decision.rule.predictions(scores))
-            for batch, scores in self._score_batches(X, keep)
-        )
+        say, scored = self._decision.rule.predictions, self._score_batches(X, keep)
+        batches = ((batch.extra, say(scores)) for batch, scores in scored)
         return write_predictions(path, batches, self.classes_, keep)
 
     def predict_out_of_fold(self) -> Predictions:
@@ -911,9 +908,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         fitted = plain.pop("_fitted_state", None)
         super().__setstate__(plain)
         if fitted is not None:
-            self._model, self._decision = restore_fitted(
-                *fitted, self.classes_, torch.device("cpu")
-            )
+            (config, arrays), cpu = fitted, torch.device("cpu")
+            self._model, self._decision = restore_fitted(config, arrays, self.classes_, cpu)
 
 
 def check_parameters(estimator: Any) -> Parameters:
@@ -949,12 +945,10 @@ def _plain(value: Any) -> Any:
 
 def seed_from(random_state: Any) -> int:
     """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31 - 1))
     return int(random_state)
 
 

@@ -127,10 +127,9 @@ class _SumsOfAll:
             self.missing = [_ClassSums.empty(*shape) for _ in range(self._n_members)]
         for view, sums in zip(views, self.everything, strict=True):
             sums.add(view, classes)
-        for number, out in enumerate(left_out):
+        for seen, sums, out in zip(cycle(views), self.missing, left_out, strict=False):
             chosen = torch.from_numpy(np.flatnonzero(out))
-            seen = views[number % len(views)]
-            self.missing[number].add(seen[chosen.to(seen.device)], classes[chosen])
+            sums.add(seen[chosen.to(seen.device)], classes[chosen])
 
     def merge(self, other: _SumsOfAll) -> None:
         mine, theirs = (one.everything + one.missing for one in (self, other))

@@ -97,7 +97,10 @@ def save(saved: SavedModel, folder: Path) -> None:
             _refuse_foreign(place)
             with _cleaned(place, _copies_of(copied)):
                 for name, path in saved.files.items():
-                    _copy(path, place / _copies_of(copied) / name, copied[name])
+                    copy = place / _copies_of(copied) / name
+                    if not _is_whole(copy, copied[name]):
+                        copy.parent.mkdir(exist_ok=True)
+                        write_atomically(copy, path)
                 with replaced(place / _TENSORS) as file:
                     file.write(content)
                     write_atomically(place / _CONFIG, told.encode("utf-8", "backslashreplace"))
@@ -175,13 +178,6 @@ def _copies_of(copied: Mapping[str, Sequence[Any]]) -> str:
     """Return the name of the folder of copies, made from what is in them."""
     told = json.dumps(copied, sort_keys=True).encode()
     return f"encoder-{hashlib.sha256(told).hexdigest()[:20]}"
-
-
-def _copy(source: Path, target: Path, state: Sequence[Any]) -> None:
-    """Copy a file, unless it is there."""
-    if not _is_whole(target, state):
-        target.parent.mkdir(exist_ok=True)
-        write_atomically(target, source)
 
 
 def _is_whole(path: Path, state: Sequence[Any]) -> bool:

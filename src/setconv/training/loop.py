@@ -303,14 +303,11 @@ class Trainer:
         lr = self.optimizer.lr_at(state.step - 1)
         state.history.append({"step": state.step, "loss": state.loss, "lr": lr})
         if look and self.evaluate is not None:
-            self._look(self.evaluate(state.step))
+            if not state.look(self.evaluate(state.step)):
+                state.stop = state.stop or self._out_of_patience()
+            elif self.restore_best:
+                self._best_weights = copy.deepcopy(self.network.state_dict())
         self._notify("on_record")
-
-    def _look(self, score: float) -> None:
-        if not self.state.look(score):
-            self.state.stop = self.state.stop or self._out_of_patience()
-        elif self.restore_best:
-            self._best_weights = copy.deepcopy(self.network.state_dict())
 
     def _out_of_patience(self) -> bool:
         patience = self.settings.patience if self.restore_best else None
