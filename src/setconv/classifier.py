@@ -445,17 +445,10 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self._open_validation(X_val, y_val) as validation,
         ):
             weights = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
+            groups, apart = check_groups(groups, rows.shape[0]), not isinstance(y, str)
+            X = replace(X, rows=rows)
             return self._fit_checked(
-                rows,
-                labels,
-                weights,
-                check_groups(groups, rows.shape[0]),
-                moments,
-                validation,
-                resume_from,
-                X.keys,
-                X.names,
-                y_apart=not isinstance(y, str),
+                X, labels, weights, groups, moments, validation, resume_from, y_apart=apart
             )
 
     @contextmanager
@@ -484,20 +477,18 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _fit_checked(
         self,
-        rows: Features,
+        given: EncodedRows,
         labels: Labels,
         weights: NDArray[np.float64] | None,
         groups: Array | None = None,
         time: Array | None = None,
         validation: tuple[Features, Labels, Keys | None] | None = None,
         resume_from: str | Path | None = None,
-        keys: Keys | None = None,
-        names: Array | None = None,
         *,
         y_apart: bool = False,
     ) -> Self:
         """Fit on rows that were checked; those of weight 0 take no part."""
-        numbers = None
+        rows, keys, names, numbers = given.rows, given.keys, given.names, None
         if weights is not None and not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
             rows, labels, weights = choose(rows, numbers), labels.take(numbers), weights[numbers]
@@ -684,7 +675,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         rows = stack_rows([part for part, _, _ in pending])
         values, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
         if len(np.unique(values[weights > 0])) == len(self.classes_):
-            return self._fit_checked(rows, Labels.of(values), weights)
+            return self._fit_checked(EncodedRows(rows), Labels.of(values), weights)
         self._pending = pending
         return self
 

@@ -81,13 +81,8 @@ def save(saved: SavedModel, folder: Path) -> None:
     place = folder.resolve()  # behind a link, what it points to
     try:
         copied = {name: _state(path) for name, path in sorted(saved.files.items())}
-        config = {
-            "format": _FORMAT,
-            "format_version": FORMAT_VERSION,
-            "kind": saved.kind,
-            "copied": copied,
-            **saved.config,
-        }
+        head = {"format": _FORMAT, "format_version": FORMAT_VERSION, "kind": saved.kind}
+        config = {**head, "copied": copied, **saved.config}
         content = pack(config, saved.arrays)
         told = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
         if place.exists() and not place.is_dir():
@@ -261,12 +256,8 @@ def _read_file(folder: Path) -> tuple[dict[str, Any], dict[str, Array]]:
                 f"{path} is damaged (its checksum is not that of its content): copy the model "
                 "folder again."
             )
-        config = json.loads(
-            told["__metadata__"]["setconv"],
-            parse_float=_finite,
-            parse_int=_whole,
-            parse_constant=_finite,
-        )
+        text = told["__metadata__"]["setconv"]
+        config = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
         version = config["format_version"]
         if version != FORMAT_VERSION:
             versions = config.get("versions")

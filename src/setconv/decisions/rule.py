@@ -434,13 +434,6 @@ class FittedDecision:
     notes: tuple[str, ...] = ()
     updates: Mapping[str, int] = field(default_factory=dict)
 
-    def _row_weights(self) -> Floats | None:
-        """Return what each row of the evidence counts in the report; None if all the same."""
-        evidence, prior = self.rule.evidence, self.rule.prior
-        if prior is not None:
-            return evidence.weighed(prior / evidence.prior).weights
-        return None if _are_one(evidence.weights) else evidence.weights
-
     @property
     def basis(self) -> str:
         """What the thresholds rest on, in words."""
@@ -519,17 +512,15 @@ class FittedDecision:
 
     def cross_fitted(self) -> Predictions:
         """Return what the rules of the other folds say of the rows of the evidence."""
-        assert self.left_out is not None
+        left_out, evidence, prior = self.left_out, self.rule.evidence, self.rule.prior
+        assert left_out is not None
+        weights = None if _are_one(evidence.weights) else evidence.weights
+        if prior is not None:
+            weights = evidence.weighed(prior / evidence.prior).weights
         # The fold of a row: the first member that it was kept from.
-        found = cross_fit(self.rule, np.argmax(self.left_out, axis=0))
+        found = cross_fit(self.rule, np.argmax(left_out, axis=0))
         rows = found.rows if self.rows is None else self.rows
-        return replace(
-            found,
-            rows=rows,
-            weights=self._row_weights(),
-            units=self.rule.evidence.units,
-            left_out=self.left_out,
-        )
+        return replace(found, rows=rows, weights=weights, units=evidence.units, left_out=left_out)
 
     def reported(self) -> FittedDecision:
         """Return the decision with its report, which is cross-fitted: no rule judges itself."""

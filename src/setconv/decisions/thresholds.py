@@ -423,11 +423,10 @@ def _criterion_of_all(problem: Problem, flips: _Flips) -> Floats:
         shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
         return np.asarray(shares / len(truth))
     if kind == "balanced":
-        return np.exp(
-            flips.total(
-                lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
-            )
+        logs = flips.total(
+            lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
         )
+        return np.exp(logs)
     # R_K, the correlation over all classes, on shares of the rows.
     total = truth.sum()
     share = truth / total
