@@ -87,15 +87,10 @@ class Counts(NamedTuple):
 
     def figures(self) -> dict[str, FloatArray]:
         """Return every figure of decisions by name."""
-        return {
-            "specificity": self.specificity,
-            "sensitivity": self.sensitivity,
-            "precision": self.precision,
-            "f1": self.f1,
-            "g_mean": self.g_mean,
-            "balanced_accuracy": self.balanced_accuracy,
-            "mcc": np.clip(self.mcc, -1.0, 1.0),  # rounding may bring it a last digit beyond
-        }
+        names = ("specificity", "sensitivity", "precision", "f1", "g_mean", "balanced_accuracy")
+        found = {name: getattr(self, name) for name in names}
+        # Rounding may bring it a last digit beyond.
+        return found | {"mcc": np.clip(self.mcc, -1.0, 1.0)}
 
 
 def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> FloatArray:
@@ -167,12 +162,7 @@ def check_rows(
         if weight.min() < 0 or not weight.any():
             raise DataError("Weights are not negative, nor all 0.", parameter="sample_weight")
         check_range(weight)
-    return Rows(
-        classes=names,
-        truth=encode(truth, names, "y_true"),
-        predicted=encode(predicted, names, "y_pred"),
-        weight=weight,
-    )
+    return Rows(names, encode(truth, names, "y_true"), encode(predicted, names, "y_pred"), weight)
 
 
 def encode(labels: list[Label], classes: Sequence[Label], name: str) -> IntArray:
@@ -320,8 +310,7 @@ def overall_figures(
 
 def mean(values: FloatArray) -> Any:
     """Average over classes: nan when one of them is, or when there are no two to compare."""
-    found = values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], math.nan)
-    return found if values.shape[-1] > 1 else np.full_like(found, math.nan)
+    return values.mean(axis=-1) if values.shape[-1] > 1 else np.full(values.shape[:-1], math.nan)
 
 
 def _overall_mcc(matrix: FloatArray) -> Any:

@@ -347,32 +347,23 @@ def report_of(
     groups: npt.ArrayLike | None = None,
 ) -> Report:
     """Measure a prediction whose labels are class numbers already; see `report`."""
-    chosen = rows.position(positive)
-    matrix = rows.confusion()
+    chosen, matrix = rows.position(positive), rows.confusion()
     by_class = figures_by_class(rows, matrix, scores, probabilities)
-    overall: dict[str, Any] = {
-        name: float(one) for name, one in overall_figures(by_class, matrix).items()
-    }
-    per_class = {
-        label: ClassMetrics(int(rows.counts[c]), **_of_class(by_class, c))
-        for c, label in enumerate(rows.classes)
-    }
+    all_classes = overall_figures(by_class, matrix).items()
+    overall: dict[str, Any] = {name: float(one) for name, one in all_classes}
+    of_classes: list[dict[str, Bounds]] = [{} for _ in rows.classes]
     sure: Mapping[str, Bounds] = {}
     if confidence_intervals:
-        columns = [
-            None if given is None else check_columns(given, rows, name)
-            for given, name in ((scores, "scores"), (probabilities, "probabilities"))
-        ]
-        answers = Answers(
-            rows.predicted, columns[1] if columns[0] is None else columns[0], columns[1]
-        )
-        of_classes, sure = intervals(
-            rows, answers, by_class, overall, check_groups(groups, len(rows.truth))
-        )
-        per_class = {
-            label: replace(of, intervals=bounds)
-            for (label, of), bounds in zip(per_class.items(), of_classes, strict=True)
-        }
+        given = {"scores": scores, "probabilities": probabilities}
+        columns = {n: check_columns(one, rows, n) for n, one in given.items() if one is not None}
+        chances = columns.get("probabilities")
+        answers = Answers(rows.predicted, columns.get("scores", chances), chances)
+        units = check_groups(groups, len(rows.truth))
+        of_classes, sure = intervals(rows, answers, by_class, overall, units)
+    per_class = {}
+    for c, label in enumerate(rows.classes):
+        figures: dict[str, Any] = {name: float(values[c]) for name, values in by_class.items()}
+        per_class[label] = ClassMetrics(int(rows.counts[c]), **figures, intervals=of_classes[c])
     return Report(
         classes=rows.classes,
         positive=rows.classes[chosen],
@@ -382,10 +373,6 @@ def report_of(
         intervals=sure,
         weighted=rows.weight is not None,
     )
-
-
-def _of_class(by_class: Mapping[str, npt.NDArray[np.float64]], c: int) -> dict[str, Any]:
-    return {name: float(values[c]) for name, values in by_class.items()}
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:

@@ -319,7 +319,8 @@ def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[M
     it is its sensitivity.
     """
     unjudged = list(evaluation.unjudged)
-    found = []
+    measured: list[Measured] = []
+    first: Any = None
     for method in methods:
         rows = evaluation.judged_rows(method.predicted)
         values = figures_by_class(rows, rows.confusion(), method.scores)
@@ -328,25 +329,18 @@ def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[M
             if len(unjudged) == len(evaluation.labels) - 1 and name != "sensitivity":
                 of[:] = np.nan
         answers = intervals.Answers(rows.predicted, method.scores)
-        drawn = intervals.rows_to_draw(rows)
-        draws, _ = intervals.figures_of_draws(rows, answers, drawn, evaluation.units)
-        found.append((values, draws, intervals.Sizes.of(rows, evaluation.units)))
-    ours, our_draws, _ = found[0]
-    measured = []
-    for values, draws, sizes in found:
-        smaller = np.minimum(sizes.specificity, sizes.sensitivity)
-        parts = {}
+        draws, _ = intervals.figures_of_draws(rows, answers, evaluation.units)
+        sizes = intervals.Sizes.of(rows, evaluation.units)
+        first = first or (values, draws)
+        ours, our_draws = first
+        measured.append([{} for _ in evaluation.labels])
         for name in FIGURES:
             gap = ours[name] - values[name]
-            low, high = intervals.bounds_of(name, values[name], draws[name], sizes)
-            gap_bounds = intervals.student_gap(gap, our_draws[name] - draws[name], smaller)
-            parts[name] = np.stack([values[name], low, high, gap, *gap_bounds], axis=-1)
-        measured.append(
-            [
-                {name: Figure._make(parts[name][c].tolist()) for name in FIGURES}
-                for c in range(len(evaluation.labels))
-            ]
-        )
+            bounds = intervals.bounds_of(name, values[name], draws[name], sizes)
+            gap_bounds = intervals.student_gap(gap, our_draws[name] - draws[name], sizes.smaller)
+            figures = np.stack([values[name], *bounds, gap, *gap_bounds], axis=-1)
+            for of_class, figure in zip(measured[-1], figures.tolist(), strict=True):
+                of_class[name] = Figure._make(figure)
     return measured
 
 
