@@ -116,13 +116,12 @@ class Sources:
     searched: Codes
     feature_names: tuple[str, ...]
     usual: Floats
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str]
 
     def value(self, column: int, value: float) -> str:
         """Return what the page shows of a feature's value."""
-        if self.feature_names[column] in self.dates:
-            return shown_day(value)
-        return figure(value, ".4g")
+        dated = self.feature_names[column] in self.dates
+        return shown_day(value) if dated else figure(value, ".4g")
 
     @cached_property
     def reads_texts(self) -> bool:
@@ -181,16 +180,7 @@ def gather(
     if here.texts is None:
         usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
         names = name_features(model, X, len(usual), feature_names)
-    return Sources(
-        model=model,
-        evaluation=evaluation,
-        here=here,
-        there=there,
-        searched=searched,
-        feature_names=names,
-        usual=usual,
-        dates=frozenset(dates),
-    )
+    return Sources(model, evaluation, here, there, searched, names, usual, frozenset(dates))
 
 
 def _source(
@@ -318,18 +308,9 @@ def find_mistakes(sources: Sources) -> list[Mistake]:
     places, margins = _surest(sources.evaluation)
     if not len(places):
         return []
-    parts = zip(
-        places.tolist(),
-        margins.tolist(),
-        _mistake_texts(sources, places),
-        _mistake_features(sources, places),
-        _nearest(sources, places),
-        strict=True,
-    )
-    return [
-        Mistake(place=place, margin=margin, text=text, weights=weights, nearest=nearest)
-        for place, margin, text, weights, nearest in parts
-    ]
+    texts, weights = _mistake_texts(sources, places), _mistake_features(sources, places)
+    nearest = _nearest(sources, places)
+    return list(map(Mistake, places.tolist(), margins.tolist(), texts, weights, nearest))
 
 
 def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
@@ -352,13 +333,8 @@ def _nearest(sources: Sources, places: Codes) -> list[Shown | None]:
     rows, there = sources.evaluation.rows[places], sources.there
     members = sources.evaluation.members_of(places)
     model = with_all_members(sources.model, members)
-    found = search(
-        model,
-        seen_by(unit_vectors(model, sources.here.take(rows)), members),
-        there.take(sources.searched),
-        1,
-        sources.barred(rows),
-    )
+    queries = seen_by(unit_vectors(model, sources.here.take(rows)), members)
+    found = search(model, queries, there.take(sources.searched), 1, sources.barred(rows))
     best, similarities = sources.searched[found.indices[:, 0]], found.similarities[:, 0]
     return [
         there.show(row, similarity) if np.isfinite(similarity) else None
@@ -418,19 +394,19 @@ class ClassPortrait:
     ----------
     class_number : int
     nearest : list of Shown
-    n_looked_at, n_of_class : int
-        The nearest rows looked at, and how many of them are of the class.
     weights : list of Weight
         The words or features that add most to the score of the class in its rows nearby.
+    n_looked_at, n_of_class : int
+        The nearest rows looked at, and how many of them are of the class.
     n_explained : int
         Rows that the weights come from.
     """
 
     class_number: int
     nearest: list[Shown]
+    weights: list[Weight]
     n_looked_at: int
     n_of_class: int
-    weights: list[Weight]
     n_explained: int
 
 
@@ -456,19 +432,10 @@ def explain_representatives(sources: Sources, compared: Compared) -> list[ClassP
         else:
             chosen = of_class[: sources.explainable(_PORTRAIT_ROWS)]
         weights = _portrait_weights(sources, compared, c, chosen)
-        portraits.append(
-            ClassPortrait(
-                class_number=c,
-                nearest=[
-                    _show_near(sources, compared, i, c, weights)
-                    for i in _different_texts(near, compared)[:_NEAREST]
-                ],
-                n_looked_at=len(near),
-                n_of_class=len(of_class),
-                weights=weights,
-                n_explained=len(chosen),
-            )
-        )
+        shown = _different_texts(near, compared)[:_NEAREST]
+        nearest = [_show_near(sources, compared, i, c, weights) for i in shown]
+        sizes = len(near), len(of_class), len(chosen)
+        portraits.append(ClassPortrait(c, nearest, weights, *sizes))
     return portraits
 
 
@@ -537,13 +504,10 @@ def _strongest_words(found: Sequence[WordContributions]) -> list[Weight]:
                 total[word] += value
     total.pop("", None)  # what has no letter or digit
     ranked = sorted(total, key=lambda word: (-total[word], word))[:_PORTRAIT_WEIGHTS]
+    details = [f"in {n_texts[word]} of {len(found)} texts" for word in ranked]
     return [
-        Weight(
-            name=readable(word, 30),
-            value=total[word] / len(found),
-            detail=f"in {n_texts[word]} of {len(found)} texts",
-        )
-        for word in ranked
+        Weight(readable(word, 30), total[word] / len(found), detail)
+        for word, detail in zip(ranked, details, strict=True)
         if total[word] > 0
     ]
 
@@ -553,17 +517,12 @@ def _strongest_features(
 ) -> list[Weight]:
     """Return the features that change the score most, on average over the rows."""
     mean, here = contributions.mean(axis=0), np.median(rows, axis=0)
-    ranked = np.argsort(-np.abs(mean), kind="stable")[:limit].tolist()
-    return [
-        Weight(
-            name=readable(sources.feature_names[i], 40),
-            value=float(mean[i]),
-            detail=f"{sources.value(i, here[i])}, usually {sources.value(i, sources.usual[i])}",
-            column=i,
-        )
-        for i in ranked
-        if mean[i]
-    ]
+    weights = []
+    for i in np.argsort(-np.abs(mean), kind="stable")[:limit].tolist():
+        name, usual = readable(sources.feature_names[i], 40), sources.value(i, sources.usual[i])
+        detail = f"{sources.value(i, here[i])}, usually {usual}"
+        weights.append(Weight(name, float(mean[i]), detail, column=i))
+    return [one for one in weights if one.value]
 
 
 def explain_words(
