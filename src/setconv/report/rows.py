@@ -1,7 +1,8 @@
 """Which rows the page shows, and what it says of them.
 
-`gather` brings the rows that the user gave into one form, `Sources`. `compare` says how similar
-rows are to the representatives, and `explain_representatives` what each of these stands for.
+`read_source` checks rows that the user gave, and `gather` brings all into one form, `Sources`.
+`compare_judged` and `compare_training` say how similar rows are to the representatives, and
+`explain_representatives` what each of these stands for.
 `find_mistakes` takes the surest wrong decisions, with what moved the score and the most similar
 other row.
 """
@@ -152,41 +153,25 @@ class Sources:
         return np.asarray(keys[: len(rows), None] == keys[None, len(rows) :])
 
 
-def gather(
-    model: Any,
-    X: Any,
-    evaluation: Evaluation,
-    *,
-    texts: Sequence[str] | None = None,
-    feature_names: Sequence[str] | None = None,
-    train: tuple[Any, Any] | None = None,
-    row_names: Sequence[Any] | None = None,
-    train_row_names: Sequence[Any] | None = None,
-    dates: Collection[str] = (),
-    seed: int = 0,
-) -> Sources:
-    """Check what the user gave and bring it into one form."""
-    here = there = _source(X, evaluation.codes, texts, "row_names", row_names)
-    if train is not None and not evaluation.out_of_fold:
-        try:
-            train_X, train_y = train
-        except (TypeError, ValueError) as error:
-            raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
-        codes = encode_labels(train_y, count_rows(train_X), evaluation.labels, "train")
-        there = _source(train_X, codes, None, "train_row_names", train_row_names)
-    searched = sample_rows(there.codes, _COMPARED, seed)
-    names: tuple[str, ...] = ()
-    usual = np.empty(0)
-    if here.texts is None:
-        usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
-        names = name_features(model, X, len(usual), feature_names)
-    return Sources(model, evaluation, here, there, searched, names, usual, frozenset(dates))
-
-
-def _source(
-    X: Any, codes: Codes, texts: Sequence[str] | None, what: str, names: Sequence[Any] | None
+def read_training(
+    train: tuple[Any, Any], labels: tuple[Any, ...], names: Sequence[Any] | None
 ) -> Source:
-    """Return rows with their texts, which may be the rows themselves, and their names."""
+    """Return the training rows that the user gave."""
+    try:
+        X, y = train
+    except (TypeError, ValueError) as error:
+        raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
+    codes = encode_labels(y, count_rows(X), labels, "train")
+    return read_source(X, codes, None, names, "train_row_names")
+
+
+def read_source(
+    X: Any, codes: Codes, texts: Sequence[str] | None, names: Sequence[Any] | None, what: str
+) -> Source:
+    """Return rows with their texts, which may be the rows themselves, and their names.
+
+    The user gave these by the parameter ``what``.
+    """
     if texts is None and are_texts(X):
         texts = list(X)
     for parameter, given in (("texts", texts), (what, names)):
@@ -197,6 +182,25 @@ def _source(
                 parameter=parameter,
             )
     return Source(X, codes, None if texts is None else list(texts), names)
+
+
+def gather(
+    model: Any,
+    evaluation: Evaluation,
+    here: Source,
+    there: Source,
+    feature_names: Sequence[str] | None,
+    dates: Collection[str],
+    seed: int,
+) -> Sources:
+    """Bring the rows that were given and those that are searched into one form."""
+    searched = sample_rows(there.codes, _COMPARED, seed)
+    names: tuple[str, ...] = ()
+    usual = np.empty(0)
+    if here.texts is None:
+        usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
+        names = name_features(model, here.X, len(usual), feature_names)
+    return Sources(model, evaluation, here, there, searched, names, usual, frozenset(dates))
 
 
 def are_texts(X: Any) -> bool:
