@@ -40,6 +40,16 @@ class Counts(NamedTuple):
     fp: FloatArray
     tn: FloatArray
 
+    @classmethod
+    def of(cls, matrix: FloatArray) -> Counts:
+        """Return the counts of each class against the rest, of confusion matrices (..., C, C)."""
+        # Cells are added, never subtracted from a total: an empty side is exactly 0.
+        rest = 1.0 - np.eye(matrix.shape[-1])
+        off = matrix * rest
+        tn = ((rest @ matrix) * rest).sum(axis=-1)
+        tp = np.diagonal(matrix, axis1=-2, axis2=-1)
+        return cls(tp, off.sum(axis=-1), off.sum(axis=-2), tn)
+
     def swapped(self) -> Counts:
         """Return the same decisions, seen from the rest."""
         return Counts(self.tn, self.fp, self.fn, self.tp)
@@ -253,7 +263,7 @@ def figures_by_class(
     AUC and average precision come from the scores, or else the probabilities; the Brier score from
     the probabilities. What nothing was passed for is nan.
     """
-    counts = count_sides(matrix)
+    counts = Counts.of(matrix)
     found = counts.figures()
     areas = {"auc": roc_auc_score, "average_precision": average_precision_score}
     found |= {name: np.full(len(matrix), np.nan) for name in (*areas, "brier")}
@@ -273,16 +283,6 @@ def figures_by_class(
     return found
 
 
-def count_sides(matrix: FloatArray) -> Counts:
-    """Return the counts of each class against the rest, of confusion matrices (..., C, C)."""
-    # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
-    rest = 1.0 - np.eye(matrix.shape[-1])
-    off = matrix * rest
-    tn = ((rest @ matrix) * rest).sum(axis=-1)
-    tp = np.diagonal(matrix, axis1=-2, axis2=-1)
-    return Counts(tp, off.sum(axis=-1), off.sum(axis=-2), tn)
-
-
 def overall_figures(
     by_class: dict[str, FloatArray], matrix: FloatArray, judged: Any = slice(None)
 ) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def overall_figures(
     n_judged, n_classes = recalls.shape[-1], brier.shape[-1]
     # Roots first, so that nothing underflows.
     g_mean = np.prod(recalls ** (1 / max(n_judged, 1)), axis=-1)
-    tp, _, _, _ = count_sides(matrix)
+    tp, _, _, _ = Counts.of(matrix)
     return {
         "accuracy": tp.sum(axis=-1) / matrix.sum(axis=(-2, -1)),
         "balanced_accuracy": mean(recalls),
@@ -315,7 +315,7 @@ def mean(values: FloatArray) -> Any:
 
 def _overall_mcc(matrix: FloatArray) -> Any:
     """Correlate truth and prediction over all classes (R_K); for two classes it is the MCC."""
-    tp, fn, fp, tn = count_sides(matrix / matrix.sum(axis=(-2, -1), keepdims=True))
+    tp, fn, fp, tn = Counts.of(matrix / matrix.sum(axis=(-2, -1), keepdims=True))
     of_truth, of_guess = ((a * b).sum(axis=-1) for a, b in ((tp + fn, tn + fp), (tp + fp, tn + fn)))
     hits = (tp * tn - fp * fn).sum(axis=-1)
     found = ratio(hits, np.sqrt(of_truth) * np.sqrt(of_guess), 0.0)

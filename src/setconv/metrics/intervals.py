@@ -15,14 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, stdtrit
 
-from setconv.metrics.arithmetic import (
-    FloatArray,
-    IntArray,
-    Rows,
-    count_sides,
-    overall_figures,
-    ratio,
-)
+from setconv.metrics.arithmetic import Counts, FloatArray, IntArray, Rows, overall_figures, ratio
 from setconv.sampling import bootstrap_weights, draw_by_class
 
 DRAWS = 200
@@ -227,7 +220,7 @@ def figures_of_draws(
     for weights in draw_weights(rows, drawn, units):
         flat = [np.bincount(cells, one, minlength=n_classes**2) for one in weights]
         matrix = np.stack(flat).reshape(-1, n_classes, n_classes).astype(np.float64)
-        by_class = count_sides(matrix).figures()
+        by_class = Counts.of(matrix).figures()
         others = ("auc", "average_precision", "brier")
         by_class |= {name: np.full(matrix.shape[:2], np.nan) for name in others}
         for c, order in enumerate(orders):

@@ -12,15 +12,8 @@ import numpy.typing as npt
 
 from setconv.errors import DataTypeError
 from setconv.messages import needed
-from setconv.metrics.arithmetic import (
-    Label,
-    Rows,
-    check_columns,
-    check_rows,
-    figures_by_class,
-    find_class,
-    overall_figures,
-)
+from setconv.metrics import arithmetic
+from setconv.metrics.arithmetic import Label, Rows, check_columns
 from setconv.metrics.intervals import Answers, Bounds, intervals
 from setconv.sampling import check_groups
 
@@ -112,7 +105,7 @@ class Report:
         self.confusion.setflags(write=False)
 
     def __getitem__(self, label: Any) -> ClassMetrics:
-        return self.per_class[self.classes[find_class(label, self.classes)]]
+        return self.per_class[self.classes[arithmetic.find_class(label, self.classes)]]
 
     def __eq__(self, other: object) -> bool:
         # Through to_dict, because nan differs from itself and an array has no single answer.
@@ -332,7 +325,7 @@ def report(
     >>> r["fire"].sensitivity
     0.5
     """
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
+    rows = arithmetic.check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
     given: Any = {"positive": positive, "confidence_intervals": confidence_intervals}
     return report_of(rows, scores, probabilities, **given, groups=groups)
 
@@ -348,8 +341,8 @@ def report_of(
 ) -> Report:
     """Measure a prediction whose labels are class numbers already; see `report`."""
     chosen, matrix = rows.position(positive), rows.confusion()
-    by_class = figures_by_class(rows, matrix, scores, probabilities)
-    all_classes = overall_figures(by_class, matrix).items()
+    by_class = arithmetic.figures_by_class(rows, matrix, scores, probabilities)
+    all_classes = arithmetic.overall_figures(by_class, matrix).items()
     overall: dict[str, Any] = {name: float(one) for name, one in all_classes}
     of_classes: list[dict[str, Bounds]] = [{} for _ in rows.classes]
     sure: Mapping[str, Bounds] = {}

@@ -22,15 +22,7 @@ from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError
 from setconv.explain import by_class, count_rows
-from setconv.metrics import intervals
-from setconv.metrics.arithmetic import (
-    Rows,
-    check_columns,
-    check_rows,
-    encode,
-    figures_by_class,
-    plain_labels,
-)
+from setconv.metrics import arithmetic, intervals
 from setconv.report.words import readable
 
 Codes = NDArray[np.int64]
@@ -165,10 +157,10 @@ class Evaluation:
         """Return the members that speak of some judged rows; None: all of them."""
         return None if self.left_out is None or places is None else self.left_out[:, places]
 
-    def judged_rows(self, predicted: Codes) -> Rows:
+    def judged_rows(self, predicted: Codes) -> arithmetic.Rows:
         """Return the judged rows with the decisions of a method, as metrics take them."""
         weights = self.weights if self.weighted else None
-        return Rows(tuple(range(len(self.labels))), self.truth, predicted, weights)
+        return arithmetic.Rows(tuple(range(len(self.labels))), self.truth, predicted, weights)
 
     def confusion(self, weights: Floats | None = None) -> Any:
         """Return the rows, or their weight, of each true class by what they are taken for."""
@@ -232,14 +224,14 @@ def _check_predictions(found: Predictions, codes: Codes, classes: NDArray[Any]) 
 
 def encode_labels(y: Any, n_rows: int, classes: tuple[Any, ...], name: str) -> Codes:
     """Return the labels of rows as class numbers, one for each row."""
-    labels = plain_labels(y, name)
+    labels = arithmetic.plain_labels(y, name)
     if not labels or len(labels) != n_rows:
         raise DataError(
             f"{name} has {len(labels)} labels but there are {n_rows} rows: pass as many labels as "
             "rows, and at least one.",
             parameter=name,
         )
-    return encode(labels, classes, name)
+    return arithmetic.encode(labels, classes, name)
 
 
 @dataclass(frozen=True)
@@ -258,8 +250,8 @@ def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> li
     for name, given in baselines.items():
         try:
             predictions, scores = given
-            rows = check_rows(y, predictions, classes=evaluation.labels)
-            columns = None if scores is None else check_columns(scores, rows, "scores")
+            rows = arithmetic.check_rows(y, predictions, classes=evaluation.labels)
+            columns = None if scores is None else arithmetic.check_columns(scores, rows, "scores")
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"baselines[{name!r}]: {error}",
@@ -323,7 +315,7 @@ def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[M
     first: Any = None
     for method in methods:
         rows = evaluation.judged_rows(method.predicted)
-        values = figures_by_class(rows, rows.confusion(), method.scores)
+        values = arithmetic.figures_by_class(rows, rows.confusion(), method.scores)
         for name, of in values.items():
             of[unjudged] = np.nan
             if len(unjudged) == len(evaluation.labels) - 1 and name != "sensitivity":

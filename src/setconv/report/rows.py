@@ -18,17 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from setconv import explain
 from setconv.errors import DataError
-from setconv.explain import (
-    WordContributions,
-    count_rows,
-    name_features,
-    occlude_features,
-    occlude_words,
-    search,
-    take_rows,
-    unit_vectors,
-)
 from setconv.messages import shown_day
 from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
 from setconv.report.space import sample_rows, seen_by, to_representatives, with_all_members
@@ -75,7 +66,7 @@ class Source:
 
     def take(self, rows: Codes) -> Any:
         """Return some of the rows as the model takes them."""
-        return take_rows(self.X, rows)
+        return explain.take_rows(self.X, rows)
 
     def name(self, row: int) -> str:
         """Return what the page calls a row: a number is that of a row, a name says it all."""
@@ -161,7 +152,7 @@ def read_training(
         X, y = train
     except (TypeError, ValueError) as error:
         raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
-    codes = encode_labels(y, count_rows(X), labels, "train")
+    codes = encode_labels(y, explain.count_rows(X), labels, "train")
     return read_source(X, codes, None, names, "train_row_names")
 
 
@@ -199,13 +190,13 @@ def gather(
     usual = np.empty(0)
     if here.texts is None:
         usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
-        names = name_features(model, here.X, len(usual), feature_names)
+        names = explain.name_features(model, here.X, len(usual), feature_names)
     return Sources(model, evaluation, here, there, searched, names, usual, frozenset(dates))
 
 
 def are_texts(X: Any) -> bool:
     """Whether the rows are texts: a list or column of strings."""
-    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
+    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not explain.count_rows(X):
         return False
     return isinstance(next(iter(X)), str)
 
@@ -337,8 +328,8 @@ def _nearest(sources: Sources, places: Codes) -> list[Shown | None]:
     rows, there = sources.evaluation.rows[places], sources.there
     members = sources.evaluation.members_of(places)
     model = with_all_members(sources.model, members)
-    queries = seen_by(unit_vectors(model, sources.here.take(rows)), members)
-    found = search(model, queries, there.take(sources.searched), 1, sources.barred(rows))
+    queries = seen_by(explain.unit_vectors(model, sources.here.take(rows)), members)
+    found = explain.search(model, queries, there.take(sources.searched), 1, sources.barred(rows))
     best, similarities = sources.searched[found.indices[:, 0]], found.similarities[:, 0]
     return [
         there.show(row, similarity) if np.isfinite(similarity) else None
@@ -360,7 +351,7 @@ def _mistake_texts(sources: Sources, places: Codes) -> list[list[Piece] | None]:
 _LEVELS = 3
 
 
-def _marked_pieces(text: str, of: WordContributions) -> list[Piece]:
+def _marked_pieces(text: str, of: explain.WordContributions) -> list[Piece]:
     """Return a text, cut to what is shown, with its words marked."""
     largest = max(np.abs(of.values).max(initial=0.0), 1e-9)
     levels = np.round(_LEVELS * of.values / largest).astype(int).tolist()
@@ -496,7 +487,7 @@ def _show_near(
 _EDGES = re.compile(r"^\W+|\W+$")  # of a word: what is no letter or digit
 
 
-def _strongest_words(found: Sequence[WordContributions]) -> list[Weight]:
+def _strongest_words(found: Sequence[explain.WordContributions]) -> list[Weight]:
     """Return the words that add most to the score, over all texts together."""
     total: dict[str, float] = defaultdict(float)
     n_texts = Counter[str]()
@@ -531,30 +522,30 @@ def _strongest_features(
 
 def explain_words(
     sources: Sources, texts: Sequence[str], asked: Codes, places: Codes | None
-) -> list[WordContributions]:
+) -> list[explain.WordContributions]:
     """Return what the words of each text add to the score of the class asked about.
 
     ``places`` are those of the texts among the rows that are judged; None for other texts.
     """
-    found: dict[int, WordContributions] = {}
-    for who, here, scores in _askers(sources, asked, places):
-        part = occlude_words(who, take_rows(texts, here), asked[here], scores, max_pieces=_PIECES)
-        found.update(zip(here.tolist(), part, strict=True))
+    found: dict[int, explain.WordContributions] = {}
+    for who, here, part, scores in _askers(sources, texts, asked, places):
+        said = explain.occlude_words(who, part, asked[here], scores, max_pieces=_PIECES)
+        found.update(zip(here.tolist(), said, strict=True))
     return [found[number] for number in range(len(found))]
 
 
 def _explain_features(sources: Sources, X: Any, asked: Codes, places: Codes | None) -> Floats:
     """Return what each feature adds to the score of the class asked about."""
     values = np.empty((len(asked), len(sources.usual)))
-    for who, here, scores in _askers(sources, asked, places):
-        values[here] = occlude_features(who, take_rows(X, here), sources.usual, asked[here], scores)
+    for who, here, part, scores in _askers(sources, X, asked, places):
+        values[here] = explain.occlude_features(who, part, sources.usual, asked[here], scores)
     return values
 
 
 def _askers(
-    sources: Sources, asked: Codes, places: Codes | None
-) -> Iterator[tuple[Any, Codes, Floats | None]]:
-    """Yield who is asked about which rows, and the scores that are known of them.
+    sources: Sources, X: Any, asked: Codes, places: Codes | None
+) -> Iterator[tuple[Any, Codes, Any, Floats | None]]:
+    """Yield who is asked about which rows, these, and the scores that are known of them.
 
     Of rows that are judged they are, and of training rows the members are asked that left them out.
     """
@@ -562,9 +553,9 @@ def _askers(
     members = evaluation.members_of(places)
     scores = None if places is None else evaluation.scores[places, asked]
     if members is None or scores is None:
-        yield sources.model, np.arange(len(asked)), scores
+        yield sources.model, np.arange(len(asked)), X, scores
         return
     kinds, number = np.unique(members, axis=1, return_inverse=True)
     for kind, of in enumerate(kinds.T):
         here = np.flatnonzero(number.ravel() == kind)
-        yield sources.model._only(of), here, scores[here]
+        yield sources.model._only(of), here, explain.take_rows(X, here), scores[here]
