@@ -270,9 +270,7 @@ def intervals(
     """
     replicates, over_all = figures_of_draws(rows, answers, units)
     sizes = Sizes.of(rows, units)
-    found = {
-        name: bounds_of(name, values, replicates[name], sizes) for name, values in by_class.items()
-    }
+    found = {n: bounds_of(n, values, replicates[n], sizes) for n, values in by_class.items()}
     fewest = sizes.sensitivity.min()
     whole = {
         name: wilson(value, sizes.every)

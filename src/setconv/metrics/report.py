@@ -232,9 +232,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     pairs = all(pair is None or len(pair) == 2 for _, pair in bounds)
     if not pairs or not all(type(one) in (int, float) for one in figures):
         raise ValueError("wrong: figures")
-    return known | {
-        "intervals": {n: (math.nan, math.nan) if b is None else tuple(b) for n, b in bounds}
-    }
+    return known | {"intervals": {n: tuple(b or (math.nan, math.nan)) for n, b in bounds}}
 
 
 def _show_number(number: float) -> str:
@@ -250,9 +248,8 @@ def show_bounds(bounds: Bounds | None) -> str:
     """Return an interval for a table, ".712-.834"; nothing where there is none."""
     if bounds is None or math.isnan(bounds[0]):
         return ""
-    low, high = (
-        _SHORT.get(shown, shown.replace("0.", ".", 1)) for shown in map("{:.3f}".format, bounds)
-    )
+    shown = map("{:.3f}".format, bounds)
+    low, high = (_SHORT.get(one, one.replace("0.", ".", 1)) for one in shown)
     return f"{low}-{high}" if bounds[0] >= 0 else f"{low} to {high}"
 
 
@@ -343,7 +340,7 @@ def report_of(
     chosen, matrix = rows.position(positive), rows.confusion()
     by_class = arithmetic.figures_by_class(rows, matrix, scores, probabilities)
     all_classes = arithmetic.overall_figures(by_class, matrix).items()
-    overall: dict[str, Any] = {name: float(one) for name, one in all_classes}
+    overall = {name: float(one) for name, one in all_classes}
     of_classes: list[dict[str, Bounds]] = [{} for _ in rows.classes]
     sure: Mapping[str, Bounds] = {}
     if confidence_intervals:
@@ -357,15 +354,10 @@ def report_of(
     for c, label in enumerate(rows.classes):
         figures: dict[str, Any] = {name: float(values[c]) for name, values in by_class.items()}
         per_class[label] = ClassMetrics(int(rows.counts[c]), **figures, intervals=of_classes[c])
-    return Report(
-        classes=rows.classes,
-        positive=rows.classes[chosen],
-        per_class=per_class,
-        confusion=matrix.astype(np.int64) if rows.weight is None else matrix,
-        **overall,
-        intervals=sure,
-        weighted=rows.weight is not None,
-    )
+    weighted = rows.weight is not None
+    confusion = matrix if weighted else matrix.astype(np.int64)
+    known: Any = overall | {"intervals": sure, "weighted": weighted}
+    return Report(rows.classes, rows.classes[chosen], per_class, confusion, **known)
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
@@ -392,13 +384,9 @@ def report_of_nothing(
     classes: Sequence[Label], positive: Label, unjudged: Mapping[Label, str]
 ) -> Report:
     """Return the report of a model that no row can judge, without any figure."""
-    return Report(
-        classes=tuple(classes),
-        positive=positive,
-        per_class={c: ClassMetrics(n_rows=0) for c in classes},
-        confusion=np.zeros((len(classes), len(classes)), dtype=np.int64),
-        unjudged=unjudged,
-    )
+    per_class = {c: ClassMetrics(n_rows=0) for c in classes}
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    return Report(tuple(classes), positive, per_class, confusion, unjudged=unjudged)
 
 
 def minimum_of_five(report: Report) -> float:

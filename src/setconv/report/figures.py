@@ -28,12 +28,8 @@ SERIES = tuple(f"s{number}" for number in range(6))
 # Names of colours in the page's style, and what stands for them while drawing: each is unique, and
 # is replaced by the name, so that a figure follows the light or dark scheme.
 _COLOURS = {
-    "ink": "#010101",
-    "muted": "#010102",
-    "grid": "#010103",
-    "card": "#010104",
-    "rest": "#010105",
-    **{name: f"#0102{number:02d}" for number, name in enumerate(SERIES)},
+    **{name: f"#0101{n:02d}" for n, name in enumerate(("ink", "muted", "grid", "card", "rest"), 1)},
+    **{name: f"#0102{n:02d}" for n, name in enumerate(SERIES)},
 }
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be read, found and copied

@@ -492,14 +492,10 @@ def _explorer(evaluation: Evaluation, c: int, limit: int) -> Explorer:
     probability = None
     if evaluation.binary and not evaluation.out_of_fold:
         probability = evaluation.probabilities[order[ends[kept]], c].round(6).tolist()
-    return Explorer(
-        name=evaluation.names[c],
-        cuts=cuts[kept].tolist(),
-        rows=alarms(np.ones(evaluation.n_rows, dtype=np.int64)),
-        weights=alarms(evaluation.weights) if evaluation.weighted else None,
-        probability=probability,
-        own=0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1,
-    )
+    rows = alarms(np.ones(evaluation.n_rows, dtype=np.int64))
+    weights = alarms(evaluation.weights) if evaluation.weighted else None
+    place = 0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1
+    return Explorer(evaluation.names[c], cuts[kept].tolist(), rows, weights, probability, place)
 
 
 _ABOVE = np.nextafter(0, 1)  # of exact ties, the rows that the model decided for the class

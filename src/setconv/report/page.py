@@ -197,9 +197,8 @@ def date_features(model: Any) -> list[str]:
 def _render(**found: Any) -> str:
     """Return the page; its template reads what was found, and puts it into words."""
     program = _read("page.js").strip()
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    lines_alone: Any = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, **lines_alone)
     environment.filters |= FILTERS | {"vars": vars}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment.from_string(_read("page.html")).render(

@@ -449,9 +449,8 @@ def _short_texts(of_class: Codes, compared: Compared) -> Codes:
     """Return rows of different texts, if there are any then short ones: every word is tried."""
     texts = compared.source.texts or []
     different = _different_texts(of_class, compared)
-    n_words = np.array(
-        [len(texts[row].split(maxsplit=_PIECES)) for row in compared.rows[different].tolist()]
-    )
+    rows = compared.rows[different].tolist()
+    n_words = np.array([len(texts[row].split(maxsplit=_PIECES)) for row in rows])
     short = different[n_words <= _PIECES]
     return short if len(short) else different
 

@@ -502,11 +502,9 @@ def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
 def _remove(database: sqlite3.Connection, model: str | None) -> int:
     """Remove what a model has encoded, or everything; return how many entries that were."""
     of_model = "WHERE ?1 IS NULL OR space IN (SELECT id FROM spaces WHERE model = ?1)"
+    chosen = f"SELECT id FROM entries {of_model}"
     with database:
-        database.execute(
-            f"DELETE FROM vectors WHERE ?1 IS NULL OR id IN (SELECT id FROM entries {of_model})",
-            (model,),
-        )
+        database.execute(f"DELETE FROM vectors WHERE ?1 IS NULL OR id IN ({chosen})", (model,))
         gone = database.execute(f"DELETE FROM entries {of_model}", (model,))
         database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
     with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least

@@ -230,13 +230,9 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         machine and are left out.
         """
         files = self.find_files()
-        config = {
-            "model": files.name,
-            "revision": files.revision,
-            "fingerprint": files.fingerprint,
-            "parameters": {name: plain(getattr(self, name)) for name, plain in _SAVED.items()},
-        }
-        return config, {}
+        known = {"model": files.name, "revision": files.revision, "fingerprint": files.fingerprint}
+        parameters = {name: plain(getattr(self, name)) for name, plain in _SAVED.items()}
+        return {**known, "parameters": parameters}, {}
 
     @classmethod
     def restore(
