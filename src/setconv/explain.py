@@ -217,10 +217,8 @@ def feature_contributions(
     rows = np.asarray(x_rows, dtype=np.float64)
     usual = np.asarray(background, dtype=np.float64)
     if rows.ndim != 2:
-        raise DataError(
-            f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features).",
-            parameter="x_rows",
-        )
+        why = f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features)."
+        raise DataError(why, parameter="x_rows")
     if usual.shape != rows.shape[1:]:
         raise DataError(
             f"background has shape {usual.shape} but there are {rows.shape[1]} features: pass one "
@@ -367,17 +365,12 @@ def occlude_words(
         # Models may refuse a text of which nothing is left.
         rests = [rest if rest.strip() else "." for rest in rests]
         values[part] = scores[owner[part]] - _scores_of(model, rests, asked[owner[part]])
-    return [
-        WordContributions(
-            class_=model.classes_.tolist()[asked[number]],
-            score=float(scores[number]),
-            words=tuple(text[start:end] for start, end in spans),
-            spans=tuple(spans),
-            values=values[owner == number],
-            words_per_piece=size,
-        )
-        for number, (text, (spans, size)) in enumerate(zip(texts, pieces, strict=True))
-    ]
+    found = []
+    for number, (text, (spans, size)) in enumerate(zip(texts, pieces, strict=True)):
+        words = tuple(text[start:end] for start, end in spans)
+        of = model.classes_.tolist()[asked[number]], float(scores[number]), words, tuple(spans)
+        found.append(WordContributions(*of, values[owner == number], words_per_piece=size))
+    return found
 
 
 def _pieces(text: str, max_pieces: int) -> tuple[list[Span], int]:

@@ -26,14 +26,7 @@ from tqdm import tqdm
 from setconv.errors import ModelFileError
 from setconv.messages import is_shown
 from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
-from setconv.text.transformer import (
-    BUILT_IN,
-    EncoderFiles,
-    Network,
-    choose_numbers,
-    find_model,
-    load_network,
-)
+from setconv.text.transformer import BUILT_IN, EncoderFiles, Network, find_model, load_network
 from setconv.validation import at_least, check_parameter, check_texts, one_of
 
 if TYPE_CHECKING:
@@ -237,13 +230,9 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         machine and are left out.
         """
         files = self.find_files()
-        config = {
-            "model": files.name,
-            "revision": files.revision,
-            "fingerprint": files.fingerprint,
-            "parameters": {name: plain(getattr(self, name)) for name, plain in _SAVED.items()},
-        }
-        return config, {}
+        known = {"model": files.name, "revision": files.revision, "fingerprint": files.fingerprint}
+        parameters = {name: plain(getattr(self, name)) for name, plain in _SAVED.items()}
+        return {**known, "parameters": parameters}, {}
 
     @classmethod
     def restore(
@@ -325,6 +314,22 @@ def _one_thread_each() -> Iterator[Callable[..., Iterable[Any]]]:
         yield threads.map
     finally:
         threads.shutdown(cancel_futures=True)
+
+
+def choose_numbers(device: str, dtype: str) -> tuple[torch.device, str]:
+    """Return the device and the type of the network's numbers.
+
+    "auto" is CUDA where there is one, and there bfloat16 where it pays; else the CPU and float32.
+    """
+    import torch
+
+    from setconv.nn import resolve_device
+
+    chosen = resolve_device(device)
+    if dtype == "auto":
+        fast = chosen.type == "cuda" and torch.cuda.is_bf16_supported()
+        dtype = "bfloat16" if fast else "float32"
+    return chosen, dtype
 
 
 def shorten(text: str, max_length: int) -> str:
