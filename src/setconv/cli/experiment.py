@@ -20,36 +20,26 @@ if TYPE_CHECKING:
 _MOST_FAILURES = 10  # kinds of them that are told; the report has all
 
 app = typer.Typer(
-    help="Run a study of many data sets and methods, and report what it says.",
-    no_args_is_help=True,
+    help="Run a study of many data sets and methods, and report what it says.", no_args_is_help=True
 )
 
 StudyName = Annotated[
-    str,
-    typer.Argument(metavar="STUDY", help="A built-in study (see `list`) or a YAML file."),
+    str, typer.Argument(metavar="STUDY", help="A built-in study (see `list`) or a YAML file.")
 ]
 Results = Annotated[
     Path | None,
     typer.Option(
-        "--results",
-        "-r",
-        help="Folder that keeps the results; by default experiments/NAME.",
-        show_default=False,
+        "--results", "-r", help="Folder that keeps the results; by default experiments/NAME."
     ),
 ]
 Only = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", help="Only this data set; can be given again.", show_default=False),
+    list[str] | None, typer.Option("--dataset", help="Only this data set; can be given again.")
 ]
 Methods = Annotated[
-    list[str] | None,
-    typer.Option("--method", help="Only this method; can be given again.", show_default=False),
+    list[str] | None, typer.Option("--method", help="Only this method; can be given again.")
 ]
 Repeats = Annotated[
-    int | None,
-    typer.Option(
-        "--repeats", min=1, help="Number of splits instead of the study's.", show_default=False
-    ),
+    int | None, typer.Option("--repeats", min=1, help="Number of splits instead of the study's.")
 ]
 
 
@@ -78,10 +68,7 @@ def run(
     method: Methods = None,
     repeats: Repeats = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", min=1, help="Worker processes; one a core by default.", show_default=False
-        ),
+        int | None, typer.Option("--jobs", min=1, help="Worker processes; one a core by default.")
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute again what failed earlier.")
@@ -155,10 +142,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            help="Folder for the report; by default report/ beside the results.",
-            show_default=False,
+            "--output", "-o", help="Folder for the report; by default report/ beside the results."
         ),
     ] = None,
     quiet: Annotated[

@@ -34,8 +34,7 @@ _NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNO
 # The files of 2014 and 2018 have the first names, those of 2023 the others.
 _RATING, _TEXT = ("overall", "rating"), ("reviewText", "text")
 
-
-_Review = tuple[int, str, str]  # the number of its line, its label, made of its rating, its text
+_Review = tuple[int, str, str]  # number of the line, label made from the rating, text
 
 
 def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> Dataset:
