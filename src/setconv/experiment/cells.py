@@ -352,20 +352,14 @@ def _probe(
             subsets = [(train.rows[rows], train.labels[rows]) for rows in drawn]
             moved = [copy.deepcopy(model).post_train(*subset) for subset in subsets]
             reports = [_measure(one, test) for one in moved]
-            told = {
-                (metric, label): [getattr(one[label], metric) for one in reports]
-                for label in reported
-                for metric in METRICS
-            }
+            told: dict[str, list[Any]] = {}
             if moving:
-                flips = [float(np.mean(one.predict(test.rows) != before)) for one in moved]
-                movement = _movement(np.stack([one.representatives_ for one in moved]))
-                for label in reported:
-                    told |= {("movement", label): [movement], ("flips", label): flips}
-            found |= {
-                figure_name(metric, label, curve, size): float(np.mean(values))
-                for (metric, label), values in told.items()
-            }
+                told["movement"] = [_movement(np.stack([one.representatives_ for one in moved]))]
+                told["flips"] = [np.mean(one.predict(test.rows) != before) for one in moved]
+            for label in reported:
+                told |= {name: [getattr(one[label], name) for one in reports] for name in METRICS}
+                for name, values in told.items():
+                    found[figure_name(name, label, curve, size)] = float(np.mean(values))
     return found
 
 

@@ -39,9 +39,9 @@ _SWEEP = "imbalance ratio of the training rows"
 PROBED = {"movement": "Movement of representatives", "flips": "Changed predictions"}
 
 
-def heading(metric: str) -> str:
-    """Return what tables and figures call a metric."""
-    return (HEADINGS | PROBED)[metric]
+def heading(metric: str, if_lower: str = "") -> str:
+    """Return what tables and figures call a metric; what is added where lower is better."""
+    return (HEADINGS | PROBED)[metric] + ("" if higher_is_better(metric) else if_lower)
 
 
 def higher_is_better(metric: str) -> bool:
@@ -454,13 +454,8 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     for spec in study.data:
         known = prepared[spec.name]
         copies = f"{known.n_copies:,} rows are copies of others: none is on both sides of a split."
-        parts = (
-            known.provenance,
-            copies if known.n_copies else "",
-            known.licence,
-            _beside_the_paper(spec, known),
-        )
-        if text := " ".join(filter(None, parts)):
+        parts = [known.provenance, copies if known.n_copies else "", known.licence]
+        if text := " ".join(filter(None, [*parts, _beside_the_paper(spec, known)])):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())
 

@@ -28,7 +28,7 @@ from setconv.experiment.results import (
 from setconv.messages import count_of
 from setconv.report.words import readable
 
-_LOWER = "↓"
+_LOWER = " ↓"
 _OUTDATED = "†"
 _NO_FIGURE = "\u2013"
 _LONGEST_ERROR = 200
@@ -160,7 +160,7 @@ def by_metric(findings: Findings) -> Iterator[Sheet]:
     """Yield a table for each metric: units across, then the average rank over units."""
     units = {unit.name: unit.title for unit in findings.units}
     for metric, ranking in findings.rankings.items():
-        sheet = _score_sheet(findings, _heading(metric), "unit", units, (metric,))
+        sheet = _score_sheet(findings, heading(metric, _LOWER), "unit", units, (metric,))
         if ranking.ranks is None:
             yield sheet
         else:
@@ -168,10 +168,6 @@ def by_metric(findings: Findings) -> Iterator[Sheet]:
             ranks = ranks.reindex(sheet.table.index, fill_value="").map(Shown)
             table = sheet.table.assign(rank=ranks)
             yield replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
-
-
-def _heading(metric: str) -> str:
-    return heading(metric) + ("" if higher_is_better(metric) else f" {_LOWER}")
 
 
 def _score_sheet(
@@ -182,7 +178,7 @@ def _score_sheet(
     rows = rows[rows["unit"].isin(list(units)) & rows["metric"].isin(metrics)]
     keys = pd.MultiIndex.from_frame(rows[["unit", "metric", "method"]])
     shown = pd.Series([_shown(entry) for entry in rows.itertuples()], keys)
-    headings = {"unit": units, "metric": {metric: _heading(metric) for metric in metrics}}
+    headings = {"unit": units, "metric": {metric: heading(metric, _LOWER) for metric in metrics}}
     down = "unit" if across == "metric" else "metric"
     order = pd.MultiIndex.from_product(
         [list(headings[down]), rows["method"].unique()], names=[down, "method"]
@@ -238,9 +234,9 @@ def _score_caption(findings: Findings, rows: pd.DataFrame, metrics: Sequence[str
     """Say what the figures are, which test was made, and what it is no evidence of."""
     whole = rows.loc[(rows["state"] == "measured") & ~rows["partial"], "n_splits"]
     numbers = " to ".join(map(str, sorted({whole.min(), whole.max()}))) if len(whole) else "0"
-    lower = f"{_LOWER} lower is better. " * (not all(map(higher_is_better, metrics)))
+    lower = f"{_LOWER} lower is better." * (not all(map(higher_is_better, metrics)))
     return (
-        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold. {lower}"
+        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold.{lower} "
         f"{WORSE} significantly worse, {BETTER} better than {findings.study.ours[0]}: corrected "
         "resampled t test (Nadeau and Bengio, 2003) over the splits of a unit that both have, at "
         f"least two; p ≤ {number(ALPHA, 2)} after Holm's correction for up to "
