@@ -119,8 +119,8 @@ def _render(template: str, findings: Findings, parts: Sequence[Section], **more:
         lstrip_blocks=True,
         **({} if html else _SIGNS),
     )
-    environment.filters |= {"picture": _picture, "file_name": file_name}
-    environment.filters["line"] = partial(_line, html=html)
+    line = partial(_line, html=html)
+    environment.filters |= {"picture": _picture, "file_name": file_name, "line": line}
     style = Markup(files("setconv.report").joinpath("page.css").read_text(encoding="utf-8"))
     values = {"findings": findings, "sections": parts, "style": style, "version": __version__}
     return environment.get_template(template).render(values | more)

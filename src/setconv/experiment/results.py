@@ -289,8 +289,7 @@ def _published(name: str | None) -> pd.DataFrame | None:
     """Return the figures that others reported, as rows of a summary."""
     if name is None:
         return None
-    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
-        table = pd.read_csv(file, comment="#").rename(columns={"deviation": "sd"})
+    table = pd.read_csv(PUBLISHED / f"{name}.csv", comment="#").rename(columns={"deviation": "sd"})
     table["method"] += " (published)"
     table[["best", "partial", "outdated"]] = False
     return table.assign(n_splits=0, mark="", state="published")
@@ -462,8 +461,7 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
 
 def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
     """Say how many rows the paper had, for the benchmarks that it used."""
-    with (PUBLISHED / "class_counts.csv").open(encoding="utf-8") as file:
-        counts = pd.read_csv(file, comment="#")
+    counts = pd.read_csv(PUBLISHED / "class_counts.csv", comment="#")
     name = spec.name if len(known.counts) == 2 else f"{spec.name} (four classes)"
     theirs = counts.loc[counts["dataset"] == name, "rows"].sort_values(ascending=False)
     if theirs.empty or spec.load not in ("amazon", "irt", "semeval"):

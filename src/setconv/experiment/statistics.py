@@ -87,7 +87,6 @@ def average_ranks(
         ``average`` by method and ``by_source``; scores that agree to four decimals share the mean
         of their ranks.
     """
-    _check_complete(table)
     by_source = source_scores(_rank_rows(table, higher_is_better), sources)
     return Ranks(by_source.mean().rename("rank"), by_source)
 

@@ -235,10 +235,6 @@ class Store:
         content = ascii([told.fetchall(), figures.fetchall()])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
-    def _sign(self, key: Sequence[Any]) -> None:
-        signed = (self._checksum(key), *key)
-        self._database.execute(f"UPDATE cells SET checksum = ? WHERE {_THIS}", signed)
-
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
         key = (outcome.cell.dataset, outcome.cell.method, outcome.cell.split)
@@ -254,7 +250,8 @@ class Store:
             places = ", ".join("?" * len(row))
             database.execute(f"INSERT INTO cells ({_KEY}, {_TOLD}) VALUES ({places})", row)
             database.executemany("INSERT INTO results VALUES (?, ?, ?, ?, ?)", figures)
-            self._sign(key)
+            signed = (self._checksum(key), *key)
+            database.execute(f"UPDATE cells SET checksum = ? WHERE {_THIS}", signed)
 
     def stamp(self, cell: Cell) -> tuple[Any, ...] | None:
         """Return what tells the record of a cell from a later one; None if there is none."""

@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -24,8 +23,7 @@ METRICS = (
     *("average_precision", "balanced_accuracy", "mcc", "brier"),
 )
 _SEARCHED = tuple(name for name in METRICS if name not in ("precision", "brier"))
-PUBLISHED = files("setconv.experiment") / "published"
-_BUILT_IN = files("setconv.experiment") / "studies"
+PUBLISHED, _BUILT_IN = (Path(__file__).with_name(name) for name in ("published", "studies"))
 _ENDINGS = (".yaml", ".yml")
 _LARGEST = 1 << 18  # bytes of a file
 _DEEPEST = 20  # mappings and lists within one another
@@ -282,7 +280,7 @@ def known_name(kind: str, name: str, known: Iterable[str], where: str) -> str:
 
 def built_in_studies() -> list[str]:
     """Return the names of the studies that come with the package."""
-    return sorted(Path(one.name).stem for one in _BUILT_IN.iterdir())
+    return sorted(one.stem for one in _BUILT_IN.iterdir())
 
 
 def read_study(study: str | Path) -> Study:

@@ -205,12 +205,9 @@ def _shown(entry: Any) -> Any:
     """Return a row of the summary as text: mean and deviation, then mark and number of splits."""
     if entry.state in _WITHOUT_FIGURE:
         return Shown(_WITHOUT_FIGURE[entry.state])
-    after = [
-        entry.mark,
-        f"({entry.n_splits})" if entry.partial else "",
-        _OUTDATED if entry.outdated else "",
-    ]
-    return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(filter(None, after)))
+    brackets = f"({entry.n_splits})" if entry.partial else ""
+    after = filter(None, [entry.mark, brackets, _OUTDATED if entry.outdated else ""])
+    return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(after))
 
 
 def _mean_text(mean: float, deviation: float) -> str:
