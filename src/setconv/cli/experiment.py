@@ -51,8 +51,7 @@ def list_studies() -> None:
     rows = []
     for name in built_in_studies():
         studies = read_studies(name)
-        cells = sum(len(one.data) * len(one.methods) for one in studies)
-        rows.append([name, len(studies), cells])
+        rows.append([name, len(studies), sum(len(one.data) * len(one.methods) for one in studies)])
     out.print(table("Built-in studies", ["name", "parts", "data sets x methods"], rows))
     out.print(f"Methods: {', '.join(method_names())}", markup=False)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setconv.datasets.dataset import Dataset, Problems, numbered_lines
+from setconv.datasets.dataset import Dataset, Problems, find_files, numbered_lines
 from setconv.errors import DataError
 from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
@@ -108,25 +108,20 @@ def _choose_files(
 ) -> list[Path]:
     """Return the files to read: those given, or those of the subtask in a folder; of some parts."""
     if isinstance(path, str | Path):
-        files = _find_files(Path(path)) if Path(path).is_dir() else [Path(path)]
+        files = _of_subtask(Path(path)) if Path(path).is_dir() else [Path(path)]
     else:
         files = [Path(one) for one in path]
     return files if parts is None else _choose_parts(files, parts)
 
 
-def _find_files(folder: Path) -> list[Path]:
+def _of_subtask(folder: Path) -> list[Path]:
     """Return the files of subtask A that are in a folder."""
-    found = sorted(
-        one
-        for one in folder.rglob("[!.]*")
-        if one.name.lower().endswith(_ENDINGS) and _SUBTASK.search(one.name)
+    return find_files(
+        folder,
+        lambda name: name.lower().endswith(_ENDINGS) and _SUBTASK.search(name),
+        ": no file of subtask A. The official names are like twitter-2016train-A.txt. Give files "
+        "of other names as a list.",
     )
-    if not found:
-        raise DataError(
-            f"{folder}: no file of subtask A. The official names are like "
-            f"twitter-2016train-A.txt. Give files of other names as a list."
-        )
-    return found
 
 
 def _choose_parts(files: list[Path], parts: Sequence[str] | str) -> list[Path]:

@@ -187,13 +187,12 @@ class StudyWork:
             raise DataError("a class has one training row: nothing can be cross-validated.")
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
-        scoring = partial(_score, rule.metric)
-        return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
 
+        # All figures as they are would do too, but a search warns of those that a method has not.
+        def score(*fitted_and_rows: Any) -> float:
+            return scorers(*fitted_and_rows)[rule.metric]
 
-# All figures as they are would do too, but a search warns of those that a method has not.
-def _score(metric: str, estimator: Any, X: Any, y: NDArray[Any]) -> float:
-    return scorers(estimator, X, y)[metric]
+        return GridSearchCV(estimator, grid, scoring=score, cv=splits, error_score="raise")
 
 
 def method_names() -> list[str]:

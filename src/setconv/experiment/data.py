@@ -149,20 +149,18 @@ def _read_note(note: Path) -> tuple[Any, Prepared]:
 
 def _write_note(note: Path, sources: list[list[str | int]], known: Prepared) -> None:
     told = {"files": sources, "prepared": asdict(known)}
-    content = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
     with writing(note):
-        write_atomically(note, content.encode())
+        write_atomically(note, json.dumps({**told, "checksum": _checksum(told)}, indent=1).encode())
 
 
-def _checksum(told: Mapping[str, Any]) -> str:
+def _checksum(told: Any) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
     """Return the file that tells of a data set, named by what its rows depend on."""
     kept = (_FORMAT, spec.load, dict(spec.options), spec.binary, spec.drop, spec.size)
-    key = json.dumps([*kept, study.text_encoder(spec)], sort_keys=True)
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+    return folder / f"{_checksum([*kept, study.text_encoder(spec)])[:20]}.json"
 
 
 @cache
@@ -221,8 +219,7 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
     # A page is for others: it names the folder as the command does that it prints.
     provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")
-    here = str(data.resolve())
-    return Prepared(name, counts, n_copies, provenance, dataset.licence, here)
+    return Prepared(name, counts, n_copies, provenance, dataset.licence, str(data.resolve()))
 
 
 def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, bytes], int]:
@@ -235,8 +232,7 @@ def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, byte
         arrays["features.npy"] = np.asarray(features, dtype=np.float32)
     rows = arrays["features.npy"] if texts is None else None
     keys = row_keys(arrays["features.npy"]) if texts is None else text_keys(texts)
-    codes = np.unique(arrays["labels.npy"], return_inverse=True)[1]
-    ties = tie_copies(keys, rows, codes, None)
+    ties = tie_copies(keys, rows, np.unique(arrays["labels.npy"], return_inverse=True)[1], None)
     if ties.units is not None:
         arrays["copies.npy"] = ties.units
     if dataset.groups is not None:

@@ -109,11 +109,10 @@ def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
 def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
-    escaped = _ESCAPES[template]
     environment = Environment(
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
-        finalize=lambda value: escaped(value) if type(value) is str else value,
+        finalize=lambda value: _ESCAPES[template](value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -134,7 +134,7 @@ _OUTSIDE = (
 )
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The finished cells of a study and their figures, in one SQLite file.
 
     Every cell is written in one transaction, with a checksum of all that is known of it: a process
@@ -228,11 +228,9 @@ class Store:
 
     def _checksum(self, key: Sequence[Any]) -> str:
         """Return the digest of what the file has of a cell."""
-        told = self._database.execute(f"SELECT {_KEY}, {_TOLD} FROM cells WHERE {_THIS}", key)
-        figures = self._database.execute(
-            f"SELECT metric, value FROM results WHERE {_THIS} ORDER BY metric", key
-        )
-        content = ascii([told.fetchall(), figures.fetchall()])
+        told = f"SELECT {_KEY}, {_TOLD} FROM cells WHERE {_THIS}"
+        figures = f"SELECT metric, value FROM results WHERE {_THIS} ORDER BY metric"
+        content = ascii([self._database.execute(one, key).fetchall() for one in (told, figures)])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
     def record(self, outcome: Outcome) -> None:
@@ -299,9 +297,6 @@ class Store:
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
         self._database.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

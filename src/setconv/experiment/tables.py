@@ -260,9 +260,8 @@ def rank_sheet(ranking: Ranking) -> Sheet:
                 Shown(_p_text(one["p_holm"]), after=mark if differs[method] else ""),
             ]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=head).rename_axis("method")
-    title = f"{heading(ranking.metric)}: average ranks"
     caption = _rank_caption(ranking, len(ranking.ranks.by_source))
-    return Sheet(title, caption, table, ranking.notes)
+    return Sheet(f"{heading(ranking.metric)}: average ranks", caption, table, ranking.notes)
 
 
 def _rank_caption(ranking: Ranking, n_sources: int) -> str:
