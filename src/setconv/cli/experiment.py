@@ -90,9 +90,8 @@ def run(
 
     options = {"retry_failed": retry_failed, "recompute_outdated": recompute_outdated}
     failures: list[str] = []
-    studies = _chosen(study, dataset, method, repeats)
-    for one in studies:
-        folder = _within(_results(study, results), one, studies)
+    for one, part in _chosen(study, dataset, method, repeats):
+        folder = _results(study, results) / part
         say(f"{one.name}: results go to {folder}")
         try:
             tally = run_study(one, folder, data=data, jobs=jobs, **options)
@@ -157,15 +156,14 @@ def report(
     from setconv.experiment import findings, write_report
     from setconv.experiment.page import markdown_text
 
-    studies = _chosen(study, dataset, method, repeats)
     options = ["--results", str(_results(study, results))]
     for name, values in (("--dataset", dataset), ("--method", method)):
         options += [word for value in values or () for word in (name, value)]
     options += [] if repeats is None else ["--repeats", str(repeats)]
-    for one in studies:
-        folder = _within(_results(study, results), one, studies)
+    for one, part in _chosen(study, dataset, method, repeats):
+        folder = _results(study, results) / part
         found = _with_command(findings(one, folder), study, options)
-        place = folder / "report" if output is None else _within(output, one, studies)
+        place = folder / "report" if output is None else output / part
         page, *_ = write_report(found, place)
         if not quiet:
             out.print(Markdown(markdown_text(found)))
@@ -194,18 +192,14 @@ def _with_command(found: Findings, study: str, options: list[str]) -> Findings:
 
 def _chosen(
     study: str, data: list[str] | None, methods: list[str] | None, repeats: int | None
-) -> list[Study]:
+) -> list[tuple[Study, str]]:
+    """Return the studies, each with its folder among the results: its own if there are several."""
     from setconv.experiment.study import read_studies
 
     chosen = [one.choose(data or (), methods or ()) for one in read_studies(study)]
     if repeats is not None:
         chosen = [replace(one, split=replace(one.split, repeats=repeats)) for one in chosen]
-    return chosen
-
-
-def _within(folder: Path, study: Study, studies: list[Study]) -> Path:
-    """Return the folder of a study: one of its own where there are several."""
-    return folder / study.name if len(studies) > 1 else folder
+    return [(one, one.name if len(chosen) > 1 else "") for one in chosen]
 
 
 def _results(study: str, results: Path | None) -> Path:

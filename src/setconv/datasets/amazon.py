@@ -69,7 +69,7 @@ def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> 
     check_integer("seed", seed, least=0)
     problems, stars = Problems(), Counter[str]()
     with closing(open_bytes(path)) as source:
-        found = _usable_reviews(source, problems, stars)
+        found = _usable(source, problems, stars)
         reviews = found if size is None else _sampled(found, stars, size, seed)
         lines, labels, texts = zip(*reviews, strict=True)
     provenance = (
@@ -91,9 +91,7 @@ def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> 
     )
 
 
-def _usable_reviews(
-    source: ByteSource, problems: Problems, stars: Counter[str]
-) -> Iterator[_Review]:
+def _usable(source: ByteSource, problems: Problems, stars: Counter[str]) -> Iterator[_Review]:
     """Iterate over reviews that are good or bad; all are counted."""
     file = Path(source.name).name
     for number, line in numbered_lines(source):

@@ -198,8 +198,7 @@ def _digest(files: Mapping[str, bytes | Path]) -> str:
         size = content.stat().st_size if isinstance(content, Path) else len(content)
         digest.update(f"{name}:{size}:".encode())
         with content.open("rb") if isinstance(content, Path) else BytesIO(content) as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()[:20]
 
 

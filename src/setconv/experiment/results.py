@@ -223,10 +223,7 @@ def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
     shown = means.map(lambda mean: round(mean, DIGITS))[whole]
     best = shown[shown == (shown.max() if higher else shown.min())]
     tested = compare(by_split, findings.study.ours[0], unit.test_share, higher)
-    states = [
-        "measured" if counts[method] else _why_not(findings, unit, method, metric)
-        for method in findings.methods
-    ]
+    states = [_state(findings, unit, one, metric, counts[one]) for one in findings.methods]
     outdated = findings.outdated.loc[findings.outdated["dataset"] == unit.dataset, "method"]
     return pd.DataFrame(
         {
@@ -239,8 +236,10 @@ def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
     )
 
 
-def _why_not(findings: Findings, unit: Unit, method: str, metric: str) -> str:
-    """Return why a method has no mean: undefined, failed or missing."""
+def _state(findings: Findings, unit: Unit, method: str, metric: str, n_splits: int) -> str:
+    """Return whether a method is measured, or why it has no mean: undefined, failed or missing."""
+    if n_splits:
+        return "measured"
     scores, failed = findings.scores, findings.failed
     asked = (scores["unit"] == unit.name) & (scores["metric"] == metric)
     if (asked & (scores["method"] == method)).any():

@@ -328,9 +328,7 @@ def _read_list(study: str | Path, within: tuple[Path, ...]) -> tuple[Study, ...]
         return (from_mapping(Study, {"name": path.stem, **entries}, where),)
     inside = from_mapping(_StudyList, entries, where).studies
     places = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in inside]
-    return tuple(
-        found for place in places for found in _read_list(place, (*within, path.resolve()))
-    )
+    return tuple(one for place in places for one in _read_list(place, (*within, path.resolve())))
 
 
 @dataclass(frozen=True)

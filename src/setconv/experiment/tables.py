@@ -161,13 +161,12 @@ def by_metric(findings: Findings) -> Iterator[Sheet]:
     units = {unit.name: unit.title for unit in findings.units}
     for metric, ranking in findings.rankings.items():
         sheet = _score_sheet(findings, heading(metric, _LOWER), "unit", units, (metric,))
-        if ranking.ranks is None:
-            yield sheet
-        else:
+        if ranking.ranks is not None:
             ranks = ranking.ranks.average.map("{:.2f}".format)
             ranks = ranks.reindex(sheet.table.index, fill_value="").map(Shown)
             table = sheet.table.assign(rank=ranks)
-            yield replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
+            sheet = replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
+        yield sheet
 
 
 def _score_sheet(
