@@ -161,8 +161,7 @@ def _read_tweets(
             raise DataError(f"{file}: {error}", parameter=error.parameter) from error
         records = (record for table in reader.batches() for record in table.to_pylist())
         for row, record in enumerate(records, start=1):
-            values = [record.get(name) for name in names]
-            words = ["" if one is None else str(one).strip() for one in values]
+            words = ["" if one is None else str(one).strip() for one in map(record.get, names)]
             tweet = _parse_tweet(file, row, *words)
             if isinstance(tweet, _Tweet):
                 yield tweet

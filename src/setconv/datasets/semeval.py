@@ -85,9 +85,8 @@ def load_semeval(
             "downloaded first."
         )
     ids, labels, texts = zip(*tweets, strict=True)
-    copies = len(ids) - len(set(ids))
     provenance = f"SemEval-2017 Task 4 ({ADDRESS}), {', '.join(one.name for one in files)}."
-    if copies:
+    if copies := len(ids) - len(set(ids)):
         provenance += f" {count_of(copies, 'copy', 'copies')} of earlier tweets kept."
     dataset = Dataset(
         name=_NAME,

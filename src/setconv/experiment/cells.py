@@ -37,7 +37,7 @@ _OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "mcc")
 _POST_SIZE = "post-training size"
 _BALANCED = "post-training size, balanced subsets"
 
-_Outcome = tuple[dict[str, float], dict[str, Any]]  # figures, and what else is worth keeping
+_Found = tuple[dict[str, float], dict[str, Any]]  # figures, and what else is worth keeping
 
 
 def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> list[Cell]:
@@ -110,7 +110,7 @@ class StudyWork:
     prepared: dict[str, Prepared]
     folder: Path
 
-    def __call__(self, cell: Cell) -> _Outcome:
+    def __call__(self, cell: Cell) -> _Found:
         """Return the figures of a cell, and what else is worth keeping of it."""
         data = next(one for one in self.study.data if one.name == cell.dataset)
         method = next(one for one in self.study.methods if one.name == cell.method)
@@ -128,7 +128,7 @@ class StudyWork:
         sizes = [len(part) for part in split]
         return figures, {"seed": seed, "rows": sizes, "warnings": told[:10], **notes}
 
-    def _compute(self, data: DataSpec, method: MethodSpec, split: Split, seed: int) -> _Outcome:
+    def _compute(self, data: DataSpec, method: MethodSpec, split: Split, seed: int) -> _Found:
         known = self.prepared[data.name]
         rows = rows_of(self.folder, known.digest)
         texts = rows.features.dtype == object

@@ -265,7 +265,6 @@ def _load_data(spec: DataSpec, folder: Path) -> Dataset:
     loaders = _loaders()
     loader = loaders[known_name("loader", spec.load, loaders, spec.name)]
     known = inspect.signature(loader).parameters
-    first = next(iter(known))  # of those that read files, where these are
     names = ["path" if name == "folder" else name for name in known]
     options = dict(spec.options)
     for name in options:
@@ -273,8 +272,8 @@ def _load_data(spec: DataSpec, folder: Path) -> Dataset:
     for name, one in zip(names, known.values(), strict=True):
         if one.default is one.empty and name not in options:
             raise ParameterError(f"{spec.name}: its loader needs {name!r}.", parameter=name)
-    if "path" in options:
-        options[first] = folder / str(options.pop("path"))
+    if "path" in options:  # loaders that read files take the place first
+        options[next(iter(known))] = folder / str(options.pop("path"))
     # A loader that can sample reads files that would not fit in memory.
     size = spec.size
     if "size" in known and size is not None:

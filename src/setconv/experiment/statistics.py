@@ -263,8 +263,7 @@ def nemenyi(
     n, k = by_source.shape
     within = _rank_rows(by_source, higher_is_better)
     ranks = within.mean().sort_values(kind="stable").rename("rank")
-    within = within[ranks.index]
-    p_values = posthoc_nemenyi_friedman(within.to_numpy())
+    p_values = posthoc_nemenyi_friedman(within[ranks.index].to_numpy())
     p_values = p_values.set_axis(ranks.index, axis=0).set_axis(ranks.index, axis=1)
     return Nemenyi(n, alpha, ranks, p_values, critical_difference(k, n, alpha))
 

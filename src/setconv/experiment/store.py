@@ -169,13 +169,12 @@ class Store(AbstractContextManager["Store"]):
             raise StudyFileError(f"{self.path} is no file: move it away.")
         with self._told():
             self._database = sqlite3.connect(self.path, timeout=60)
-        try:
-            with self._told():
+            try:
                 self._open()
                 self._verify()
-        except BaseException:
-            self._database.close()
-            raise
+            except BaseException:
+                self._database.close()
+                raise
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -290,8 +289,7 @@ class Store(AbstractContextManager["Store"]):
             import pandas as pd
         with self._told():
             query = f"SELECT {columns} FROM {table} ORDER BY {columns}"
-            rows = self._database.execute(query).fetchall()
-        found = pd.DataFrame(rows, columns=columns.split(", "))
+            found = pd.DataFrame(self._database.execute(query), columns=columns.split(", "))
         return found.astype({"split": "int64", **dict.fromkeys(numbers, "float64")})
 
     def close(self) -> None:
