@@ -182,12 +182,9 @@ def _with_command(found: Findings, study: str, options: list[str]) -> Findings:
         return replace(found, command=shlex.join([*start, "FOLDER", *options]))
     here, data = Path.cwd(), Path(found.data)
     data = data.relative_to(here) if data.is_relative_to(here) else data
-    return replace(
-        found,
-        command=shlex.join([*start, str(data), *options]),
-        place=str(here),
-        notes=tuple(note.replace("FOLDER/", f"{data}/") for note in found.notes),
-    )
+    notes = tuple(note.replace("FOLDER/", f"{data}/") for note in found.notes)
+    command = shlex.join([*start, str(data), *options])
+    return replace(found, command=command, place=str(here), notes=notes)
 
 
 def _chosen(

@@ -225,15 +225,14 @@ def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
     tested = compare(by_split, findings.study.ours[0], unit.test_share, higher)
     states = [_state(findings, unit, one, metric, counts[one]) for one in findings.methods]
     outdated = findings.outdated.loc[findings.outdated["dataset"] == unit.dataset, "method"]
-    return pd.DataFrame(
-        {
-            **{"unit": unit.name, "method": findings.methods, "metric": metric},
-            **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
-            **{"best": by_split.columns.isin(best.index), **tested},
-            **{"state": states, "partial": (counts > 0) & ~whole},
-            "outdated": (counts > 0) & counts.index.isin(outdated),
-        }
-    )
+    columns = {
+        **{"unit": unit.name, "method": findings.methods, "metric": metric},
+        **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
+        **{"best": by_split.columns.isin(best.index), **tested},
+        **{"state": states, "partial": (counts > 0) & ~whole},
+        "outdated": (counts > 0) & counts.index.isin(outdated),
+    }
+    return pd.DataFrame(columns)
 
 
 def _state(findings: Findings, unit: Unit, method: str, metric: str, n_splits: int) -> str:

@@ -121,16 +121,10 @@ class DataSpec:
         """Return a data set for each ratio of the sweep; itself if there is none."""
         if self.sweep is None:
             return [self]
+        source, majority = self.source or self.name, self.sweep.majority
+        whole = replace(self, sweep=None, base=self.name, source=source, train_majority=majority)
         return [
-            replace(
-                self,
-                name=f"{self.name}, ratio {ratio:g}",
-                sweep=None,
-                train_ratio=float(ratio),
-                train_majority=self.sweep.majority,
-                base=self.name,
-                source=self.source or self.name,
-            )
+            replace(whole, name=f"{self.name}, ratio {ratio:g}", train_ratio=float(ratio))
             for ratio in self.sweep.ratios
         ]
 
@@ -262,11 +256,9 @@ class Study:
         sets = [known_name("data set", one, known, self.name) for one in data]
         names = [one.name for one in self.methods]
         wanted = [known_name("method", one, names, self.name) for one in methods] or names
-        return replace(
-            self,
-            data=tuple(one for one in self.data if not sets or {one.name, one.base} & set(sets)),
-            methods=tuple(one for one in self.methods if one.name in wanted),
-        )
+        some = tuple(one for one in self.data if not sets or {one.name, one.base} & set(sets))
+        chosen = tuple(one for one in self.methods if one.name in wanted)
+        return replace(self, data=some, methods=chosen)
 
 
 def known_name(kind: str, name: str, known: Iterable[str], where: str) -> str:

@@ -304,13 +304,9 @@ def curve_sheets(findings: Findings) -> Iterator[Sheet]:
 def cost_sheet(findings: Findings) -> Sheet:
     """Return median seconds and peak memory of each method on each data set."""
     done = findings.cells[findings.cells["status"] == "ok"].groupby(["dataset", "method"])
-    table = pd.DataFrame(
-        {
-            "cells": done.size().map(str),
-            "median seconds": done["seconds"].median().map("{:,.2f}".format),
-            "peak MB": done["peak_mb"].max().map("{:,.0f}".format),
-        }
-    )
+    table = done.size().map(str).to_frame("cells")
+    table["median seconds"] = done["seconds"].median().map("{:,.2f}".format)
+    table["peak MB"] = done["peak_mb"].max().map("{:,.0f}".format)
     datasets = [data.name for data in findings.study.data]
     order = pd.MultiIndex.from_product([datasets, findings.methods], names=["data set", "method"])
     return Sheet(
