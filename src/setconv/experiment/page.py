@@ -109,18 +109,17 @@ def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
 def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
-    escaped = _ESCAPES[template]
     environment = Environment(
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
-        finalize=lambda value: escaped(value) if type(value) is str else value,
+        finalize=lambda value: _ESCAPES[template](value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         **({} if html else _SIGNS),
     )
-    environment.filters |= {"picture": _picture, "file_name": file_name}
-    environment.filters["line"] = partial(_line, html=html)
+    line = partial(_line, html=html)
+    environment.filters |= {"picture": _picture, "file_name": file_name, "line": line}
     style = Markup(files("setconv.report").joinpath("page.css").read_text(encoding="utf-8"))
     values = {"findings": findings, "sections": parts, "style": style, "version": __version__}
     return environment.get_template(template).render(values | more)
