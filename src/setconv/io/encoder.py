@@ -287,8 +287,8 @@ def _encoding_of_categories(name: str, column: Any, most: int) -> tuple[Encoding
     kept = found[:most]
     notes = [f"{count_of(len(kept), 'category', 'categories')} became a column each"]
     if len(found) > len(kept):
-        most = f"the {len(kept)} most frequent of {len(found)} categories"
-        notes = [f"{most} became a column each, the others share one"]
+        frequent = f"the {len(kept)} most frequent of {len(found)} categories"
+        notes = [f"{frequent} became a column each, the others share one"]
     if n_missing:
         are = count_of(n_missing, "missing value is", "missing values are")
         notes.append(f"{are} a category of their own")
