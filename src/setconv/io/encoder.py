@@ -295,13 +295,6 @@ def _encoding_of_categories(name: str, column: Any, most: int) -> tuple[Encoding
     return CategoryEncoding(name, kept, n_missing > 0), notes
 
 
-def _as_categories(column: Any) -> Any:
-    """Return values of any type as strings, null where missing."""
-    column = plain(column)
-    texts = column if is_text(column.type) else pc.cast(column, pa.large_string())
-    return without_missing(texts)
-
-
 @dataclass(frozen=True)
 class NumberEncoding:
     """A column of numbers; missing ones become the median.
@@ -370,7 +363,7 @@ class CategoryEncoding:
 
     def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:  # noqa: ARG002
         """Write what becomes of a column."""
-        texts = _as_categories(column)
+        texts = without_missing(pc.cast(plain(column), pa.large_string()))
         known = pa.array(self.categories, pa.large_string())
         found = pc.fill_null(pc.index_in(texts, value_set=known), len(self.categories))
         codes = found.to_numpy(zero_copy_only=False)

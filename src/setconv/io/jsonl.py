@@ -31,7 +31,6 @@ _TYPES = {
     frozenset({"int"}): pa.int64(),
     frozenset({"float"}): pa.float64(),
     _NUMBERS: pa.float64(),
-    frozenset({"str"}): pa.string(),
     frozenset({"numbers"}): pa.list_(pa.float64()),
 }  # strings for all others
 

@@ -114,10 +114,8 @@ class DelimitedReader(RecordReader):
         self.name, self.format = source.name, format
         self._source = source
         self._stream = Utf8Stream(source, encoding)
-        self._line = 1
-        self._data = b""
-        self._at_end = False
-        self._nulls_said = False
+        self._line, self._data = 1, b""
+        self._at_end = self._nulls_said = False
         self._skip_blank_lines("is empty. Check that it was written or piped whole.")
         self._grammar = _Grammar(self._find_delimiter() if format == "csv" else "\t")
         names = self._take_header()
@@ -149,7 +147,7 @@ class DelimitedReader(RecordReader):
     def _take_header(self) -> list[str]:
         while not self._complete_end():
             self._more()
-        first = next(self._grammar.records(self._data))
+        first = next(self._grammar.record.finditer(self._data))[0]
         names = [field.decode("utf-8") for field in self._grammar.fields(first)]
         check_header(names, f"{self.name}, line {self._line}")
         self._line += count_lines(first)
@@ -216,7 +214,7 @@ class DelimitedReader(RecordReader):
 
     def _ragged(self, block: bytes, error: Exception) -> DataError:
         expected, line = len(self.schema), self._line
-        for record in self._grammar.records(block):
+        for record in self._grammar.record.findall(block):
             found = len(self._grammar.fields(record))
             text = record.rstrip(b"\r\n")
             if found != expected and text:
@@ -247,7 +245,7 @@ class _Grammar:
         record = rb"(?:" + field + mark + rb")*+" + field + _LINE_END
         unquoted_line = rb'[^"\r\n]*+' + _LINE_END
         self._records = re.compile(rb"(?:" + unquoted_line + rb"|" + record + rb")*+")
-        self._record = re.compile(record)
+        self.record = re.compile(record)
         self._leading_fields = re.compile(rb"(?:" + field + mark + rb")*+")
         self._field = re.compile(rb"(" + _QUOTED + rb"|" + plain + rb")(?:" + mark + rb"|[\r\n])")
         self._closed = re.compile(_QUOTED + rb'[^"]')
@@ -258,13 +256,7 @@ class _Grammar:
             last_return = data.rfind(b"\r", 0, max(len(data) - 1, 0))
             return max(data.rfind(b"\n"), last_return) + 1
         matched = self._records.match(data)
-        assert matched is not None
-        return matched.end()
-
-    def records(self, data: bytes) -> Iterator[bytes]:
-        """Iterate over complete records."""
-        for matched in self._record.finditer(data):
-            yield matched[0]
+        return matched.end() if matched else 0
 
     def fields(self, record: bytes) -> list[bytes]:
         """Return the fields of a complete record, unquoted."""
