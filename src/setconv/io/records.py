@@ -198,17 +198,12 @@ class DelimitedReader(RecordReader):
         return end
 
     def _parsed(self, block: bytes) -> pa.Table:
+        size = len(block) + 1
+        read = pa.csv.ReadOptions(column_names=self.columns, block_size=size, use_threads=False)
+        parse = pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True)
+        convert = pa.csv.ConvertOptions(column_types=self.schema, check_utf8=False)
         try:
-            return pa.csv.read_csv(
-                pa.BufferReader(block),
-                pa.csv.ReadOptions(
-                    column_names=self.columns, block_size=len(block) + 1, use_threads=False
-                ),
-                pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True),
-                pa.csv.ConvertOptions(
-                    column_types=self.schema, strings_can_be_null=False, check_utf8=False
-                ),
-            )
+            return pa.csv.read_csv(pa.BufferReader(block), read, parse, convert)
         except pa.ArrowInvalid as error:
             raise self._ragged(block, error) from error
 

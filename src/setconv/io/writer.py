@@ -203,10 +203,9 @@ class _Delimited(_Sheet):
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches(max_chunksize=_ROWS):
-            cells = [
-                self._quoted(_as_text(column, name), alone=batch.num_columns == 1)
-                for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            ]
+            alone = batch.num_columns == 1
+            named = zip(batch.schema.names, batch.columns, strict=True)
+            cells = [self._quoted(_as_text(column, name), alone=alone) for name, column in named]
             if len(batch):
                 self._write_lines(cells)
 
