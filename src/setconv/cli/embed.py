@@ -59,14 +59,8 @@ def command(
             "embed alone: give the name or folder of a Hugging Face model."
         )
 
-    model = TextEncoder(
-        encoder,
-        pooling=pooling,
-        normalize=normalize,
-        max_length=max_length,
-        device=device,
-        progress=True,
-    )
+    settings: Any = {"pooling": pooling, "normalize": normalize, "max_length": max_length}
+    model = TextEncoder(encoder, **settings, device=device, progress=True)
     with Reading(text, None, file_format, encoding).open(data) as reader:
         column = find_text(reader, text)
 
@@ -78,11 +72,8 @@ def command(
             rows = np.full((len(present), model.find_files().width), np.nan, dtype=np.float32)
             if texts:
                 rows[present] = model.transform(texts)
-            names = (f"embedding_{number}" for number in range(rows.shape[1]))
-            return {
-                name: pa.array(values, from_pandas=True)
-                for name, values in zip(names, rows.T, strict=True)
-            }
+            columns = (pa.array(values, from_pandas=True) for values in rows.T)
+            return {f"embedding_{number}": column for number, column in enumerate(columns)}
 
         kept = [name for name in reader.columns if name != column]
         given: Any = {"output_format": output_format, "escape_formulas": escape_formulas}

@@ -127,12 +127,8 @@ def _select_rows(
         raise DataError(f"{data} has {whole.num_rows} rows: there is no row {max(numbers)}")
     chosen = whole.take(numbers - 1)
     X, _ = plan.rows(chosen, numbers)
-    return _Chosen(
-        X=X,
-        names=feature_names(model, plan.features),
-        numbers=numbers.tolist(),
-        ids=None if id_column is None else ids_of(chosen, id_column),
-    )
+    ids = None if id_column is None else ids_of(chosen, id_column)
+    return _Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
 
 
 def _explain_rows(
