@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from setconv.cli.options import figure, out, say, table
 from setconv.messages import needed
@@ -31,9 +31,9 @@ SENTENCES = (
 
 def command(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
+        Path, Option("--output", "-o", help="Folder for the model and the report.")
     ] = Path("demo-output"),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and the fits.")] = 0,
+    seed: Annotated[int, Option("--seed", help="Seed of the split and the fits.")] = 0,
 ) -> None:
     """Find the critical ones among vulnerability reports, and compare with usual methods.
 

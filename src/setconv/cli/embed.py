@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from setconv.cli import options
 from setconv.cli.options import say
@@ -20,19 +20,17 @@ def command(
     data: options.Data,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", help="File to write; - is standard output.", show_default=False
-        ),
+        Option("--output", "-o", help="File to write; - is standard output.", show_default=False),
     ],
     text: options.Text = None,
     encoder: Annotated[
-        str, typer.Option("--encoder", help="Name or folder of a Hugging Face model.")
+        str, Option("--encoder", help="Name or folder of a Hugging Face model.")
     ] = "all-MiniLM-L6-v2",
     pooling: Annotated[
-        Literal["mean", "cls", "max"], typer.Option("--pooling", help="Of the tokens' states.")
+        Literal["mean", "cls", "max"], Option("--pooling", help="Of the tokens' states.")
     ] = "mean",
-    normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
-    max_length: Annotated[int, typer.Option("--max-length", min=3, help="Tokens of a text.")] = 256,
+    normalize: Annotated[bool, Option("--normalize", help="Scale to unit length.")] = False,
+    max_length: Annotated[int, Option("--max-length", min=3, help="Tokens of a text.")] = 256,
     empty: options.EmptyRows = options.Empty.error,
     device: options.Device = "auto",
     file_format: options.Format = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from setconv.cli import options
 from setconv.cli.options import say
@@ -23,14 +23,14 @@ def command(
     model: options.Model,
     data: options.Data,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write; - is standard output.")
+        str, Option("--output", "-o", help="File to write; - is standard output.")
     ] = "-",
     text: options.Text = None,
     objective: options.Objective = None,
     prior: options.Prior = None,
     keep: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--keep",
             help='Input columns to copy, "a,b", "all" or "none"; all but the features if not '
             "given.",
