@@ -82,19 +82,15 @@ def _version(context: typer.Context, wanted: bool) -> None:
     if context.params["verbose"]:
         typer.echo(f"python {python_version()}")
         for name in _PACKAGES:
-            typer.echo(f"{name} {_installed(name)}")
+            try:
+                typer.echo(f"{name} {version_of(name)}")
+            except PackageNotFoundError:
+                typer.echo(f"{name} not installed")
         import torch
 
         cuda = torch.cuda.is_available()
         typer.echo(f"device cuda, {torch.cuda.get_device_name()}" if cuda else "device cpu")
     raise typer.Exit
-
-
-def _installed(name: str) -> str:
-    try:
-        return version_of(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 @app.callback()

@@ -31,7 +31,7 @@ def command(
     ] = "mean",
     normalize: Annotated[bool, Option("--normalize", help="Scale to unit length.")] = False,
     max_length: Annotated[int, Option("--max-length", min=3, help="Tokens of a text.")] = 256,
-    empty: options.EmptyRows = options.Empty.error,
+    empty: options.EmptyRows = "error",
     device: options.Device = "auto",
     file_format: options.Format = None,
     output_format: options.OutputFormat = None,
@@ -64,7 +64,7 @@ def command(
 
         def embed(table: Any, numbers: NDArray[Any]) -> dict[str, Any]:
             present = has_text(table[column])
-            if empty is options.Empty.skip:
+            if empty == "skip":
                 table, numbers = table.filter(present), numbers[present]
             texts = texts_of(table, column, numbers)
             rows = np.full((len(present), model.find_files().width), np.nan, dtype=np.float32)

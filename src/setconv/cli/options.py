@@ -8,7 +8,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from time import monotonic
 from typing import IO, Annotated, Any, Literal
@@ -63,15 +62,8 @@ Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 Device = Annotated[str, Option("--device", help="A torch device, such as cpu or cuda.")]
 
 
-class Empty(StrEnum):
-    """What to do about rows without a text or label."""
-
-    error = "error"
-    skip = "skip"
-
-
 EmptyRows = Annotated[
-    Empty,
+    Literal["error", "skip"],
     Option(
         "--empty",
         help="Rows without text, label or group: stop with an error, or skip and count them.",
@@ -254,9 +246,7 @@ def show_json(data: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def start_logging(verbose: bool) -> None:

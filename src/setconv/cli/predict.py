@@ -36,7 +36,7 @@ def command(
             "given.",
         ),
     ] = None,
-    empty: options.EmptyRows = options.Empty.error,
+    empty: options.EmptyRows = "error",
     device: options.Device = "auto",
     file_format: options.Format = None,
     output_format: options.OutputFormat = None,
@@ -59,7 +59,7 @@ def command(
         check_kept(plan.kept, fitted.classes_)
 
         def compute(batch: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
-            rows, present = plan.rows(batch, numbers, skip_empty=empty is options.Empty.skip)
+            rows, present = plan.rows(batch, numbers, skip_empty=empty == "skip")
             found = inside(fitted).predictions(rows) if present.any() else None
             return prediction_columns(fitted.classes_, found, present)
 

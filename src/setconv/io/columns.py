@@ -129,7 +129,7 @@ def as_numbers(column: Any, kind: str, name: str, rows: Numbers) -> NDArray[Any]
         column = _parse(column, kind, name, rows)
     if is_date(column.type) and kind == "date":
         stamps = pc.cast(column, pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-        return _floats(pc.cast(stamps, pa.int64())) / _DAY
+        return np.asarray(pc.cast(pc.cast(stamps, pa.int64()), pa.float64(), safe=False)) / _DAY
     if types.is_boolean(column.type):
         column = pc.cast(column, pa.uint8())
     if types.is_null(column.type):
@@ -140,7 +140,9 @@ def as_numbers(column: Any, kind: str, name: str, rows: Numbers) -> NDArray[Any]
             "it the same type.",
             column=name,
         )
-    return _floats(column)
+    if not (types.is_float32(column.type) or types.is_float64(column.type)):
+        column = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(column)
 
 
 def _parse(texts: Any, kind: str, name: str, rows: Numbers) -> Any:
@@ -168,12 +170,6 @@ def _refuse_others(texts: Any, good: Any, name: str, wanted: str, rows: Numbers)
             row=int(rows[at]),
             column=name,
         )
-
-
-def _floats(column: Any) -> NDArray[Any]:
-    if not (types.is_float32(column.type) or types.is_float64(column.type)):
-        column = pc.cast(column, pa.float64(), safe=False)
-    return np.asarray(column)
 
 
 def as_table(X: Any) -> pa.Table:

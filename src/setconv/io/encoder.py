@@ -146,8 +146,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Return the names of the columns of the matrix: "age", "city=Rome", "city=(other)"."""
-        names = [name for encoding in self._fitted() for name in encoding.names]
-        return np.array(names, dtype=object)
+        return np.array([name for one in self._fitted() for name in one.names], dtype=object)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as JSON-able data and arrays; `restore` takes them."""
@@ -173,10 +172,8 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         FeatureEncoder
         """
         encoder = cls(max_categories=config["max_categories"])
-        encodings = [
-            from_plain(_OTHER_KINDS.get(one["kind"], NumberEncoding), one)
-            for one in config["columns"]
-        ]
+        classes = [_OTHER_KINDS.get(one["kind"], NumberEncoding) for one in config["columns"]]
+        encodings = list(map(from_plain, classes, config["columns"]))
         kinds = {one.kind for one in encodings} - set(_OTHER_KINDS) - {"number", "boolean", "date"}
         widths = [one.width for one in encodings if isinstance(one, VectorEncoding)]
         if kinds or any(not 0 < width <= _WIDEST for width in widths):

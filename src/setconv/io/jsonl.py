@@ -24,7 +24,6 @@ logger = logging.getLogger("setconv")
 BLOCK = 1 << 20  # bytes
 _ROWS = 4096
 _INT64 = 1 << 63
-_KINDS = {bool: "bool", float: "float", str: "str"}
 _NUMBERS = frozenset({"int", "float"})
 _TYPES = {
     frozenset({"bool"}): pa.bool_(),
@@ -129,7 +128,7 @@ def _kind_of(value: Any) -> str:
     if kind is list:
         small = [type(one) is float or (type(one) is int and abs(one) < _INT64) for one in value]
         return "numbers" if all(small) else "nested"
-    return _KINDS.get(kind, "nested")
+    return kind.__name__ if kind in (bool, float, str) else "nested"
 
 
 def _as_array(rows: list[dict[str, Any]], column: pa.Field) -> pa.Array:

@@ -85,7 +85,8 @@ def open_records(
         if wanted == "parquet":
             from setconv.io.parquet import read_parquet
 
-            file = path if opened.is_plain_file else opened.as_file()
+            packed = opened.size is None or opened.compressed
+            file = opened.as_file() if packed else path
             opened.close()
             return read_parquet(opened.name, [file])
         if wanted == "jsonl":
@@ -257,10 +258,8 @@ class _Grammar:
         """Return the fields of a complete record, unquoted."""
         # Of CR LF only one may end a field.
         record = record[:-2] + b"\n" if record.endswith(b"\r\n") else record
-        return [
-            text[1:-1].replace(b'""', b'"') if text.startswith(b'"') else text
-            for text in self._field.findall(record)
-        ]
+        found = self._field.findall(record)
+        return [one[1:-1].replace(b'""', b'"') if one.startswith(b'"') else one for one in found]
 
     def fault(self, data: bytes, *, at_end: bool) -> tuple[int, str] | None:
         """Return where and what is wrong with an incomplete record, if anything is.

@@ -109,6 +109,11 @@ class ByteSource:
     raw : binary file
     size : int or None
         Bytes of the file as it is stored; None for what can be read only once.
+
+    Attributes
+    ----------
+    compressed : bool
+        Whether the bytes of the file are others.
     """
 
     def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
@@ -129,11 +134,6 @@ class ByteSource:
         if head.startswith(_PARQUET_MAGIC):
             return "parquet"
         return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
-
-    @property
-    def is_plain_file(self) -> bool:
-        """Whether the bytes lie in a file as they are."""
-        return self.size is not None and not self._compressed
 
     def head(self) -> bytes:
         """Return the first bytes without taking them; the source must not be read before."""
@@ -177,8 +177,8 @@ class ByteSource:
 
     def _start(self) -> None:
         self._stream = _Peekable(self._raw)
-        self._compressed = self._stream.peek(2) == _GZIP_MAGIC
-        if self._compressed:
+        self.compressed = self._stream.peek(2) == _GZIP_MAGIC
+        if self.compressed:
             packed: Any = self._stream
             self._stream = _Peekable(gzip.GzipFile(fileobj=packed, mode="rb"))
 

@@ -211,7 +211,9 @@ class _Delimited(_Sheet):
 
     def _quoted(self, texts: pa.Array, *, alone: bool = False) -> pa.Array:
         if self.escape:
-            texts = _without_formulas(texts)
+            found = pc.and_not(pc.match_substring_regex(texts, "^[=+@\t\r-]"), are_numbers(texts))
+            escaped = pc.binary_join_element_wise(_scalar("'"), texts, _scalar(""))
+            texts = pc.if_else(found, escaped, texts)
         needs = pc.match_substring_regex(texts, f'["\r\n{self.delimiter}]')
         if alone:  # an empty line would not be a row
             needs = pc.or_(needs, pc.equal(texts, ""))
@@ -230,12 +232,6 @@ class _Delimited(_Sheet):
 
 class _Tabbed(_Delimited):
     delimiter = "\t"
-
-
-def _without_formulas(texts: pa.Array) -> pa.Array:
-    found = pc.and_not(pc.match_substring_regex(texts, "^[=+@\t\r-]"), are_numbers(texts))
-    escaped = pc.binary_join_element_wise(_scalar("'"), texts, _scalar(""))
-    return pc.if_else(found, escaped, texts)
 
 
 def _as_text(column: pa.Array, name: str) -> pa.Array:
