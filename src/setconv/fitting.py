@@ -113,7 +113,6 @@ def fit_model(
         Folder of a checkpoint of the same fit.
     """
     n_classes = len(classes)
-    n_groups = None if train.groups is None else len(np.unique(train.groups))
     seeds = np.random.SeedSequence(seed).generate_state(8).tolist()
     init_seed, episode_seed, dropout_seed, anchor_seed = seeds[:4]
     post_seed, fold_seed, rule_seed, projection_seed = seeds[4:]
@@ -121,14 +120,7 @@ def fit_model(
     # The rows as the network sees them, and what follows from their shape.
     prepared = prepare_rows(parameters.scaling, train, projection_seed)
     features, (n_rows, n_inputs) = prepared.features, prepared.features.shape
-    parameters = settle(
-        parameters,
-        n_rows,
-        prepared.kind_of_width,
-        n_groups,
-        n_classes=n_classes,
-        has_lines=prepared.has_lines,
-    )
+    parameters = settle(parameters, n_rows, prepared, train.groups, n_classes)
     n_members = parameters.n_members
     has_evidence = n_members > 1 or validation is not None
     objective = _check_objective(parameters.objective, classes, has_evidence=has_evidence)
@@ -341,25 +333,23 @@ def _draw_evidence(
 def settle(
     parameters: Parameters,
     n_rows: int,
-    n_features: int,
-    n_groups: int | None = None,
-    *,
+    prepared: PreparedRows,
+    groups: Indices | None = None,
     n_classes: int = 2,
-    has_lines: bool = False,
 ) -> Parameters:
     """Return the parameters of the fit; what is "auto" follows the shape of the data.
 
     Parameters
     ----------
     parameters : Parameters
-    n_rows, n_features : int
-        As the network sees them, after a projection.
-    n_groups : int, optional
+    n_rows : int
+    prepared : PreparedRows
+        The rows, or others like them.
+    groups : int64 array of shape (n_rows,), optional
     n_classes : int, default=2
-    has_lines : bool, default=False
-        Whether the linear part sees all columns of sparse rows, of which the network sees less.
     """
-    few = n_features <= FEW_COLUMNS
+    n_features = prepared.kind_of_width
+    few, n_groups = n_features <= FEW_COLUMNS, None if groups is None else len(np.unique(groups))
     linear_share = automatic_linear_share(n_rows, n_features, n_groups)
     automatic = {
         "max_steps": automatic_steps(n_rows, few),
@@ -370,7 +360,7 @@ def settle(
         "n_episodes": _automatic_episodes(parameters, n_rows, n_classes, few),
         "dropout": 0.2 if few else 0.4,
         "input_dropout": 0.0 if few else 0.5,
-        "linear_share": _SPARSE_LINEAR_SHARE if has_lines else linear_share,
+        "linear_share": _SPARSE_LINEAR_SHARE if prepared.has_lines else linear_share,
     }
     given = vars(parameters)
     open_ones = {name: v for name, v in automatic.items() if isinstance(given[name], str)}
