@@ -134,19 +134,19 @@ def fit_model(
     else:
         scaler = Scaler((spread.standard(),))
     anchors = AnchorRows(parameters.anchor, split, train.weights, n_classes, n_inputs, anchor_seed)
-    network = _build_network(parameters, scaler.width(n_inputs), n_classes, init_seed)
-    network.to(device)
+    layers = ("n_members", "encoder", "out_features", "output", "similarity")
+    network = SetConvNetwork(
+        scaler.width(n_inputs),
+        n_heads=count_heads(n_classes),
+        share_encoder=parameters.heads == "shared",
+        generator=torch.Generator().manual_seed(init_seed),
+        **_named(parameters, *layers, "dropout", "input_dropout"),
+    ).to(device)
 
     # Episodes in the class ratio (section 3.1), and the loss of their queries (equations 5-6).
+    sizes = _named(parameters, "support_size", "n_queries", "n_episodes", "query_source")
     episodes = EpisodeBatches(
-        split,
-        n_classes,
-        sharing=parameters.heads,
-        support_size=parameters.support_size,
-        n_queries=parameters.n_queries,
-        n_episodes=parameters.n_episodes,
-        query_source=parameters.query_source,
-        random_state=episode_seed,
+        split, n_classes, sharing=parameters.heads, random_state=episode_seed, **sizes
     )
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss(episodes.layout, sides, device)
@@ -201,7 +201,7 @@ def fit_model(
             model.scaled_anchors(),
             episodes,
             loss,
-            _training_settings(parameters),
+            TrainingSettings(**_named(parameters, *(one.name for one in fields(TrainingSettings)))),
             seed=dropout_seed,
             row_weights=weights,
             evaluate=None if validation is None else run.evaluate,
@@ -463,23 +463,9 @@ def _judging_notes(
     return (f"{said}.",)
 
 
-def _build_network(
-    parameters: Parameters, n_inputs: int, n_classes: int, seed: int
-) -> SetConvNetwork:
-    """Make a network with fresh weights."""
-    names = ("n_members", "encoder", "out_features", "output", "similarity")
-    return SetConvNetwork(
-        n_inputs,
-        n_heads=count_heads(n_classes),
-        share_encoder=parameters.heads == "shared",
-        generator=torch.Generator().manual_seed(seed),
-        **{name: getattr(parameters, name) for name in (*names, "dropout", "input_dropout")},
-    )
-
-
-def _training_settings(parameters: Parameters) -> TrainingSettings:
-    names = [field.name for field in fields(TrainingSettings)]
-    return TrainingSettings(**{name: getattr(parameters, name) for name in names})
+def _named(parameters: Parameters, *names: str) -> dict[str, Any]:
+    """Return some of the parameters, to be handed on by their names."""
+    return {name: getattr(parameters, name) for name in names}
 
 
 class UnseenRows(NamedTuple):
