@@ -10,13 +10,14 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import setconv
 from setconv import errors, presets
 from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.fitting import automatic_steps, settle
-from setconv.preprocessing import FEW_COLUMNS
+from setconv.preprocessing import FEW_COLUMNS, PreparedRows
 
 SOURCE = Path(setconv.__file__).parent
 
@@ -150,12 +151,13 @@ def test_automatic_steps_never_fall_with_the_rows_and_have_an_end():
 
 @pytest.mark.parametrize("shape", [(10, 1), (3000, 20), (3000, 768), (10**6, 50)], ids=str)
 def test_what_is_automatic_is_settled_by_the_shape_and_what_is_given_stays(shape):
-    found = vars(settle(check_parameters(SetConvClassifier()), *shape))
+    rows = shape[0], PreparedRows(np.broadcast_to(0.0, shape))
+    found = vars(settle(check_parameters(SetConvClassifier()), *rows))
     still_open = {name for name, value in found.items() if value == "auto"}
     assert still_open == {"scaling", "device", "progress"}
     assert found["max_steps"] == automatic_steps(shape[0], shape[1] <= FEW_COLUMNS)
     given = {"n_members": 3, "n_episodes": 5, "dropout": 0.1, "lr": 0.02, "encoder": (4,)}
-    kept = vars(settle(check_parameters(SetConvClassifier(**given)), *shape))
+    kept = vars(settle(check_parameters(SetConvClassifier(**given)), *rows))
     assert {name: kept[name] for name in given} == given
 
 

@@ -13,12 +13,14 @@ import time
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.speed.made import dense_rows
 from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.data import count_heads
 from setconv.fitting import settle
+from setconv.preprocessing import PreparedRows
 from setconv.training import Callback, TrainingState
 
 Product = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -61,7 +63,8 @@ def product_shape(
     model: SetConvClassifier, rows: int, features: int, classes: int
 ) -> tuple[list[int], int, int]:
     """Return the widths of a step's layers, its rows, and how many networks take their own rows."""
-    plan = settle(check_parameters(model), rows, features, n_classes=classes)
+    prepared = PreparedRows(np.broadcast_to(0.0, (rows, features)))
+    plan = settle(check_parameters(model), rows, prepared, n_classes=classes)
     heads, separate = count_heads(classes), model.heads == "separate"
     drawn = model.support_size + (2 if separate else classes) * model.n_queries
     # The set convolution is one product for both factors of its kernel and all heads that share

@@ -111,14 +111,7 @@ def estimate_fit(
         sample: Any = np.random.default_rng(0).standard_normal((len(of), width)).astype(np.float32)
         sample = rows[: len(of)] if issparse(rows) else sample
         prepared = prepare_rows(parameters.scaling, Rows(sample, of, np.ones(len(of))), 0)
-        parameters = settle(
-            parameters,
-            n_rows,
-            prepared.kind_of_width,
-            None if ties is None else len(np.unique(ties)),
-            n_classes=len(classes),
-            has_lines=prepared.has_lines,
-        )
+        parameters = settle(parameters, n_rows, prepared, ties, len(classes))
         fitted, training, embedding = _timed(parameters, sample, of)
         evidence = min(n_rows, MOST_EVIDENCE) if parameters.n_members > 1 else 0
         seconds, scratch = training + embedding * (n_rows + evidence) + encoding * n_rows, 0

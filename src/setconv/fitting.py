@@ -113,7 +113,6 @@ def fit_model(
         Folder of a checkpoint of the same fit.
     """
     n_classes = len(classes)
-    n_groups = None if train.groups is None else len(np.unique(train.groups))
     seeds = np.random.SeedSequence(seed).generate_state(8).tolist()
     init_seed, episode_seed, dropout_seed, anchor_seed = seeds[:4]
     post_seed, fold_seed, rule_seed, projection_seed = seeds[4:]
@@ -121,14 +120,7 @@ def fit_model(
     # The rows as the network sees them, and what follows from their shape.
     prepared = prepare_rows(parameters.scaling, train, projection_seed)
     features, (n_rows, n_inputs) = prepared.features, prepared.features.shape
-    parameters = settle(
-        parameters,
-        n_rows,
-        prepared.kind_of_width,
-        n_groups,
-        n_classes=n_classes,
-        has_lines=prepared.has_lines,
-    )
+    parameters = settle(parameters, n_rows, prepared, train.groups, n_classes)
     n_members = parameters.n_members
     has_evidence = n_members > 1 or validation is not None
     objective = _check_objective(parameters.objective, classes, has_evidence=has_evidence)
@@ -142,19 +134,19 @@ def fit_model(
     else:
         scaler = Scaler((spread.standard(),))
     anchors = AnchorRows(parameters.anchor, split, train.weights, n_classes, n_inputs, anchor_seed)
-    network = _build_network(parameters, scaler.width(n_inputs), n_classes, init_seed)
-    network.to(device)
+    layers = ("n_members", "encoder", "out_features", "output", "similarity")
+    network = SetConvNetwork(
+        scaler.width(n_inputs),
+        n_heads=count_heads(n_classes),
+        share_encoder=parameters.heads == "shared",
+        generator=torch.Generator().manual_seed(init_seed),
+        **_named(parameters, *layers, "dropout", "input_dropout"),
+    ).to(device)
 
     # Episodes in the class ratio (section 3.1), and the loss of their queries (equations 5-6).
+    sizes = _named(parameters, "support_size", "n_queries", "n_episodes", "query_source")
     episodes = EpisodeBatches(
-        split,
-        n_classes,
-        sharing=parameters.heads,
-        support_size=parameters.support_size,
-        n_queries=parameters.n_queries,
-        n_episodes=parameters.n_episodes,
-        query_source=parameters.query_source,
-        random_state=episode_seed,
+        split, n_classes, sharing=parameters.heads, random_state=episode_seed, **sizes
     )
     sides = np.tile(side_weights(class_weights), (n_members, 1))
     loss = EpisodeLoss(episodes.layout, sides, device)
@@ -209,7 +201,7 @@ def fit_model(
             model.scaled_anchors(),
             episodes,
             loss,
-            _training_settings(parameters),
+            TrainingSettings(**_named(parameters, *(one.name for one in fields(TrainingSettings)))),
             seed=dropout_seed,
             row_weights=weights,
             evaluate=None if validation is None else run.evaluate,
@@ -341,25 +333,23 @@ def _draw_evidence(
 def settle(
     parameters: Parameters,
     n_rows: int,
-    n_features: int,
-    n_groups: int | None = None,
-    *,
+    prepared: PreparedRows,
+    groups: Indices | None = None,
     n_classes: int = 2,
-    has_lines: bool = False,
 ) -> Parameters:
     """Return the parameters of the fit; what is "auto" follows the shape of the data.
 
     Parameters
     ----------
     parameters : Parameters
-    n_rows, n_features : int
-        As the network sees them, after a projection.
-    n_groups : int, optional
+    n_rows : int
+    prepared : PreparedRows
+        The rows, or others like them.
+    groups : int64 array of shape (n_rows,), optional
     n_classes : int, default=2
-    has_lines : bool, default=False
-        Whether the linear part sees all columns of sparse rows, of which the network sees less.
     """
-    few = n_features <= FEW_COLUMNS
+    n_features = prepared.kind_of_width
+    few, n_groups = n_features <= FEW_COLUMNS, None if groups is None else len(np.unique(groups))
     linear_share = automatic_linear_share(n_rows, n_features, n_groups)
     automatic = {
         "max_steps": automatic_steps(n_rows, few),
@@ -370,7 +360,7 @@ def settle(
         "n_episodes": _automatic_episodes(parameters, n_rows, n_classes, few),
         "dropout": 0.2 if few else 0.4,
         "input_dropout": 0.0 if few else 0.5,
-        "linear_share": _SPARSE_LINEAR_SHARE if has_lines else linear_share,
+        "linear_share": _SPARSE_LINEAR_SHARE if prepared.has_lines else linear_share,
     }
     given = vars(parameters)
     open_ones = {name: v for name, v in automatic.items() if isinstance(given[name], str)}
@@ -473,23 +463,9 @@ def _judging_notes(
     return (f"{said}.",)
 
 
-def _build_network(
-    parameters: Parameters, n_inputs: int, n_classes: int, seed: int
-) -> SetConvNetwork:
-    """Make a network with fresh weights."""
-    names = ("n_members", "encoder", "out_features", "output", "similarity")
-    return SetConvNetwork(
-        n_inputs,
-        n_heads=count_heads(n_classes),
-        share_encoder=parameters.heads == "shared",
-        generator=torch.Generator().manual_seed(seed),
-        **{name: getattr(parameters, name) for name in (*names, "dropout", "input_dropout")},
-    )
-
-
-def _training_settings(parameters: Parameters) -> TrainingSettings:
-    names = [field.name for field in fields(TrainingSettings)]
-    return TrainingSettings(**{name: getattr(parameters, name) for name in names})
+def _named(parameters: Parameters, *names: str) -> dict[str, Any]:
+    """Return some of the parameters, to be handed on by their names."""
+    return {name: getattr(parameters, name) for name in names}
 
 
 class UnseenRows(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,6 +16,7 @@ from benchmarks.speed.made import dense_split
 from benchmarks.speed.processes import Alone
 from setconv.classifier import SetConvClassifier, check_parameters
 from setconv.fitting import settle
+from setconv.preprocessing import PreparedRows
 
 OURS = "SetConv"
 
@@ -55,7 +57,8 @@ def makers(sizes: Sizes, features: int) -> dict[str, Maker]:
 
 def rows_seen(model: SetConvClassifier, rows: int, features: int) -> int:
     """Return how many rows all steps of a fit see, those of all members."""
-    plan = settle(check_parameters(model), rows, features)
+    prepared = PreparedRows(np.broadcast_to(0.0, (rows, features)))
+    plan = settle(check_parameters(model), rows, prepared)
     drawn = plan.n_episodes * (model.support_size + 2 * model.n_queries)
     return plan.max_steps * plan.n_members * drawn
 
