@@ -72,10 +72,8 @@ def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> 
         found = _usable(source, problems, stars)
         reviews = found if size is None else _sampled(found, stars, size, seed)
         lines, labels, texts = zip(*reviews, strict=True)
-    provenance = (
-        f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {stars[_NEUTRAL]:,} with 3 stars "
-        "left out."
-    )
+    left_out = f"{stars[_NEUTRAL]:,} with 3 stars left out."
+    provenance = f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {left_out}"
     if size is not None:
         provenance += f" {size:,} drawn, uniformly in each class, seed {seed}."
     named = _NAME.fullmatch(Path(path).name)

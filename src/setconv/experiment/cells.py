@@ -77,8 +77,7 @@ def _version(study: Study, data: DataSpec, method: MethodSpec, known: Prepared) 
         "search": [dict(method.search), asdict(study.search)] if method.search else None,
         "probe": asdict(study.probe) if study.probe.post_sizes else None,
     }
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def reported_classes(spec: DataSpec, known: Prepared) -> tuple[str, ...]:

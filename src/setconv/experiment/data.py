@@ -121,14 +121,13 @@ def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
 
 def _ready(note: Path, sources: list[list[str | int]]) -> Prepared | None:
     """Return a data set that is prepared from these files and whole; else None."""
-    if not note.exists():
-        return None
-    try:
-        files, known = _read_note(note)
-        return known if files == sources and _is_whole(note.parent, known.digest) else None
-    except StudyFileError as error:
-        logger.info("%s", error)
-        return None
+    if note.exists():
+        try:
+            files, known = _read_note(note)
+            return known if files == sources and _is_whole(note.parent, known.digest) else None
+        except StudyFileError as error:
+            logger.info("%s", error)
+    return None
 
 
 def _read_note(note: Path) -> tuple[Any, Prepared]:

@@ -26,11 +26,8 @@ from setconv.messages import count_of
 from setconv.report.words import readable
 
 _LONGEST_WARNING = 300
-# Of templates in which braces mean something else.
-_SIGNS: dict[str, Any] = {
-    **{"block_start_string": "<%", "block_end_string": "%>"},
-    **{"variable_start_string": "<<", "variable_end_string": ">>"},
-}
+# Around blocks and variables; in the other templates braces mean something else.
+_SIGNS_IN_HTML, _SIGNS = ("{%", "%}", "{{", "}}"), ("<%", "%>", "<<", ">>")
 _MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
 _LATEX = str.maketrans(
     {one: f"\\{one}" for one in "{}$&#_%"}
@@ -110,13 +107,13 @@ def _render(template: str, findings: Findings, parts: Sequence[Section], **more:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
     environment = Environment(
+        *(_SIGNS_IN_HTML if html else _SIGNS),
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
         finalize=lambda value: _ESCAPES[template](value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        **({} if html else _SIGNS),
     )
     line = partial(_line, html=html)
     environment.filters |= {"picture": _picture, "file_name": file_name, "line": line}

@@ -305,14 +305,12 @@ def _ranking(findings: Findings, metric: str) -> Ranking:
     methods = [one for one in findings.methods if 2 * covered[one] > len(tables)]
     common = {unit: table[methods].dropna() for unit, table in tables.items()}
     means = {unit: table.mean() for unit, table in common.items() if len(table)}
+    unranked = [one for one in findings.methods if tables and one not in methods]
+    on_fewer = [unit for unit in means if len(common[unit]) < len(tables[unit])]
     left_out = {
-        "Without a rank, for scores on half of the units or fewer": [
-            method for method in findings.methods if tables and method not in methods
-        ],
+        "Without a rank, for scores on half of the units or fewer": unranked,
         "Left out, for no split has all methods": [unit for unit in common if unit not in means],
-        "Ranked on the splits that all methods have": [
-            unit for unit in means if len(common[unit]) < len(tables[unit])
-        ],
+        "Ranked on the splits that all methods have": on_fewer,
     }
     notes = tuple(f"{why}: {', '.join(names)}." for why, names in left_out.items() if names)
     if len(means) < 2 or len(methods) < 2:

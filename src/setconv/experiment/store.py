@@ -42,9 +42,8 @@ class Cell:
 
     def __post_init__(self) -> None:
         """Make names and number plain, so that equal cells are equal in the store too."""
-        object.__setattr__(self, "dataset", str(self.dataset))
-        object.__setattr__(self, "method", str(self.method))
-        object.__setattr__(self, "split", int(self.split))
+        for name, kind in (("dataset", str), ("method", str), ("split", int)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
 
     def __str__(self) -> str:
         return f"{self.dataset} / {self.method} / {self.split}"
