@@ -235,11 +235,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return {**known, "parameters": parameters}, {}
 
     @classmethod
-    def restore(
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],  # noqa: ARG003
-    ) -> Self:
+    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:  # noqa: ARG003
         """Make an encoder from what `describe` gave; another model in its place is refused."""
         encoder = cls(config["model"], revision=config["revision"], **config["parameters"])
         encoder._check_parameters()
