@@ -31,6 +31,7 @@ __all__ = [
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]
 
@@ -101,11 +102,7 @@ def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
 
 
 def search(
-    model: Model,
-    queries: NDArray[np.floating],
-    train_X: Any,
-    k: int,
-    barred: NDArray[np.bool_] | None = None,
+    model: Model, queries: NDArray[np.floating], train_X: Any, k: int, barred: Flags | None = None
 ) -> Nearest:
     """Keep the k best of each query while the rows to search go by.
 
@@ -342,12 +339,7 @@ def word_contributions(
 
 
 def occlude_words(
-    model: Model,
-    texts: Sequence[str],
-    asked: Codes,
-    scores: Floats | None = None,
-    *,
-    max_pieces: int,
+    model: Model, texts: Sequence[str], asked: Codes, scores: Floats | None, *, max_pieces: int
 ) -> list[WordContributions]:
     """Return `word_contributions` of several texts, scored together.
 

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from setconv.data import as_floats, check_range
 from setconv.errors import DataError, LabelError
 from setconv.messages import listed
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 Label = str | int | float | bool
+Maybe = ArrayLike | None
 
 # Wide enough for float16 and float32 probabilities, far below any honest mistake.
 _TOLERANCE = 1e-3
@@ -109,7 +110,7 @@ def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> 
     return np.asarray(np.divide(above, below, out=out, where=np.greater(below, 0)))
 
 
-def rarest(counts: npt.NDArray[Any]) -> int:
+def rarest(counts: NDArray[Any]) -> int:
     """Return the class with the fewest rows, of those that have rows; among equals the last."""
     known = np.where(counts > 0, counts, np.inf)
     return len(known) - 1 - int(np.argmin(known[::-1]))
@@ -154,11 +155,7 @@ def find_class(label: Any, classes: tuple[Label, ...]) -> int:
 
 
 def check_rows(
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
-    *,
-    classes: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, *, classes: Maybe = None, sample_weight: Maybe = None
 ) -> Rows:
     """Labels of any kind as class numbers; without ``classes`` they are the labels seen."""
     truth, predicted = plain_labels(y_true, "y_true"), plain_labels(y_pred, "y_pred")
@@ -218,7 +215,7 @@ def plain_labels(values: Any, name: str) -> list[Label]:
     return labels
 
 
-def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
+def _numbers(values: ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
     """Return finite numbers that have one of these shapes."""
     try:
         array = as_floats(values)
@@ -234,7 +231,7 @@ def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> Floa
     return array
 
 
-def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
+def check_columns(values: ArrayLike, rows: Rows, name: str) -> FloatArray:
     """Scores or probabilities (``name`` tells which) as a column a class."""
     n, c = len(rows.truth), len(rows.classes)
     array = _numbers(values, name, (n, c), *[(n,)] * (c <= 2))
@@ -253,10 +250,7 @@ def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
 
 
 def figures_by_class(
-    rows: Rows,
-    matrix: FloatArray,
-    scores: npt.ArrayLike | None = None,
-    probabilities: npt.ArrayLike | None = None,
+    rows: Rows, matrix: FloatArray, scores: Maybe = None, probabilities: Maybe = None
 ) -> dict[str, FloatArray]:
     """Every figure of each class against the rest, an array over the classes each.
 

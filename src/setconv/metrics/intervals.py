@@ -25,6 +25,7 @@ _MOST = 40_000
 _CELLS = 100_000  # numbers of draws at a time, which stay near the processor
 _Z = 1.959963984540054  # of a 95 % interval
 Bounds = tuple[float, float]
+Figures = dict[str, FloatArray]  # by name
 
 
 def wilson(share: Any, n: Any) -> tuple[FloatArray, FloatArray]:
@@ -203,19 +204,17 @@ class Answers(NamedTuple):
     probabilities: FloatArray | None = None
 
 
-def figures_of_draws(
-    rows: Rows, answers: Answers, units: IntArray | None
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+def figures_of_draws(rows: Rows, said: Answers, units: IntArray | None) -> tuple[Figures, Figures]:
     """Return every figure of each draw: by class (n_draws, n_classes), and overall (n_draws,)."""
     drawn = rows_to_draw(rows)
     n_classes, here = len(rows.classes), drawn.rows
     truth = rows.truth[here]
-    cells = truth * n_classes + answers.predicted[here]
+    cells = truth * n_classes + said.predicted[here]
     own = truth[:, None] == np.arange(n_classes)
     orders = []
-    if answers.ranking is not None:
-        orders = [Order(own[:, c], answers.ranking[here, c]) for c in range(n_classes)]
-    errors = None if answers.probabilities is None else (answers.probabilities[here] - own) ** 2
+    if said.ranking is not None:
+        orders = [Order(own[:, c], said.ranking[here, c]) for c in range(n_classes)]
+    errors = None if said.probabilities is None else (said.probabilities[here] - own) ** 2
     parts = []
     for weights in draw_weights(rows, drawn, units):
         flat = [np.bincount(cells, one, minlength=n_classes**2) for one in weights]
@@ -258,26 +257,18 @@ class Order:
 
 
 def intervals(
-    rows: Rows,
-    answers: Answers,
-    by_class: dict[str, FloatArray],
-    overall: dict[str, float],
-    units: IntArray | None = None,
+    rows: Rows, said: Answers, by_class: Figures, overall: dict[str, float], units: IntArray | None
 ) -> tuple[list[dict[str, Bounds]], dict[str, Bounds]]:
     """Return the intervals of figures, `figures_by_class` and `overall_figures`, on these rows.
 
     Those of each class come first, and then those over all classes.
     """
-    replicates, over_all = figures_of_draws(rows, answers, units)
+    replicates, over_all = figures_of_draws(rows, said, units)
     sizes = Sizes.of(rows, units)
     found = {n: bounds_of(n, values, replicates[n], sizes) for n, values in by_class.items()}
     fewest = sizes.sensitivity.min()
-    whole = {
-        name: wilson(value, sizes.every)
-        if name == "accuracy"
-        else student(value, over_all[name], fewest, _least(name))
-        for name, value in overall.items()
-    }
+    whole = {n: student(v, over_all[n], fewest, _least(n)) for n, v in overall.items()}
+    whole["accuracy"] = np.array(wilson(overall["accuracy"], sizes.every))
     of_classes = [
         {name: (float(low[c]), float(high[c])) for name, (low, high) in found.items()}
         for c in range(len(rows.classes))

@@ -184,7 +184,7 @@ class Report:
         return cls(**_read(data) | changed)
 
     def __str__(self) -> str:
-        table = [["", "class", *(HEADINGS[name] for name in _BY_CLASS)]]
+        table = [["", "class", *_BY_CLASS.values()]]
         for label, of in self.per_class.items():
             mark = "*" if label == self.positive else ""
             table.append([mark, str(label), *(_show_number(getattr(of, n)) for n in _BY_CLASS)])
@@ -196,22 +196,21 @@ class Report:
             start = f"{mark.ljust(widths[0])} {name.ljust(widths[1])}"
             lines.append(" ".join([start, *map(str.rjust, cells, widths[2:])]))
         overall = []
-        for name in _OVERALL:
-            said = f"{HEADINGS[name]} {_show_number(getattr(self, name))}"
+        for name, heading in _OVERALL.items():
+            said = f"{heading} {_show_number(getattr(self, name))}"
             bounds = show_bounds(self.intervals.get(name))
             overall.append(f"{said} ({bounds})" if bounds else said)
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
 
 
-_BY_CLASS = [one.name for one in fields(ClassMetrics) if one.metadata]
-_OVERALL = [one.name for one in fields(Report) if one.metadata]
+def _headings(of: type[ClassMetrics | Report]) -> dict[str, str]:
+    return {one.name: one.metadata["heading"] for one in fields(of) if one.metadata}
+
+
+_BY_CLASS, _OVERALL = _headings(ClassMetrics), _headings(Report)
 # The heading of each figure wherever one is shown.
-HEADINGS: dict[str, str] = {
-    one.name: one.metadata["heading"]
-    for one in (*fields(ClassMetrics), *fields(Report))
-    if one.metadata
-}
+HEADINGS = _BY_CLASS | _OVERALL
 
 
 def _none_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:

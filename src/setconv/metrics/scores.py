@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from setconv.errors import DataError
 from setconv.metrics import arithmetic
+from setconv.metrics.arithmetic import Maybe
 from setconv.metrics.report import report
-
-Maybe = ArrayLike | None
 
 
 def specificity(

@@ -21,13 +21,9 @@ from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError
-from setconv.explain import by_class, count_rows
+from setconv.explain import Codes, Flags, Floats, by_class, count_rows
 from setconv.metrics import arithmetic, intervals
 from setconv.report.words import readable
-
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -131,11 +127,6 @@ class Evaluation:
         return self.minority[0]
 
     @property
-    def ranked(self) -> tuple[int, ...]:
-        """Classes that have figures of their ranking: of two, the page speaks of the rarer only."""
-        return (self.main,) if self.binary else self.by_rarity
-
-    @property
     def unjudged(self) -> tuple[int, ...]:
         """Classes that no member left a row of out: they have no figures."""
         return tuple(np.flatnonzero(self.counts == 0).tolist()) if self.out_of_fold else ()
@@ -156,11 +147,6 @@ class Evaluation:
     def members_of(self, places: Codes | None) -> Flags | None:
         """Return the members that speak of some judged rows; None: all of them."""
         return None if self.left_out is None or places is None else self.left_out[:, places]
-
-    def judged_rows(self, predicted: Codes) -> arithmetic.Rows:
-        """Return the judged rows with the decisions of a method, as metrics take them."""
-        weights = self.weights if self.weighted else None
-        return arithmetic.Rows(tuple(range(len(self.labels))), self.truth, predicted, weights)
 
     def confusion(self, weights: Floats | None = None) -> Any:
         """Return the rows, or their weight, of each true class by what they are taken for."""
@@ -310,11 +296,12 @@ def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[M
     that are not judged have no figures, and where a single other one is left, all that is known of
     it is its sensitivity.
     """
-    unjudged = list(evaluation.unjudged)
+    unjudged, classes = list(evaluation.unjudged), tuple(range(len(evaluation.labels)))
+    weights = evaluation.weights if evaluation.weighted else None
     measured: list[Measured] = []
     first: Any = None
     for method in methods:
-        rows = evaluation.judged_rows(method.predicted)
+        rows = arithmetic.Rows(classes, evaluation.truth, method.predicted, weights)
         values = arithmetic.figures_by_class(rows, rows.confusion(), method.scores)
         for name, of in values.items():
             of[unjudged] = np.nan
@@ -419,9 +406,8 @@ def reliability(evaluation: Evaluation) -> list[Bin]:
     for b in np.unique(number).tolist():
         inside = number == b
         weights = all_weights[inside]
-        said, seen = (
-            float(np.average(part[inside], weights=weights)) for part in (chances, is_class)
-        )
+        said = float(np.average(chances[inside], weights=weights))
+        seen = float(np.average(is_class[inside], weights=weights))
         units = None if evaluation.units is None else evaluation.units[inside]
         size = intervals.effective_size(weights, units)
         if evaluation.weighted:
@@ -469,7 +455,7 @@ _FEWEST_CUTS = 100
 
 def explore(evaluation: Evaluation) -> dict[int, Explorer]:
     """Return the thresholds of each class, the rarest class first; of two classes, of one."""
-    classes = evaluation.ranked
+    classes = (evaluation.main,) if evaluation.binary else evaluation.by_rarity
     limit = min(_CUTS, max(_FEWEST_CUTS, _ALL_CUTS // len(classes)))
     return {c: _explorer(evaluation, c, limit) for c in classes if evaluation.comparable(c)}
 

@@ -175,7 +175,6 @@ def make_report(
             lines=lines,
             plots=plots,
             history=history,
-            looks=[one["validation"] for one in history if "validation" in one],
             sources=sources,
             compared=compared,
             portraits=rows.explain_representatives(sources, compared),

@@ -20,8 +20,9 @@ import numpy as np
 
 from setconv import explain
 from setconv.errors import DataError
+from setconv.explain import Codes, Flags, Floats
 from setconv.messages import shown_day
-from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
+from setconv.report.measure import Evaluation, encode_labels
 from setconv.report.space import sample_rows, seen_by, to_representatives, with_all_members
 from setconv.report.words import figure, readable
 from setconv.sampling import row_keys, text_keys

@@ -25,8 +25,9 @@ from tqdm import tqdm
 
 from setconv.errors import ModelFileError
 from setconv.messages import is_shown
+from setconv.text import transformer
 from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
-from setconv.text.transformer import BUILT_IN, EncoderFiles, Network, find_model, load_network
+from setconv.text.transformer import BUILT_IN, EncoderFiles, Network
 from setconv.validation import at_least, check_parameter, check_texts, one_of
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         self._check_parameters()
         files = self.find_files()
-        device, dtype = choose_numbers(self.device, self.dtype)
+        device, dtype = transformer.choose_numbers(self.device, self.dtype)
         space = Space(files.name, files.identity, self.pooling, int(self.max_length), dtype)
         given = [shorten(text, space.max_length) for text in check_texts(texts)]
         place = {text: row for row, text in enumerate(dict.fromkeys(given))}
@@ -186,7 +187,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self, files: EncoderFiles, space: Space, device: torch.device, texts: Sequence[str]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
         """Yield embeddings batch by batch, each with the numbers of its texts."""
-        network = load_network(files, device, space.dtype)
+        network = transformer.load_network(files, device, space.dtype)
         if space.max_length > network.longest and space.identity not in _warned:
             _warned.add(space.identity)
             logger.warning(
@@ -216,7 +217,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
-        return find_model(self.model, self.revision)
+        return transformer.find_model(self.model, self.revision)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -235,11 +236,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return {**known, "parameters": parameters}, {}
 
     @classmethod
-    def restore(
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],  # noqa: ARG003
-    ) -> Self:
+    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:  # noqa: ARG003
         """Make an encoder from what `describe` gave; another model in its place is refused."""
         encoder = cls(config["model"], revision=config["revision"], **config["parameters"])
         encoder._check_parameters()
@@ -314,22 +311,6 @@ def _one_thread_each() -> Iterator[Callable[..., Iterable[Any]]]:
         yield threads.map
     finally:
         threads.shutdown(cancel_futures=True)
-
-
-def choose_numbers(device: str, dtype: str) -> tuple[torch.device, str]:
-    """Return the device and the type of the network's numbers.
-
-    "auto" is CUDA where there is one, and there bfloat16 where it pays; else the CPU and float32.
-    """
-    import torch
-
-    from setconv.nn import resolve_device
-
-    chosen = resolve_device(device)
-    if dtype == "auto":
-        fast = chosen.type == "cuda" and torch.cuda.is_bf16_supported()
-        dtype = "bfloat16" if fast else "float32"
-    return chosen, dtype
 
 
 def shorten(text: str, max_length: int) -> str:

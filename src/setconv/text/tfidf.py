@@ -166,10 +166,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         for name in _COUNTED:
             value = getattr(self, name)
             if not _is_range(value) and (value is not None or name == "words"):
-                raise ParameterError(
-                    f"{name}={value!r}: give the shortest and the longest run, such as (1, 2).",
-                    parameter=name,
-                )
+                why = f"{name}={value!r}: give the shortest and the longest run, such as (1, 2)."
+                raise ParameterError(why, parameter=name)
 
     @property
     def _n_features_out(self) -> int:

@@ -300,6 +300,22 @@ class Network:
         return found.last_hidden_state, present
 
 
+def choose_numbers(device: str, dtype: str) -> tuple[torch.device, str]:
+    """Return the device and the type of the network's numbers.
+
+    "auto" is CUDA where there is one, and there bfloat16 where it pays; else the CPU and float32.
+    """
+    import torch
+
+    from setconv.nn import resolve_device
+
+    chosen = resolve_device(device)
+    if dtype == "auto":
+        fast = chosen.type == "cuda" and torch.cuda.is_bf16_supported()
+        dtype = "bfloat16" if fast else "float32"
+    return chosen, dtype
+
+
 def load_network(files: EncoderFiles, device: torch.device, dtype: str) -> Network:
     """Return an encoder in memory; the last ones used stay there."""
     with _turn:
