@@ -917,10 +917,9 @@ def check_parameters(estimator: Any) -> Parameters:
             for part in value.values() if isinstance(value, dict) else value:
                 check_parameter(estimator, name, part, [_PARTS[name]])
     if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
-        raise ParameterError(
-            f"lr={plain['lr']!r}: give one number, or exactly the keys {', '.join(_LR_GROUPS)}.",
-            parameter="lr",
-        )
+        keys = ", ".join(_LR_GROUPS)
+        why = f"lr={plain['lr']!r}: give one number, or exactly the keys {keys}."
+        raise ParameterError(why, parameter="lr")
     return SimpleNamespace(**plain)
 
 

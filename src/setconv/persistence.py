@@ -110,8 +110,7 @@ def save(saved: SavedModel, folder: Path) -> None:
 
 def pack(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Return a model as the content of its file, with the checksum."""
-    signed = {"sha256": _UNSIGNED, **config}
-    text = json.dumps(signed, allow_nan=False, separators=(",", ":"))
+    text = json.dumps({"sha256": _UNSIGNED, **config}, allow_nan=False, separators=(",", ":"))
     tensors = {n: torch.from_numpy(np.asarray(one, order="C")) for n, one in arrays.items()}
     content = bytearray(save_tensors(tensors, {"setconv": text}))
     if not content.startswith(_HEAD, 8) or int.from_bytes(content[:8], "little") > _LONGEST_HEADER:

@@ -121,10 +121,8 @@ class SetConvNetwork(nn.Module):
         self.setconv = SetConv(sizes[-1], out_features, stack=self.n_stacked, generator=generator)
         self.output = None
         if output is not None:
-            xavier = math.sqrt(2 * out_features / (out_features + output))
-            self.output = linear(
-                out_features, output, stack=self.n_stacked, bias=False, gain=xavier
-            )
+            gain = math.sqrt(2 * out_features / (out_features + output))  # Xavier's
+            self.output = linear(out_features, output, stack=self.n_stacked, bias=False, gain=gain)
         self.log_temperature = None
         if similarity == "cosine":
             start = torch.full((self.n_stacked,), math.log(_TEMPERATURE))
@@ -280,8 +278,7 @@ def _beside(linear: StackedLinear) -> Callable[[Tensor], Tensor]:
         if rows.dim() != 2 or bias is None:
             plain: Tensor = linear(rows)
             return plain
-        product = torch.addmm(bias.view(-1), rows, wide)
-        return product.view(-1, stack, n_out).transpose(0, 1)
+        return torch.addmm(bias.view(-1), rows, wide).view(-1, stack, n_out).transpose(0, 1)
 
     return forward
 

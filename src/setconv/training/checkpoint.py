@@ -109,9 +109,8 @@ class Checkpoint:
         """Write the checkpoint; an earlier one is replaced in one move."""
         # All else of the state follows from the history.
         state = json.dumps({"step": self.state.step, "history": self.state.history})
-        tensors = {
-            key: one.detach().cpu().contiguous() for key, one in _flat(self.sections).items()
-        }
+        named = _flat(self.sections)
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
         metadata = {"format": _FORMAT, "fingerprint": self.fingerprint, "state": state}
         metadata["checksum"] = _checksum(tensors, state)
         with _writable(folder):
@@ -228,9 +227,7 @@ def _check_tensors(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> No
 
 
 def _flat(sections: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {
-        f"{part}/{name}": one for part, named in sections.items() for name, one in named.items()
-    }
+    return {f"{key}/{name}": one for key, named in sections.items() for name, one in named.items()}
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:
