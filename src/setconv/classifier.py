@@ -467,12 +467,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             try:
                 rows, labels, _ = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
             except DataError as error:
-                raise type(error)(
-                    f"In X_val or y_val: {error}",
-                    parameter=f"{error.parameter or 'X'}_val",
-                    row=error.row,
-                    column=error.column,
-                ) from error
+                why, name = f"In X_val or y_val: {error}", f"{error.parameter or 'X'}_val"
+                place: Any = {"row": error.row, "column": error.column}
+                raise type(error)(why, parameter=name, **place) from error
             yield rows, labels, given.keys
 
     def _fit_checked(

@@ -308,19 +308,12 @@ def describe(estimator: Any) -> SavedModel:
     # The objective of the decision that is saved, whatever was set for the next fit.
     parameters = {**estimator.get_params(deep=False), "objective": estimator.objective_}
     fitted, arrays = describe_fitted(estimator._model, estimator._decision)
+    libraries = {"torch": torch, "scikit-learn": sklearn, "numpy": np}
+    versions = {name: library.__version__ for name, library in libraries.items()}
+    kept = {name: value for name, value in parameters.items() if name not in _LEFT_OUT}
     config = {
-        "versions": {
-            "setconv": __version__,
-            "torch": torch.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "parameters": {
-            name: _encode_parameter(name, value)
-            for name, value in parameters.items()
-            if name not in _LEFT_OUT
-        },
+        "versions": {"setconv": __version__, **versions, "python": platform.python_version()},
+        "parameters": {name: _encode_parameter(name, value) for name, value in kept.items()},
         "classes": _encode_labels(estimator.classes_),
         "class_counts": estimator.class_counts_.tolist(),
         "weight_scales": estimator._weight_scales.tolist(),
