@@ -700,9 +700,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
-                raise LabelError(
-                    f"y has no rows of class {absent}: give rows of every class.", parameter="y"
-                )
+                why = f"y has no rows of class {absent}: give rows of every class."
+                raise LabelError(why, parameter="y")
             scales = weight_scales(weights, codes, len(self.classes_))
             model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
         self._model = model

@@ -116,6 +116,5 @@ def needed(what: str, package: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs {package}: pip install 'setconv[{extra}]'"
-        ) from error
+        why = f"{what} needs {package}: pip install 'setconv[{extra}]'"
+        raise MissingDependencyError(why) from error

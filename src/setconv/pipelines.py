@@ -191,11 +191,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         saved = describe(self._fitted())
         kind = type(self.encoder_).__name__
         if kind not in _ENCODERS or type(self.encoder_) is not _encoder_class(kind):
-            raise ModelFileError(
-                f"An encoder of type {kind} cannot be saved without pickle (these can: "
-                f"{', '.join(_ENCODERS)}).",
-                hint="The classifier of its rows can be: model.classifier_.save(folder).",
-            )
+            known = ", ".join(_ENCODERS)
+            why = f"An encoder of type {kind} cannot be saved without pickle (these can: {known})."
+            hint = "The classifier of its rows can be: model.classifier_.save(folder)."
+            raise ModelFileError(why, hint=hint)
         config, arrays = self.encoder_.describe()
         files = self.encoder_.files if copy_encoder else {}
         encoder = {"kind": kind, **config}

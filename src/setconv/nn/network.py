@@ -91,9 +91,8 @@ class SetConvNetwork(nn.Module):
     ) -> None:
         super().__init__()
         if similarity not in ("cosine", "dot"):
-            raise ParameterError(
-                f'similarity={similarity!r}: choose "cosine" or "dot".', parameter="similarity"
-            )
+            why = f'similarity={similarity!r}: choose "cosine" or "dot".'
+            raise ParameterError(why, parameter="similarity")
         self.spec: dict[str, Any] = {
             "in_features": in_features,
             "n_heads": n_heads,
@@ -291,7 +290,6 @@ def resolve_device(device: str) -> torch.device:
         resolved = torch.device(device)
         torch.empty(0, device=resolved)
     except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(
-            f"device={device!r} cannot be used here: {error}", parameter="device"
-        ) from error
+        why = f"device={device!r} cannot be used here: {error}"
+        raise ParameterError(why, parameter="device") from error
     return resolved
