@@ -82,8 +82,9 @@ def command(
     if train is not None:
         # The format and the text column that were given are those of the other file.
         reading = Reading(id_column=id_column, encoding=encoding)
-        shared: Any = {"id_needed": False, "skip_empty": True}
-        known = load_rows(train, reading, model=fitted, label=label, **shared)
+        known = load_rows(
+            train, reading, model=fitted, label=label, id_needed=False, skip_empty=True
+        )
     explained = _explain_rows(fitted, chosen, class_, known, top)
     if as_json:
         show_json(explained)
