@@ -14,15 +14,9 @@ from setconv.cli.data import Judged, Loaded, Reading, feature_names, inside
 from setconv.cli.options import err, figure, out, say, show, show_json, table
 from setconv.decisions.objective import weights_to_prior
 from setconv.io.disk import show_bytes
+from setconv.metrics import HEADINGS, ClassMetrics, Report
 from setconv.metrics.arithmetic import Rows
-from setconv.metrics.report import (
-    HEADINGS,
-    WHY_NOT_THE_LARGEST,
-    ClassMetrics,
-    Report,
-    report_of,
-    show_bounds,
-)
+from setconv.metrics.report import WHY_NOT_THE_LARGEST, report_of, show_bounds
 
 if TYPE_CHECKING:
     from setconv.estimate import FitEstimate
