@@ -68,7 +68,7 @@ def command(
         took[name] = _fit(peer, X_train, y_train)
         peers[name] = peer.predict(X_test), peer.predict_proba(X_test)[:, COLUMN]
     ours = found.labels, found.probabilities[:, COLUMN]
-    _show_figures(y_test == CRITICAL, {"SetConv": ours, **peers}, took)
+    _compare(y_test == CRITICAL, {"SetConv": ours, **peers}, took)
 
     model.save(output / "model")
     say(f"model saved in {output / 'model'}")
@@ -134,9 +134,7 @@ def _fit(model: Any, X: Any, y: Any) -> float:
     return time.perf_counter() - started
 
 
-def _show_figures(
-    truth: NDArray[np.bool_], methods: dict[str, Any], took: dict[str, float]
-) -> None:
+def _compare(truth: NDArray[np.bool_], methods: dict[str, Any], took: dict[str, float]) -> None:
     """Print the figures of methods, of which each has its decisions and scores, and their time."""
     from setconv import metrics
 

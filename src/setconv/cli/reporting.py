@@ -32,6 +32,10 @@ _COLUMNS = (
 )
 
 
+# From positions of rows to the command that explains them; None where they cannot be read again.
+Explain = Callable[[Sequence[int]], str] | None
+
+
 def show_classes(labels: Labels) -> None:
     """Show how many rows each class has, the rarest first."""
     counts, n_rows = labels.counts, len(labels)
@@ -124,13 +128,7 @@ def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
 
 
 def write_report(
-    model: Any,
-    X: Any,
-    rows: Loaded,
-    path: Path,
-    explain: Callable[[Sequence[int]], str] | None,
-    data: str,
-    **options: Any,
+    model: Any, X: Any, rows: Loaded, path: Path, explain: Explain, data: str, **options: Any
 ) -> None:
     """Write the page; of a table the classifier is shown with the encoded features.
 
@@ -165,9 +163,7 @@ def write_report(
     say(f"report written to {path}")
 
 
-def explain_command(
-    model: Path, data: str, rows: Loaded, reading: Reading
-) -> Callable[[Sequence[int]], str] | None:
+def explain_command(model: Path, data: str, rows: Loaded, reading: Reading) -> Explain:
     """Return what makes the command that explains rows; None if they cannot be read again.
 
     Parameters

@@ -82,21 +82,17 @@ def open_bytes(source: str | Path) -> ByteSource:
     try:
         raw = path.open("rb")
     except FileNotFoundError as error:
-        raise _missing(path) from error
+        missing, near = f"There is no folder {path.parent}, so no file {path}.", ""
+        if path.parent.is_dir():
+            missing = f"There is no file {path}."
+            near = did_you_mean(path.name, sorted(one.name for one in path.parent.iterdir()))
+        raise DataError(f"{missing}{near or ' Check the path.'}") from error
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         why = getattr(error, "strerror", error)
         raise DataError(
             f"{str(path)!r:.200} cannot be opened: {why}. Check the path and its permissions."
         ) from error
     return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
-
-
-def _missing(path: Path) -> DataError:
-    folder = path.parent
-    if not folder.is_dir():
-        return DataError(f"There is no folder {folder}, so no file {path}. Check the path.")
-    near = did_you_mean(path.name, sorted(one.name for one in folder.iterdir()))
-    return DataError(f"There is no file {path}.{near or ' Check the path.'}")
 
 
 class ByteSource:
