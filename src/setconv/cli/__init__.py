@@ -6,13 +6,11 @@ import signal
 import sys
 from importlib.util import find_spec
 
-_PACKAGES = ("typer", "rich", "pyarrow")
-
 
 def main() -> None:
     """Run the command line; the entry point of ``setconv``."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    missing = [name for name in ("typer", "rich", "pyarrow") if find_spec(name) is None]
     if missing:
         sys.stderr.write(
             f"The command line needs {', '.join(missing)}: pip install 'setconv[cli]'\n"

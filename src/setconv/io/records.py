@@ -103,8 +103,7 @@ class DelimitedReader(RecordReader):
 
     def __init__(self, source: ByteSource, format: str, encoding: str | None) -> None:
         super().__init__()
-        self.name, self.format = source.name, format
-        self._source = source
+        self.name, self.format, self._source = source.name, format, source
         self._stream = Utf8Stream(source, encoding)
         self._line, self._data = 1, b""
         self._at_end = self._nulls_said = False

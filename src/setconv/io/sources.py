@@ -113,8 +113,7 @@ class ByteSource:
     """
 
     def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
-        self.name, self.size = name, size
-        self._raw = raw
+        self.name, self._raw, self.size = name, raw, size
         self._start()
 
     def format(self) -> str | None:
@@ -221,8 +220,7 @@ class Utf8Stream:
     """
 
     def __init__(self, source: ByteSource, encoding: str | None = None) -> None:
-        self.name = source.name
-        self._source = source
+        self.name, self._source = source.name, source
         self._encoding = _known_encoding(encoding) if encoding else _found_encoding(source.head())
         self._decoder = _decoder(self._encoding)
         # Whether nothing tells yet that it is not UTF-8, or that it is.
