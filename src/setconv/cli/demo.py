@@ -61,9 +61,8 @@ def command(
     say(f"texts to embeddings: {time.perf_counter() - started:.1f} s")
 
     model = SetConvTextClassifier(encoder, SetConvClassifier(random_state=seed))
-    seconds = _fit(model, train, y_train)
+    took, peers = {"SetConv": _fit(model, train, y_train)}, {}
     found = model.predictions(test)
-    took, peers = {"SetConv": seconds}, {}
     for name, peer in make_peers(seed).items():
         took[name] = _fit(peer, X_train, y_train)
         peers[name] = peer.predict(X_test), peer.predict_proba(X_test)[:, COLUMN]

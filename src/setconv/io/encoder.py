@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -121,14 +122,14 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         table = columns.as_table(X)
         called = range(1, table.num_rows + 1) if rows is None else rows
         names = [require_column(one.name, table.column_names, "X") for one in encodings]
-        ends = np.cumsum([0, *(len(one.names) for one in encodings)])
+        ends = np.cumsum([0, *(len(one.names) for one in encodings)]).tolist()
+        spans = [slice(*one) for one in pairwise(ends)]
         out, start = np.empty((table.num_rows, ends[-1]), np.float32), 0
         for batch in table.select(names).to_batches(_ROWS):
             part = slice(start, start + len(batch))
-            places = np.split(out[part], ends[1:-1], axis=1)
-            for encoding, column, into in zip(encodings, batch.columns, places, strict=False):
+            for encoding, column, span in zip(encodings, batch.columns, spans, strict=True):
                 with _read(encoding.name):
-                    encoding.write(column, called[part], into)
+                    encoding.write(column, called[part], out[part, span])
             start = part.stop
         return out
 
@@ -309,8 +310,11 @@ class NumberEncoding:
         numbers = columns.as_numbers(columns.plain(column), self.kind, self.name, rows)
         with np.errstate(over="ignore"):  # found just below, with its row
             out[:, 0] = numbers
-        missing = np.isnan(out[:, 0])
-        bad = np.flatnonzero(np.isinf(out[:, 0]) | (missing & (self.median is None)))
+        out[:, 1:] = 0  # of the indicator, if there is one
+        gaps = ~np.isfinite(out[:, 0])
+        if not gaps.any():
+            return
+        bad = np.flatnonzero(gaps if self.median is None else np.isinf(out[:, 0]))
         if len(bad):
             raise DataError(
                 f"The column {self.name!r} has no number in row {rows[bad[0]]}, or one that is "
@@ -318,8 +322,7 @@ class NumberEncoding:
                 row=int(rows[bad[0]]),
                 column=self.name,
             )
-        out[missing, 0] = self.median
-        out[:, 1:] = missing[:, None]  # of the indicator, if there is one
+        out[gaps, 0], out[gaps, 1:] = self.median, 1
 
 
 @dataclass(frozen=True)

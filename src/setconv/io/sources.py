@@ -56,8 +56,7 @@ def check_format(given: str) -> str:
 
 def format_of_name(path: Path) -> str:
     """Return the format that the extension stands for, a final .gz left out."""
-    plain = path.with_suffix("") if is_gzip_name(path) else path
-    ending = plain.suffix.lower()
+    ending = Path(path.stem if is_gzip_name(path) else path.name).suffix.lower()
     if ending in _EXTENSIONS:
         return _EXTENSIONS[ending]
     sheet = " Save the sheet as CSV first." if ending in {".xls", ".xlsx", ".ods"} else ""
