@@ -12,9 +12,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     missing = [name for name in ("typer", "rich", "pyarrow") if find_spec(name) is None]
     if missing:
-        sys.stderr.write(
-            f"The command line needs {', '.join(missing)}: pip install 'setconv[cli]'\n"
-        )
+        names = ", ".join(missing)
+        sys.stderr.write(f"The command line needs {names}: pip install 'setconv[cli]'\n")
         raise SystemExit(5)
     from setconv.cli.app import run
 
