@@ -6,17 +6,14 @@ import signal
 import sys
 from importlib.util import find_spec
 
-_PACKAGES = ("typer", "rich", "pyarrow")
-
 
 def main() -> None:
     """Run the command line; the entry point of ``setconv``."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    missing = [name for name in ("typer", "rich", "pyarrow") if find_spec(name) is None]
     if missing:
-        sys.stderr.write(
-            f"The command line needs {', '.join(missing)}: pip install 'setconv[cli]'\n"
-        )
+        names = ", ".join(missing)
+        sys.stderr.write(f"The command line needs {names}: pip install 'setconv[cli]'\n")
         raise SystemExit(5)
     from setconv.cli.app import run
 

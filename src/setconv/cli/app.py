@@ -10,6 +10,7 @@ from platform import python_version
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from setconv import errors
 from setconv._version import __version__
@@ -96,12 +97,10 @@ def _version(context: typer.Context, wanted: bool) -> None:
 @app.callback()
 def setconv(
     # Eager, so that the version knows of it whichever comes first.
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", is_eager=True, help="Say more.")
-    ] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", is_eager=True, help="Say more.")] = False,
     version: Annotated[  # noqa: ARG001
         bool,
-        typer.Option(
+        Option(
             "--version",
             callback=_version,
             help="Print the version; with -v those of other packages, and the device.",

@@ -61,14 +61,13 @@ def command(
     say(f"texts to embeddings: {time.perf_counter() - started:.1f} s")
 
     model = SetConvTextClassifier(encoder, SetConvClassifier(random_state=seed))
-    seconds = _fit(model, train, y_train)
+    took, peers = {"SetConv": _fit(model, train, y_train)}, {}
     found = model.predictions(test)
-    took, peers = {"SetConv": seconds}, {}
     for name, peer in make_peers(seed).items():
         took[name] = _fit(peer, X_train, y_train)
         peers[name] = peer.predict(X_test), peer.predict_proba(X_test)[:, COLUMN]
     ours = found.labels, found.probabilities[:, COLUMN]
-    _show_figures(y_test == CRITICAL, {"SetConv": ours, **peers}, took)
+    _compare(y_test == CRITICAL, {"SetConv": ours, **peers}, took)
 
     model.save(output / "model")
     say(f"model saved in {output / 'model'}")
@@ -134,9 +133,7 @@ def _fit(model: Any, X: Any, y: Any) -> float:
     return time.perf_counter() - started
 
 
-def _show_figures(
-    truth: NDArray[np.bool_], methods: dict[str, Any], took: dict[str, float]
-) -> None:
+def _compare(truth: NDArray[np.bool_], methods: dict[str, Any], took: dict[str, float]) -> None:
     """Print the figures of methods, of which each has its decisions and scores, and their time."""
     from setconv import metrics
 

@@ -74,6 +74,5 @@ def command(
             return {f"embedding_{number}": column for number, column in enumerate(columns)}
 
         kept = [name for name in reader.columns if name != column]
-        given: Any = {"output_format": output_format, "escape_formulas": escape_formulas}
-        count = stream(reader, output, embed, kept, **given)
+        count = stream(reader, output, embed, kept, output_format, escape_formulas=escape_formulas)
     say(f"{count} texts embedded")

@@ -30,16 +30,14 @@ class _Chosen(NamedTuple):
         Encoded.
     names : list of str or None
         Of the columns; None of texts.
-    numbers : list of int or None
-        Which rows of the file they are, counted from 1; None of texts that were given.
-    ids : list of str or None
-        What the user calls them.
+    called : dict of str to list or None
+        Their numbers in the file, counted from 1, what the user calls them, and their texts, as
+        far as they have them.
     """
 
     X: Any
-    names: list[str] | None = None
-    numbers: list[int] | None = None
-    ids: list[str] | None = None
+    names: list[str] | None
+    called: dict[str, list[Any] | None]
 
 
 def command(
@@ -82,8 +80,9 @@ def command(
     if train is not None:
         # The format and the text column that were given are those of the other file.
         reading = Reading(id_column=id_column, encoding=encoding)
-        shared: Any = {"id_needed": False, "skip_empty": True}
-        known = load_rows(train, reading, model=fitted, label=label, **shared)
+        known = load_rows(
+            train, reading, model=fitted, label=label, id_needed=False, skip_empty=True
+        )
     explained = _explain_rows(fitted, chosen, class_, known, top)
     if as_json:
         show_json(explained)
@@ -106,7 +105,7 @@ def _select_rows(
     if given:
         if not all(map(str.strip, given)):
             raise ParameterError("--input: the text is empty")
-        return _Chosen(given)
+        return _Chosen(given, None, {"row": None, "id": None, "text": given})
     numbers = np.array([int(one) if one.strip().isdecimal() else 0 for one in rows.split(",")])
     if min(numbers) < 1:
         raise ParameterError(f"--rows {rows}: give row numbers from 1, such as 1,5,12")
@@ -121,7 +120,8 @@ def _select_rows(
     chosen = whole.take(numbers - 1)
     X, _ = plan.rows(chosen, numbers)
     ids = None if id_column is None else ids_of(chosen, id_column)
-    return _Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
+    called = {"row": numbers.tolist(), "id": ids, "text": None if plan.text is None else X}
+    return _Chosen(X, feature_names(model, plan.features), called)
 
 
 def _explain_rows(
@@ -137,14 +137,13 @@ def _explain_rows(
         raise LabelError(f"--class {class_}: the model's classes are {', '.join(labels)}")
     search = None if known is None else encoded(model, known.X, known.numbers)
     label = None if class_ is None else labels[class_]
-    texts = chosen.X if chosen.names is None else None
     said = shown.predictions(chosen.X)
     explained = []
     for place, (of, moved) in enumerate(_contributions(shown, chosen, label, search)):
         shares = zip(labels, said.probabilities[place].tolist(), strict=True)
         strongest = sorted(moved, key=lambda one: -abs(one[1]))[:top]
         explained.append(
-            _called(place, chosen.numbers, chosen.ids, texts)
+            _called(place, chosen.called)
             | {
                 "predicted": said.labels[place],
                 "probabilities": dict(shares),
@@ -155,24 +154,20 @@ def _explain_rows(
             }
         )
     if known is not None:
-        texts, numbers = known.X if known.is_text else None, known.numbers.tolist()
-        given = known.y
+        texts, given = known.X if known.is_text else None, known.y
+        called = {"row": known.numbers.tolist(), "id": known.ids, "text": texts}
         nearest = nearest_rows(shown, chosen.X, search, top)
         for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
             one["nearest"] = [
-                _called(row, numbers, known.ids, texts)
-                | {"label": given[row], "similarity": similarity}
+                _called(row, called) | {"label": given[row], "similarity": similarity}
                 for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
             ]
     return explained
 
 
-def _called(
-    place: int, numbers: list[int] | None, ids: list[str] | None, texts: list[str] | None
-) -> dict[str, Any]:
+def _called(place: int, rows: dict[str, Any]) -> dict[str, Any]:
     """Return what a row is called: its number in the file, its id and its text, if it has them."""
-    parts = {"row": numbers, "id": ids, "text": texts}
-    return {name: None if part is None else part[place] for name, part in parts.items()}
+    return {name: None if values is None else values[place] for name, values in rows.items()}
 
 
 def _contributions(

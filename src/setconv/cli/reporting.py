@@ -14,15 +14,9 @@ from setconv.cli.data import Judged, Loaded, Reading, feature_names, inside
 from setconv.cli.options import err, figure, out, say, show, show_json, table
 from setconv.decisions.objective import weights_to_prior
 from setconv.io.disk import show_bytes
+from setconv.metrics import HEADINGS, ClassMetrics, Report
 from setconv.metrics.arithmetic import Rows
-from setconv.metrics.report import (
-    HEADINGS,
-    WHY_NOT_THE_LARGEST,
-    ClassMetrics,
-    Report,
-    report_of,
-    show_bounds,
-)
+from setconv.metrics.report import WHY_NOT_THE_LARGEST, report_of, show_bounds
 
 if TYPE_CHECKING:
     from setconv.estimate import FitEstimate
@@ -36,6 +30,10 @@ TITLES = {
 _COLUMNS = (
     *("specificity", "sensitivity", "precision", "f1", "g_mean", "auc", "average_precision"),
 )
+
+
+# From positions of rows to the command that explains them; None where they cannot be read again.
+Explain = Callable[[Sequence[int]], str] | None
 
 
 def show_classes(labels: Labels) -> None:
@@ -130,13 +128,7 @@ def by_class(classes: Any, values: Any) -> dict[str, Any] | None:
 
 
 def write_report(
-    model: Any,
-    X: Any,
-    rows: Loaded,
-    path: Path,
-    explain: Callable[[Sequence[int]], str] | None,
-    data: str,
-    **options: Any,
+    model: Any, X: Any, rows: Loaded, path: Path, explain: Explain, data: str, **options: Any
 ) -> None:
     """Write the page; of a table the classifier is shown with the encoded features.
 
@@ -171,9 +163,7 @@ def write_report(
     say(f"report written to {path}")
 
 
-def explain_command(
-    model: Path, data: str, rows: Loaded, reading: Reading
-) -> Callable[[Sequence[int]], str] | None:
+def explain_command(model: Path, data: str, rows: Loaded, reading: Reading) -> Explain:
     """Return what makes the command that explains rows; None if they cannot be read again.
 
     Parameters

@@ -21,22 +21,20 @@ from typing import Any
 from setconv.messages import needed
 
 _HOMES = {
-    "FeatureEncoder": "encoder",
-    "RecordReader": "sources",
-    "RecordWriter": "writer",
-    "open_records": "records",
-    "open_source": "opening",
-    "open_writer": "writer",
-    "read_batches": "opening",
-    "write_predictions": "opening",
+    "encoder": "FeatureEncoder",
+    "opening": "open_source read_batches write_predictions",
+    "records": "open_records",
+    "sources": "RecordReader",
+    "writer": "RecordWriter open_writer",
 }
 
-__all__ = list(_HOMES)
+__all__ = sorted(" ".join(_HOMES.values()).split())
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'setconv.io' has no attribute {name!r}")
-    with needed(f"setconv.io.{name}", "pyarrow", "cli"):
-        import_module("pyarrow")
-    return getattr(import_module(f"setconv.io.{_HOMES[name]}"), name)
+    for module, names in _HOMES.items():
+        if name in names.split():
+            with needed(f"setconv.io.{name}", "pyarrow", "cli"):
+                import_module("pyarrow")
+            return getattr(import_module(f"setconv.io.{module}"), name)
+    raise AttributeError(f"module 'setconv.io' has no attribute {name!r}")

@@ -336,11 +336,7 @@ def nothing_found(parameter: str, names: Sequence[str]) -> NoReturn:
 
 
 def _find(
-    table: pa.Table,
-    parameter: str,
-    known: set[str],
-    fits: Callable[[pa.ChunkedArray], bool],
-    reason: str,
+    table: pa.Table, parameter: str, known: set[str], fits: Callable[[Any], bool], reason: str
 ) -> str | None:
     found = _by_name(table.column_names, known, lambda name: fits(table[name]))
     if not found:

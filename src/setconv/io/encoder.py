@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -21,20 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setconv.data import from_plain
 from setconv.errors import DataError
-from setconv.io.columns import (
-    Numbers,
-    are_dates,
-    are_numbers,
-    as_numbers,
-    as_table,
-    is_date,
-    is_number,
-    is_text,
-    is_vector,
-    known_texts,
-    plain,
-    without_missing,
-)
+from setconv.io import columns
+from setconv.io.columns import Numbers, is_date, is_number
 from setconv.messages import check_integer, count_of, excerpt, listed, require_column, shown_day
 
 _MISSING_NAME = "(missing)"
@@ -88,7 +77,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_integer("max_categories", self.max_categories, least=1)
-        table = as_table(X)
+        table = columns.as_table(X)
         if table.num_rows == 0:
             raise DataError("The table has no rows. Give at least two.")
         encodings: list[Encoding] = []
@@ -130,17 +119,17 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         ndarray of shape (n_rows, n_features_out), float32
         """
         encodings = self._fitted()
-        table = as_table(X)
+        table = columns.as_table(X)
         called = range(1, table.num_rows + 1) if rows is None else rows
         names = [require_column(one.name, table.column_names, "X") for one in encodings]
-        ends = np.cumsum([0, *(len(one.names) for one in encodings)])
+        ends = np.cumsum([0, *(len(one.names) for one in encodings)]).tolist()
+        spans = [slice(*one) for one in pairwise(ends)]
         out, start = np.empty((table.num_rows, ends[-1]), np.float32), 0
         for batch in table.select(names).to_batches(_ROWS):
             part = slice(start, start + len(batch))
-            places = np.split(out[part], ends[1:-1], axis=1)
-            for encoding, column, into in zip(encodings, batch.columns, places, strict=False):
+            for encoding, column, span in zip(encodings, batch.columns, spans, strict=True):
                 with _read(encoding.name):
-                    encoding.write(column, called[part], into)
+                    encoding.write(column, called[part], out[part, span])
             start = part.stop
         return out
 
@@ -216,13 +205,13 @@ _KINDS = {is_number: "number", is_null: "number", is_boolean: "boolean", is_date
 
 def _choose_encoding(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
     """Return what becomes of a column, and notes on it."""
-    column = plain(column)
-    if is_vector(column.type):
+    column = columns.plain(column)
+    if columns.is_vector(column.type):
         width = pc.max(pc.list_value_length(column)).as_py()
         if not width:
             raise _LeftOutError("it has only empty lists")
         return VectorEncoding(name, width), []
-    if is_text(column.type):
+    if columns.is_text(column.type):
         return _encoding_of_texts(name, column, max_categories)
     for holds, kind in _KINDS.items():
         if holds(column.type):
@@ -231,14 +220,14 @@ def _choose_encoding(name: str, column: Any, max_categories: int) -> tuple[Encod
 
 
 def _encoding_of_texts(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
-    known = known_texts(column)
-    numeric = are_numbers(known)
+    known = columns.known_texts(column)
+    numeric = columns.are_numbers(known)
     lower = pc.utf8_lower(pc.utf8_trim_whitespace(known))
     if pc.all(numeric).as_py() or not len(known):
         return _encoding_of_numbers(name, column, "number")
     if pc.all(pc.is_in(lower, pa.array(["true", "false"], lower.type))).as_py():
         return _encoding_of_numbers(name, column, "boolean")
-    if are_dates(known):
+    if columns.are_dates(known):
         return _encoding_of_numbers(name, column, "date")
     encoding, notes = _encoding_of_categories(name, column, max_categories)
     bad = known.filter(pc.invert(numeric))
@@ -251,7 +240,7 @@ def _encoding_of_texts(name: str, column: Any, max_categories: int) -> tuple[Enc
 
 
 def _encoding_of_numbers(name: str, column: Any, kind: str) -> tuple[Encoding, list[str]]:
-    numbers = as_numbers(column, kind, name, range(1, len(column) + 1))
+    numbers = columns.as_numbers(column, kind, name, range(1, len(column) + 1))
     missing = np.isnan(numbers)
     n_missing = int(missing.sum())
     known = numbers[~missing] if n_missing else numbers
@@ -270,7 +259,7 @@ def _encoding_of_numbers(name: str, column: Any, kind: str) -> tuple[Encoding, l
 
 
 def _encoding_of_categories(name: str, column: Any, most: int) -> tuple[Encoding, list[str]]:
-    known = known_texts(column)
+    known = columns.known_texts(column)
     n_missing, n_known = len(column) - len(known), len(known)
     counts = pc.value_counts(known).to_pylist()
     # Equally frequent ones in the order of the alphabet: the order of the rows must not matter.
@@ -318,11 +307,14 @@ class NumberEncoding:
 
     def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:
         """Write what becomes of a column; ``rows`` are what messages call its rows."""
-        numbers = as_numbers(plain(column), self.kind, self.name, rows)
+        numbers = columns.as_numbers(columns.plain(column), self.kind, self.name, rows)
         with np.errstate(over="ignore"):  # found just below, with its row
             out[:, 0] = numbers
-        missing = np.isnan(out[:, 0])
-        bad = np.flatnonzero(np.isinf(out[:, 0]) | (missing & (self.median is None)))
+        out[:, 1:] = 0  # of the indicator, if there is one
+        gaps = ~np.isfinite(out[:, 0])
+        if not gaps.any():
+            return
+        bad = np.flatnonzero(gaps if self.median is None else np.isinf(out[:, 0]))
         if len(bad):
             raise DataError(
                 f"The column {self.name!r} has no number in row {rows[bad[0]]}, or one that is "
@@ -330,8 +322,7 @@ class NumberEncoding:
                 row=int(rows[bad[0]]),
                 column=self.name,
             )
-        out[missing, 0] = self.median
-        out[:, 1:] = missing[:, None]  # of the indicator, if there is one
+        out[gaps, 0], out[gaps, 1:] = self.median, 1
 
 
 @dataclass(frozen=True)
@@ -360,13 +351,11 @@ class CategoryEncoding:
 
     def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:  # noqa: ARG002
         """Write what becomes of a column."""
-        texts = without_missing(pc.cast(plain(column), pa.large_string()))
+        texts = columns.without_missing(pc.cast(columns.plain(column), pa.large_string()))
         known = pa.array(self.categories, pa.large_string())
         found = pc.fill_null(pc.index_in(texts, value_set=known), len(self.categories))
-        codes = found.to_numpy(zero_copy_only=False)
-        if self.indicator:
-            absent = np.asarray(pc.is_null(texts), dtype=bool)
-            codes = np.where(absent, len(self.categories) + 1, codes)
+        missing = np.asarray(pc.is_null(texts), dtype=bool) & self.indicator
+        codes = found.to_numpy(zero_copy_only=False) + missing
         out[:] = codes[:, None] == np.arange(out.shape[1])
 
 
@@ -391,7 +380,7 @@ class VectorEncoding:
 
     def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:
         """Write what becomes of a column; ``rows`` are what messages call its rows."""
-        if not is_vector(column.type):
+        if not columns.is_vector(column.type):
             raise DataError(
                 f"The column {self.name!r} is {column.type} here, but held lists of {self.width} "
                 "numbers in training. Give it the same type.",
@@ -400,7 +389,8 @@ class VectorEncoding:
         lengths = pc.fill_null(pc.list_value_length(column), -1)
         bad = pc.index(pc.equal(lengths, self.width), False).as_py()
         if bad < 0:
-            out[:] = as_numbers(column.flatten(), "number", self.name, rows).reshape(out.shape)
+            numbers = columns.as_numbers(column.flatten(), "number", self.name, rows)
+            out[:] = numbers.reshape(out.shape)
             bad = int(np.argmin(np.isfinite(out).all(axis=1)))
             if np.isfinite(out[bad]).all():
                 return

@@ -45,9 +45,8 @@ class JsonlReader(RecordReader):
 
     def __init__(self, source: ByteSource, encoding: str | None) -> None:
         super().__init__()
-        self.name, self.format = source.name, "jsonl"
+        self.name, self.format, self._encoding = source.name, "jsonl", encoding
         self._source = self._bytes = source
-        self._encoding = encoding
         source.keep()
         self.schema, self.n_rows = self._looked_through()
 

@@ -122,13 +122,12 @@ class FeaturePlan:
                     into[row : row + len(chunk)] = _elements(chunk, part, first_row + row)
                 refuse_not_finite(into, first_row, part.names)
             else:
-                columns = np.empty((into.shape[1], len(rows) + _PADDING), self.dtype)
-                columns = columns[:, : len(rows)]
-                for target, name in zip(columns, part.columns, strict=True):
+                block = np.empty((into.shape[1], len(rows) + _PADDING), self.dtype)[:, : len(rows)]
+                for target, name in zip(block, part.columns, strict=True):
                     for row, chunk in _chunks(table, name, first_row):
                         target[row : row + len(chunk)] = as_numpy(chunk)
-                refuse_not_finite(columns.T, first_row, part.names)  # while it is in the cache
-                into[:] = columns.T
+                refuse_not_finite(block.T, first_row, part.names)  # while it is in the cache
+                into[:] = block.T
             start += into.shape[1]
         return rows
 

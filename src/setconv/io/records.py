@@ -18,17 +18,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from setconv.errors import DataError, DataTypeError
-from setconv.io.sources import (
-    STANDARD,
-    ByteSource,
-    RecordReader,
-    Utf8Stream,
-    check_format,
-    check_header,
-    count_lines,
-    format_of_name,
-    open_bytes,
-)
+from setconv.io import sources
+from setconv.io.sources import ByteSource, RecordReader, Utf8Stream
 from setconv.messages import count_of, excerpt
 
 logger = logging.getLogger("setconv")
@@ -65,21 +56,21 @@ def open_records(
         JSONL and Parquet columns have types. A line that cannot be read is a `DataError` with its
         number, either here or when that line is reached.
     """
-    wanted = None if format is None else check_format(format)
+    wanted = None if format is None else sources.check_format(format)
     if not isinstance(source, str | os.PathLike):
         raise DataTypeError(f"A path is expected, not {type(source).__name__}.", parameter="source")
     path = Path(source)
-    if str(source) != STANDARD and os.path.isdir(path):  # noqa: PTH112 - of any name
+    if str(source) != sources.STANDARD and os.path.isdir(path):  # noqa: PTH112 - of any name
         if wanted not in (None, "parquet"):
             raise DataError(f"{path} is a folder. Only Parquet files can be read as a folder.")
         from setconv.io.parquet import read_folder
 
         return read_folder(path)
-    opened = open_bytes(source)
+    opened = sources.open_bytes(source)
     try:
         told = opened.format()
         if wanted is None and told != "parquet" and opened.size is not None:
-            wanted = format_of_name(path)
+            wanted = sources.format_of_name(path)
         # A pipe has no telling name: standard input, or <(command) of a shell.
         wanted = wanted or told or "csv"
         if wanted == "parquet":
@@ -112,8 +103,7 @@ class DelimitedReader(RecordReader):
 
     def __init__(self, source: ByteSource, format: str, encoding: str | None) -> None:
         super().__init__()
-        self.name, self.format = source.name, format
-        self._source = source
+        self.name, self.format, self._source = source.name, format, source
         self._stream = Utf8Stream(source, encoding)
         self._line, self._data = 1, b""
         self._at_end = self._nulls_said = False
@@ -133,7 +123,7 @@ class DelimitedReader(RecordReader):
                 raise DataError(f"{self.name} {otherwise}")
             self._more()
         rest = self._data.lstrip(b"\r\n")
-        self._line += count_lines(self._data[: len(self._data) - len(rest)])
+        self._line += sources.count_lines(self._data[: len(self._data) - len(rest)])
         self._data = rest
 
     def _find_delimiter(self) -> str:
@@ -150,8 +140,8 @@ class DelimitedReader(RecordReader):
             self._more()
         first = next(self._grammar.record.finditer(self._data))[0]
         names = [field.decode("utf-8") for field in self._grammar.fields(first)]
-        check_header(names, f"{self.name}, line {self._line}")
-        self._line += count_lines(first)
+        sources.check_header(names, f"{self.name}, line {self._line}")
+        self._line += sources.count_lines(first)
         self._data = self._data[len(first) :]
         return names
 
@@ -161,7 +151,7 @@ class DelimitedReader(RecordReader):
             block, self._data = self._data[:end], self._data[end:]
             if block.strip(b"\r\n"):
                 yield self._parsed(block)
-            self._line += count_lines(block)
+            self._line += sources.count_lines(block)
             if not self._at_end:
                 self._more()
 
@@ -184,7 +174,7 @@ class DelimitedReader(RecordReader):
         fault = self._grammar.fault(rest, at_end=stuck)
         if fault is not None:
             start, problem = fault
-            line = self._line + count_lines(self._data[: end + start])
+            line = self._line + sources.count_lines(self._data[: end + start])
             text = rest[start : start + 400]
             raise DataError(
                 f"{self.name}, line {line}: {problem}: {excerpt(text.decode(errors='replace'))}. "
@@ -193,8 +183,8 @@ class DelimitedReader(RecordReader):
             )
         if rest and stuck:
             raise DataError(
-                f"{self.name}, line {self._line + count_lines(self._data[:end])}: no line end "
-                f"within {LONGEST_RECORD >> 20} MB. Is it a text file with one row a line?"
+                f"{self.name}, line {self._line + sources.count_lines(self._data[:end])}: no line "
+                f"end within {LONGEST_RECORD >> 20} MB. Is it a text file with one row a line?"
             )
         return end
 
@@ -220,7 +210,7 @@ class DelimitedReader(RecordReader):
                     "another delimiter used? A field that holds the delimiter or a line end has to "
                     "be in double quotes."
                 )
-            line += count_lines(record)
+            line += sources.count_lines(record)
         return DataError(f"{self.name}, near line {self._line}: {error}.")
 
 

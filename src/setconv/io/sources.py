@@ -56,8 +56,7 @@ def check_format(given: str) -> str:
 
 def format_of_name(path: Path) -> str:
     """Return the format that the extension stands for, a final .gz left out."""
-    plain = path.with_suffix("") if is_gzip_name(path) else path
-    ending = plain.suffix.lower()
+    ending = Path(path.stem if is_gzip_name(path) else path.name).suffix.lower()
     if ending in _EXTENSIONS:
         return _EXTENSIONS[ending]
     sheet = " Save the sheet as CSV first." if ending in {".xls", ".xlsx", ".ods"} else ""
@@ -82,21 +81,17 @@ def open_bytes(source: str | Path) -> ByteSource:
     try:
         raw = path.open("rb")
     except FileNotFoundError as error:
-        raise _missing(path) from error
+        missing, near = f"There is no folder {path.parent}, so no file {path}.", ""
+        if path.parent.is_dir():
+            missing = f"There is no file {path}."
+            near = did_you_mean(path.name, sorted(one.name for one in path.parent.iterdir()))
+        raise DataError(f"{missing}{near or ' Check the path.'}") from error
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         why = getattr(error, "strerror", error)
         raise DataError(
             f"{str(path)!r:.200} cannot be opened: {why}. Check the path and its permissions."
         ) from error
     return ByteSource(str(path), raw, path.stat().st_size if path.is_file() else None)
-
-
-def _missing(path: Path) -> DataError:
-    folder = path.parent
-    if not folder.is_dir():
-        return DataError(f"There is no folder {folder}, so no file {path}. Check the path.")
-    near = did_you_mean(path.name, sorted(one.name for one in folder.iterdir()))
-    return DataError(f"There is no file {path}.{near or ' Check the path.'}")
 
 
 class ByteSource:
@@ -117,8 +112,7 @@ class ByteSource:
     """
 
     def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
-        self.name, self.size = name, size
-        self._raw = raw
+        self.name, self._raw, self.size = name, raw, size
         self._start()
 
     def format(self) -> str | None:
@@ -225,8 +219,7 @@ class Utf8Stream:
     """
 
     def __init__(self, source: ByteSource, encoding: str | None = None) -> None:
-        self.name = source.name
-        self._source = source
+        self.name, self._source = source.name, source
         self._encoding = _known_encoding(encoding) if encoding else _found_encoding(source.head())
         self._decoder = _decoder(self._encoding)
         # Whether nothing tells yet that it is not UTF-8, or that it is.

@@ -150,8 +150,7 @@ class RecordWriter:
         self, name: str, format: str, stream: Any, *, escape_formulas: bool = False
     ) -> None:
         self.name, self.format, self.n_rows = name, format, 0
-        self._escape = escape_formulas
-        self._stream = stream
+        self._stream, self._escape = stream, escape_formulas
         self._sheet: _Sheet | None = None
 
     def write(self, table: pa.Table) -> None:
