@@ -174,10 +174,10 @@ def fit_model(
         )
         model = SetConvModel.make(
             network,
-            scaler,
             anchors.anchors(rows),
-            n_classes,
-            offset,
+            scaler=scaler,
+            n_classes=n_classes,
+            offset=offset,
             front=prepared.front,
             linear=linear,
             chosen=split.speakers,
