@@ -264,20 +264,27 @@ def _second_pass(
 
 def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Split:
     """Say which members leave which rows out, and which of them judge these."""
-    passed = None
-    if train.moments is not None:
-        if n_members < FEWEST_FORWARD:
-            raise ParameterError(
-                f"n_members={n_members} with time: some members judge rows that come after all "
-                f"that they learned, the others predict. Give n_members of at least "
-                f"{FEWEST_FORWARD}.",
-                parameter="n_members",
-            )
-        cuts = forward_cuts(train.moments, train.codes, max(2, n_members // 2))
-        passed = np.searchsorted(cuts, train.moments, side="right")
-    split = split_rows(train.codes, n_members, seed, train.units, passed, train.buckets)
-    if train.moments is not None:
-        _check_forward(split, train.moments, train.codes, classes)
+    moments, codes = train.moments, train.codes
+    if moments is None:
+        return split_rows(codes, n_members, seed, train.units, None, train.buckets)
+    if n_members < FEWEST_FORWARD:
+        raise ParameterError(
+            f"n_members={n_members} with time: some members judge rows that come after all that "
+            f"they learned, the others predict. Give n_members of at least {FEWEST_FORWARD}.",
+            parameter="n_members",
+        )
+    cuts = forward_cuts(moments, codes, max(2, n_members // 2))
+    passed = np.searchsorted(cuts, moments, side="right")
+    split = split_rows(codes, n_members, seed, train.units, passed, train.buckets)
+    if not split.counts[split.judged.any(axis=0)].any():
+        early = np.bincount(codes[moments < moments.max()], minlength=len(classes))
+        late = int(np.argmin(early.clip(max=2) - (np.bincount(codes) > 2)))
+        raise DataError(
+            f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
+            f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
+            "time, or give later rows.",
+            parameter="time",
+        )
     return split
 
 
@@ -418,21 +425,6 @@ def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: boo
             parameter="objective",
         )
     return parsed
-
-
-def _check_forward(
-    split: Split, moments: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[Any]
-) -> None:
-    """Say if nobody can judge."""
-    if not split.counts[split.judged.any(axis=0)].any():
-        early = np.bincount(codes[moments < moments.max()], minlength=len(classes))
-        late = int(np.argmin(early.clip(max=2) - (np.bincount(codes) > 2)))
-        raise DataError(
-            f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
-            f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
-            "time, or give later rows.",
-            parameter="time",
-        )
 
 
 # Measured by benchmarks.quality.confidence.
