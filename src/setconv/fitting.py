@@ -161,16 +161,11 @@ def fit_model(
     with ExitStack() as opened:
         rows: Any = features
         if isinstance(features, StoredRows):
-            others = [
-                looked,
-                _evenly(n_rows),
-                *anchors.chosen,
-                *_draw_subsets(split, parameters.post_size, [post_seed, 0]),
-            ]
+            subsets = _draw_subsets(split, parameters.post_size, [post_seed, 0])
+            others = [looked, _evenly(n_rows), *anchors.chosen, *subsets]
             rows = opened.enter_context(closing(_gathered(features, drawn, others)))
-        lines = parameters.linear_share > 0
         linear = _second_pass(
-            prepared, train, split, rows if stored else None, anchors, scaler, device, lines=lines
+            prepared, train, split, rows, anchors, scaler, device, lines=parameters.linear_share > 0
         )
         model = SetConvModel.make(
             network,
@@ -182,16 +177,9 @@ def fit_model(
             linear=linear,
             chosen=split.speakers,
         )
-        run = TrainingRun(
-            model,
-            train,
-            rows if stored else train.features,
-            split,
-            _Evidence.of(train, rows, split, looked, stands_for),
-            post_seed,
-            validation,
-            parameters,
-        )
+        given = rows if stored else train.features
+        evidence = _Evidence.of(train, rows, split, looked, stands_for)
+        run = TrainingRun(model, train, given, split, evidence, post_seed, validation, parameters)
         run.check_confidence(objective)
         uniform = bool((train.weights == train.weights[0]).all())
         weights = None if uniform else torch.from_numpy(train.weights).float().to(device)
@@ -209,13 +197,9 @@ def fit_model(
             callbacks=callbacks,
             checkpoints=_plan_checkpoints(run, seed, digest, resume_from),
         )
+        plan = (*train.features.shape, n_classes, n_members, parameters.max_steps, device)
         logger.info(
-            "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
-            *train.features.shape,
-            n_classes,
-            n_members,
-            parameters.max_steps,
-            device,
+            "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.", *plan
         )
         state = trainer.run()
         logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
@@ -231,7 +215,7 @@ def _second_pass(
     prepared: PreparedRows,
     train: Rows,
     split: Split,
-    gathered: GatheredRows | None,
+    by_number: Any,
     anchors: AnchorRows,
     scaler: Scaler,
     device: torch.device,
@@ -246,10 +230,11 @@ def _second_pass(
     discriminants: DiscriminantSums | None = None
     if lines and not prepared.has_lines:
         discriminants = DiscriminantSums(train.codes, train.weights, split, n_classes)
-    if gathered is not None or discriminants is not None or anchors.from_sums:
+    gathers = isinstance(by_number, GatheredRows)
+    if gathers or discriminants is not None or anchors.from_sums:
         for part, rows in row_blocks(prepared.features):
-            if gathered is not None:
-                gathered.add(part, rows)
+            if gathers:
+                by_number.add(part, rows)
             if anchors.from_sums:
                 anchors.add(part, rows)
             if discriminants is not None:
