@@ -61,6 +61,7 @@ from setconv.training.loop import Callback, EpisodeLoss, Feed, Trainer
 from setconv.training.optimizer import TrainingSettings
 
 logger = logging.getLogger("setconv")
+StandsFor: TypeAlias = tuple[float, ...] | None  # rows of its class for each judged one; None: 1
 Parameters: TypeAlias = SimpleNamespace  # those of the classifier by name, as plain values
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
 _VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
@@ -301,9 +302,7 @@ def most_gathered(parameters: Parameters, n_rows: int, n_classes: int) -> int:
     return min(n_rows, int(drawn + others))
 
 
-def _draw_evidence(
-    split: Split, n_classes: int, seed: int
-) -> tuple[Indices, tuple[float, ...] | None]:
+def _draw_evidence(split: Split, n_classes: int, seed: int) -> tuple[Indices, StandsFor]:
     """Return the rows that are scored out of fold, and how many of its class each stands for.
 
     All rows or, of very many, all of the rare classes and a sample of the others.
@@ -478,17 +477,12 @@ class _Evidence:
     rows: Indices
     judged: NDArray[np.bool_]
     units: NDArray[Any] | None
-    stands_for: tuple[float, ...] | None
+    stands_for: StandsFor
     doubt: str
 
     @classmethod
     def of(
-        cls,
-        train: Rows,
-        features: Any,
-        split: Split,
-        rows: Indices,
-        stands_for: tuple[float, ...] | None,
+        cls, train: Rows, features: Any, split: Split, rows: Indices, stands_for: StandsFor
     ) -> _Evidence:
         """Say who judges the rows; ``features`` has theirs by number."""
         judged, crossed = split.judged[:, split.kinds[rows]], False
@@ -658,15 +652,10 @@ class TrainingRun:
             units=None if asked.units is None else asked.units[known],
             stands_for=asked.stands_for,
         )
-        counts = np.bincount(codes, minlength=len(labels))
-        return model, UnseenRows(
-            evidence=evidence.evened(),
-            source="out_of_fold",
-            unjudged=_never_left_out(train, counts, labels),
-            left_out=judged,
-            rows=rows if train.numbers is None else train.numbers[rows],
-            doubt=asked.doubt,
-        )
+        unjudged = _never_left_out(train, np.bincount(codes, minlength=len(labels)), labels)
+        rows = rows if train.numbers is None else train.numbers[rows]
+        evened = evidence.evened()
+        return model, UnseenRows(evened, "out_of_fold", unjudged, judged, rows, asked.doubt)
 
     def _score_validation(
         self, model: SetConvModel, labels: Sequence[Any], seed: int
@@ -690,12 +679,9 @@ class TrainingRun:
             n_classes=len(labels),
             units=fresh.units,
         )
-        return UnseenRows(
-            evidence=evidence.evened(),
-            source="none" if self.parameters.early_stopping else "validation",
-            unjudged=dict.fromkeys(absent, why),
-            left_out=folds == np.arange(_VALIDATION_FOLDS)[:, None],
-        )
+        source: ReportSource = "none" if self.parameters.early_stopping else "validation"
+        left_out = folds == np.arange(_VALIDATION_FOLDS)[:, None]
+        return UnseenRows(evidence.evened(), source, dict.fromkeys(absent, why), left_out)
 
 
 def decide(
