@@ -95,11 +95,9 @@ class Matrix(Protocol):
     @property
     def shape(self) -> Any:
         """Number of rows and of columns."""
-        ...
 
     def __getitem__(self, key: Any, /) -> Any:
         """Return the rows of a slice or of an array of row numbers, as an array or csr matrix."""
-        ...
 
 
 @runtime_checkable
@@ -110,15 +108,12 @@ class StoredRows(Protocol):
 
     def blocks(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, so many at a time; each block is good until the next is asked for."""
-        ...
 
     def subset(self, chosen: NDArray[Any]) -> StoredRows:
         """Return the rows of these numbers, which ascend; none is read yet."""
-        ...
 
     def whole(self) -> NDArray[Any]:
         """Return all rows as an array."""
-        ...
 
 
 Features: TypeAlias = Matrix | StoredRows
@@ -139,11 +134,9 @@ class Mergeable(Protocol):
 
     def add(self, *rows: Any) -> None:
         """Add rows."""
-        ...
 
     def merge(self, other: Self) -> None:
         """Add the sums of rows that come after these."""
-        ...
 
 
 _Sums = TypeVar("_Sums", bound=Mergeable)
@@ -166,7 +159,7 @@ class BlockSums(Generic[_Sums]):
     def add(self, part: slice, *rows: Any) -> None:
         """Add rows, of which ``part`` has the numbers; a block does not end among them."""
         if part.start and part.start % MERGED == 0:
-            self._close()
+            self._total, self._block = self.total(), self._empty()
         self._block.add(*rows)
 
     def total(self) -> _Sums:
@@ -175,10 +168,6 @@ class BlockSums(Generic[_Sums]):
             return self._block
         self._total.merge(self._block)
         return self._total
-
-    def _close(self) -> None:
-        self._total = self.total()
-        self._block = self._empty()
 
 
 @dataclass(frozen=True)

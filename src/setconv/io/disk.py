@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from setconv.data import row_blocks
 from setconv.errors import DataError, DataTypeError
 
 if TYPE_CHECKING:
@@ -193,14 +194,10 @@ class StreamedRows:
 
     def whole(self) -> NDArray[Any]:
         """Return all rows as an array."""
-        rows, at = np.empty(self.shape, self.dtype), 0
-        for block in self.blocks(_HELD):
-            rows[at : at + len(block)] = block
-            at += len(block)
+        rows = np.empty(self.shape, self.dtype)
+        for part, block in row_blocks(self):
+            rows[part] = block
         return rows
-
-
-_HELD = 8192  # rows
 
 
 class GatheredRows:
