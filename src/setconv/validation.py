@@ -35,7 +35,7 @@ from tqdm import tqdm
 
 from setconv.data import Features, as_floats, check_range, collected, unmasked
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
-from setconv.io.disk import Batch, show_bytes
+from setconv.io.disk import Batch, not_finite, show_bytes
 from setconv.io.opening import open_source, read_batches
 from setconv.messages import excerpt, is_missing, is_shown, listed
 from setconv.metrics.arithmetic import encode
@@ -312,7 +312,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
         raise DataError(str(error)) from error
     if issparse(rows):
         return _tidy_sparse(rows)
-    _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
+    places, names = not_finite(rows), getattr(estimator, "feature_names_in_", None)
+    if len(places):
+        row, column = (int(place) for place in places[0])
+        name = column if names is None else str(names[column])
+        _refuse_value(rows[row, column], row, name, len(places))
     checked: Array = rows
     return checked
 
@@ -379,18 +383,6 @@ def _tidy_sparse(rows: Any) -> csr_matrix:
         row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
         _refuse_value(tidy.data[place], row, int(tidy.indices[place]), int((~finite).sum()))
     return tidy
-
-
-def _refuse_non_finite(rows: Array, names: Array | None) -> None:
-    # A sum is finite if all its terms are (but for overflow): a cheap first look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum(dtype=np.float64)):
-            return
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = (int(place) for place in np.argwhere(~finite)[0])
-        name = column if names is None else str(names[column])
-        _refuse_value(rows[row, column], row, name, int((~finite).sum()))
 
 
 def _refuse_value(value: float, row: int, column: int | str, count: int) -> NoReturn:
