@@ -10,7 +10,7 @@ weights and groups. A `Part` is learned, and is nothing but arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import UnionType
 from typing import (
     Any,
@@ -213,13 +213,11 @@ class Rows:
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Return the rows of these numbers; those that are not in memory stay where they are."""
-        others: dict[str, Any] = {
-            name: values[chosen]
-            for name, values in vars(self).items()
-            if isinstance(values, np.ndarray) and name != "features"
-        }
-        found = {"numbers": chosen, **others, "natural": self.natural}
-        return Rows(choose(self.features, chosen), **found)
+        taken: dict[str, Any] = {"numbers": chosen, "features": choose(self.features, chosen)}
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray) and name != "features":
+                taken[name] = values[chosen]
+        return replace(self, **taken)
 
     @property
     def weights_once(self) -> NDArray[np.float64]:
