@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,6 +101,24 @@ _CONSTRAINTS: Mapping[str, list[Any]] = {
 _PARTS = {"encoder": at_least(1), "lr": _POSITIVE, "callbacks": HasMethods("on_step_end")}
 _LEAST_WEIGHT = 1e-30  # of a mean of 1: less is 0 in the network, and rows of it alone no set
 _LR_GROUPS = ("encoder", "setconv", "output")  # of weights: each may have its own learning rate
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Rows that an encoder made, which `SetConvClassifier.fit` takes as it takes others.
+
+    Attributes
+    ----------
+    rows : array-like or sparse matrix of shape (n_rows, n_features)
+    keys : uint64 array of shape (n_rows,), optional
+        Equal for rows that are copies; None: for those of equal features.
+    names : array of shape (n_features,), optional
+        What messages call the features; None: what the rows call them.
+    """
+
+    rows: Any
+    keys: Keys | None = None
+    names: Array | None = None
 
 
 def _fitted_attribute(path: str) -> property:
@@ -416,64 +435,28 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit_keyed(
-            X,
-            y,
-            sample_weight,
-            X_val=X_val,
-            y_val=y_val,
-            groups=groups,
-            time=time,
-            resume_from=resume_from,
-        )
-
-    def _fit_keyed(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        *,
-        X_val: Any,
-        y_val: Any,
-        groups: ArrayLike | None,
-        time: Any,
-        resume_from: str | Path | None,
-        keys: Keys | None = None,
-        keys_val: Keys | None = None,
-        names: Array | None = None,
-    ) -> Self:
-        """Fit; ``keys`` are equal for rows that are copies, by default those of equal features.
-
-        ``names`` are what messages call the features, by default the names of the columns.
-        """
         check_parameters(self)  # before anything is read
-        looks = "early_stopping" if self.early_stopping else "X_val" if X_val is not None else ""
-        given: Any = {"reset": True, "time": time, "looks": looks}
+        X, X_val = (one if isinstance(one, EncodedRows) else EncodedRows(one) for one in (X, X_val))
+        looks = "X_val" if X_val.rows is not None else ""
+        given: Any = {"time": time, "looks": "early_stopping" if self.early_stopping else looks}
         with (
             columns_kept_on_error(self),
-            open_rows(self, X, y, **given) as (rows, labels, moments),
-            self._open_validation(X_val, y_val, keys_val) as validation,
+            open_rows(self, X.rows, y, reset=True, **given) as (rows, labels, moments),
+            self._open_validation(X_val, y_val) as validation,
         ):
             weights = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
-            groups = check_groups(groups, rows.shape[0])
+            groups, apart = check_groups(groups, rows.shape[0]), not isinstance(y, str)
+            X = replace(X, rows=rows)
             return self._fit_checked(
-                rows,
-                labels,
-                weights,
-                groups,
-                moments,
-                validation,
-                resume_from,
-                keys,
-                names,
-                y_apart=not isinstance(y, str),
+                X, labels, weights, groups, moments, validation, resume_from, y_apart=apart
             )
 
     @contextmanager
     def _open_validation(
-        self, X_val: Any, y_val: Any, keys: Keys | None
+        self, given: EncodedRows, y_val: Any
     ) -> Iterator[tuple[Features, Labels, Keys | None] | None]:
         """Give validation rows, their labels and keys, if there are any."""
+        X_val = given.rows
         if X_val is None and y_val is None:
             yield None
             return
@@ -490,30 +473,26 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     row=error.row,
                     column=error.column,
                 ) from error
-            yield rows, labels, keys
+            yield rows, labels, given.keys
 
     def _fit_checked(
         self,
-        rows: Features,
+        given: EncodedRows,
         labels: Labels,
         weights: NDArray[np.float64] | None,
         groups: Array | None = None,
         time: Array | None = None,
         validation: tuple[Features, Labels, Keys | None] | None = None,
         resume_from: str | Path | None = None,
-        keys: Keys | None = None,
-        names: Array | None = None,
         *,
         y_apart: bool = False,
     ) -> Self:
         """Fit on rows that were checked; those of weight 0 take no part."""
-        numbers = None
+        rows, keys, names, numbers = given.rows, given.keys, given.names, None
         if weights is not None and not weights.all():  # else no copy of the rows is made
             numbers = np.flatnonzero(weights)
             rows, labels, weights = choose(rows, numbers), labels.take(numbers), weights[numbers]
-            groups, time, keys = (
-                None if one is None else one[numbers] for one in (groups, time, keys)
-            )
+            groups, time, keys = (a if a is None else a[numbers] for a in (groups, time, keys))
         classes, codes = encode_labels(labels)
         warn_of_equal_counts(classes, codes)
         parameters = check_parameters(self)
@@ -582,8 +561,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """`report_` where it is out of fold; described above, like the other fitted attributes."""
         if self.report_source_ != "out_of_fold":
             raise AttributeError("There are no out-of-fold rows, see report_source_.")
-        found: Report = self.report_
-        return found
+        return self._decision.report
 
     @property
     def threshold_(self) -> float | NDArray[np.float64]:
@@ -690,7 +668,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         rows = stack_rows([part for part, _, _ in pending])
         values, weights = (np.concatenate([one[place] for one in pending]) for place in (1, 2))
         if len(np.unique(values[weights > 0])) == len(self.classes_):
-            return self._fit_checked(rows, Labels.of(values), weights)
+            return self._fit_checked(EncodedRows(rows), Labels.of(values), weights)
         self._pending = pending
         return self
 
@@ -757,9 +735,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predictions(self, X: Any) -> Predictions:
         """Return labels, probabilities, scores and decision values, from one pass over the rows."""
         self._fitted()
-        return self._decision.rule.predictions(
-            joined(scores for _, scores in self._score_batches(X))
-        )
+        return self._decision.rule.predictions(joined(one for _, one in self._score_batches(X)))
 
     def _score_batches(
         self, X: Any, keep: Sequence[str] = ()
@@ -791,10 +767,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             Rows written.
         """
         self._fitted()
-        batches = (
-            (batch.extra, self._decision.rule.predictions(scores))
-            for batch, scores in self._score_batches(X, keep)
-        )
+        say, scored = self._decision.rule.predictions, self._score_batches(X, keep)
+        batches = ((batch.extra, say(scores)) for batch, scores in scored)
         return write_predictions(path, batches, self.classes_, keep)
 
     def predict_out_of_fold(self) -> Predictions:
@@ -817,9 +791,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Shape (n_rows, n_embedding); the embeddings of members and heads lie side by side.
         """
         self._fitted()
-        embedded: NDArray[np.float32] = joined(
-            self._model.embed(batch.rows) for batch in iter_batches(self, X)
-        )
+        parts = (self._model.embed(batch.rows) for batch in iter_batches(self, X))
+        embedded: NDArray[np.float32] = joined(parts)
         return embedded.reshape(len(embedded), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002
@@ -919,10 +892,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         fitted = plain.pop("_fitted_state", None)
         super().__setstate__(plain)
         if fitted is not None:
-            config, arrays = fitted
-            self._model, self._decision = restore_fitted(
-                config, arrays, self.classes_, torch.device("cpu")
-            )
+            (config, arrays), cpu = fitted, torch.device("cpu")
+            self._model, self._decision = restore_fitted(config, arrays, self.classes_, cpu)
 
 
 def check_parameters(estimator: Any) -> Parameters:
@@ -936,8 +907,7 @@ def check_parameters(estimator: Any) -> Parameters:
         value = plain[name]
         check_parameter(estimator, name, value, constraints)
         if name in _PARTS and not isinstance(value, str | float | int):
-            parts = value.values() if isinstance(value, dict) else value
-            for part in parts:
+            for part in value.values() if isinstance(value, dict) else value:
                 check_parameter(estimator, name, part, [_PARTS[name]])
     if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
         raise ParameterError(
@@ -959,22 +929,15 @@ def _plain(value: Any) -> Any:
 
 def seed_from(random_state: Any) -> int:
     """Return a seed: fresh entropy for None, a draw from a generator, or the number itself."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31 - 1))
     return int(random_state)
 
 
 def _validation_rows(
-    rows: Features,
-    labels: Labels,
-    keys: Keys | None,
-    classes: Array,
-    train_keys: Keys,
-    ties: Ties,
+    rows: Features, labels: Labels, keys: Keys | None, classes: Array, train_keys: Keys, ties: Ties
 ) -> Rows:
     """Return validation rows; copies of training rows have weight 0, for they prove nothing."""
     codes = labels.encoded(classes, "y_val")

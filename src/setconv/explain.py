@@ -31,6 +31,7 @@ __all__ = [
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]
 
@@ -101,11 +102,7 @@ def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
 
 
 def search(
-    model: Model,
-    queries: NDArray[np.floating],
-    train_X: Any,
-    k: int,
-    barred: NDArray[np.bool_] | None = None,
+    model: Model, queries: NDArray[np.floating], train_X: Any, k: int, barred: Flags | None = None
 ) -> Nearest:
     """Keep the k best of each query while the rows to search go by.
 
@@ -217,10 +214,8 @@ def feature_contributions(
     rows = np.asarray(x_rows, dtype=np.float64)
     usual = np.asarray(background, dtype=np.float64)
     if rows.ndim != 2:
-        raise DataError(
-            f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features).",
-            parameter="x_rows",
-        )
+        why = f"x_rows has shape {rows.shape}: pass rows of features, (n, n_features)."
+        raise DataError(why, parameter="x_rows")
     if usual.shape != rows.shape[1:]:
         raise DataError(
             f"background has shape {usual.shape} but there are {rows.shape[1]} features: pass one "
@@ -344,12 +339,7 @@ def word_contributions(
 
 
 def occlude_words(
-    model: Model,
-    texts: Sequence[str],
-    asked: Codes,
-    scores: Floats | None = None,
-    *,
-    max_pieces: int,
+    model: Model, texts: Sequence[str], asked: Codes, scores: Floats | None, *, max_pieces: int
 ) -> list[WordContributions]:
     """Return `word_contributions` of several texts, scored together.
 
@@ -367,17 +357,12 @@ def occlude_words(
         # Models may refuse a text of which nothing is left.
         rests = [rest if rest.strip() else "." for rest in rests]
         values[part] = scores[owner[part]] - _scores_of(model, rests, asked[owner[part]])
-    return [
-        WordContributions(
-            class_=model.classes_.tolist()[asked[number]],
-            score=float(scores[number]),
-            words=tuple(text[start:end] for start, end in spans),
-            spans=tuple(spans),
-            values=values[owner == number],
-            words_per_piece=size,
-        )
-        for number, (text, (spans, size)) in enumerate(zip(texts, pieces, strict=True))
-    ]
+    found = []
+    for number, (text, (spans, size)) in enumerate(zip(texts, pieces, strict=True)):
+        words = tuple(text[start:end] for start, end in spans)
+        of = model.classes_.tolist()[asked[number]], float(scores[number]), words, tuple(spans)
+        found.append(WordContributions(*of, values[owner == number], words_per_piece=size))
+    return found
 
 
 def _pieces(text: str, max_pieces: int) -> tuple[list[Span], int]:

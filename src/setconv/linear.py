@@ -12,7 +12,8 @@ columns as there are heads, so the cost grows with the non-zeros.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from itertools import cycle
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -106,13 +107,9 @@ class DiscriminantSums:
     def fit(self) -> Discriminants:
         """Return the discriminants."""
         sums = self._sums.total()
-        weights, intercepts = [], []
-        for number, theirs in enumerate(sums.missing):
-            own = sums.everything[number % len(sums.everything)].without(theirs)
-            directions, middles = own.discriminate()
-            weights.append(directions)
-            intercepts.append(-(directions * middles).sum(dim=1))
-        return Discriminants(*(torch.cat(o).float().cpu().numpy() for o in (weights, intercepts)))
+        own = map(_ClassSums.without, cycle(sums.everything), sums.missing)
+        both = zip(*map(_ClassSums.discriminate, own), strict=True)
+        return Discriminants(*(torch.cat(one).float().cpu().numpy() for one in both))
 
 
 class _SumsOfAll:
@@ -130,10 +127,9 @@ class _SumsOfAll:
             self.missing = [_ClassSums.empty(*shape) for _ in range(self._n_members)]
         for view, sums in zip(views, self.everything, strict=True):
             sums.add(view, classes)
-        for number, out in enumerate(left_out):
+        for seen, sums, out in zip(cycle(views), self.missing, left_out, strict=False):
             chosen = torch.from_numpy(np.flatnonzero(out))
-            seen = views[number % len(views)]
-            self.missing[number].add(seen[chosen.to(seen.device)], classes[chosen])
+            sums.add(seen[chosen.to(seen.device)], classes[chosen])
 
     def merge(self, other: _SumsOfAll) -> None:
         mine, theirs = (one.everything + one.missing for one in (self, other))
@@ -146,8 +142,7 @@ class _SumsOfAll:
 _SHRINKAGE = 0.6
 
 
-@dataclass(frozen=True)
-class _ClassSums:
+class _ClassSums(NamedTuple):
     """What a discriminant is made from, in double precision; rows can be added."""
 
     mass: Tensor  # of each class
@@ -171,18 +166,15 @@ class _ClassSums:
 
     def merge(self, other: _ClassSums) -> None:
         """Add the sums of other rows."""
-        self.mass.add_(other.mass)
-        self.totals.add_(other.totals)
-        self.scatter.add_(other.scatter)
+        for mine, more in zip(self, other, strict=True):
+            mine.add_(more)
 
     def without(self, other: _ClassSums) -> _ClassSums:
         """Take away the sums of some rows."""
-        return _ClassSums(
-            self.mass - other.mass, self.totals - other.totals, self.scatter - other.scatter
-        )
+        return _ClassSums(*map(torch.sub, self, other))
 
     def discriminate(self) -> tuple[Tensor, Tensor]:
-        """Return the direction of each head, and the point half-way between its sides."""
+        """Return the weights of each head, and its intercept: 0 is half-way between its sides."""
         means = self.totals / self.mass[:, None]
         within = (self.scatter - (means * self.mass[:, None]).T @ means) / self.mass.sum()
         level = within.diagonal().mean()
@@ -195,7 +187,8 @@ class _ClassSums:
         else:
             others = self.totals.sum(dim=0) - self.totals
             ones, rest = means, others / (self.mass.sum() - self.mass)[:, None]
-        return torch.linalg.solve(metric, (ones - rest).T).T, (ones + rest) / 2
+        weights = torch.linalg.solve(metric, (ones - rest).T).T
+        return weights, -(weights * ((ones + rest) / 2)).sum(dim=1)
 
 
 @dataclass(frozen=True)
@@ -292,10 +285,7 @@ def _balance(side: NDArray[np.int8], weights: Float64Array) -> Float64Array:
 
 
 def count_supports(
-    rows: sparse.csr_matrix,
-    codes: NDArray[np.int64],
-    row_weights: NDArray[Any],
-    n_classes: int,
+    rows: sparse.csr_matrix, codes: NDArray[np.int64], row_weights: NDArray[Any], n_classes: int
 ) -> Supports:
     """Count in how many rows of each class every column occurs."""
     classes = np.eye(n_classes)[codes] * row_weights[:, None]
@@ -324,21 +314,18 @@ class Supports:
     def column_weights(self) -> Float32Array:
         """Return the weight of each column for each head, (n_features, heads)."""
         first = 1 if count_heads(len(self.mass)) == 1 else 0
-        everywhere, total = self.occurring.sum(axis=1), self.mass.sum()
-        heads = []
-        for code in range(first, len(self.mass)):
-            inside = _frequency(self.occurring[:, code], self.mass[code], self.mass[code] / total)
-            rest = total - self.mass[code]
-            outside = _frequency(everywhere - self.occurring[:, code], rest, rest / total)
-            weight = np.sqrt(np.abs(np.log(inside / outside)))
-            heads.append(weight if weight.any() else np.ones_like(weight))
-        return np.stack(heads, axis=1).astype(np.float32)
+        occurring, mass, total = self.occurring[:, first:], self.mass[first:], self.mass.sum()
+        elsewhere, rest = self.occurring.sum(axis=1, keepdims=True) - occurring, total - mass
+        inside = _frequency(occurring, mass, mass / total)
+        outside = _frequency(elsewhere, rest, rest / total)
+        weights = np.sqrt(np.abs(np.log(inside / outside)))
+        return np.where(weights.any(axis=0), weights, 1).astype(np.float32)
 
 
 _PRIOR = 2.0  # rows that every column is taken to have occurred in beforehand
 
 
-def _frequency(occurring: Float64Array, mass: float, share: float) -> Float64Array:
+def _frequency(occurring: Float64Array, mass: Float64Array, share: Float64Array) -> Float64Array:
     """Return how often a column occurs, smoothed as if it had been seen before, in the ratio."""
     return (occurring + _PRIOR * share) / (mass + _PRIOR * share)
 
@@ -394,7 +381,7 @@ def minimise_logistic(
 
 @dataclass(frozen=True)
 class _Logistic:
-    """The losses: values, gradients and curvature; the last row of a place is the intercepts."""
+    """The losses: values and gradients; the last row of a place is the intercepts."""
 
     rows: sparse.csr_matrix
     scale: Float32Array
@@ -412,17 +399,9 @@ class _Logistic:
         return np.asarray(loss + self.penalty * np.square(place[:-1]).sum(axis=0) / 2)
 
     def gradient(self, place: Float32Array, margin: Float32Array) -> Float32Array:
-        return self._back(-self.mass * self.signs * expit(-self.signs * margin), place)
+        return self.back(-self.mass * self.signs * expit(-self.signs * margin), place)
 
-    def curvature(self, margin: Float32Array) -> Float32Array:
-        share = expit(margin)
-        bends: Float32Array = self.mass * share * (1 - share)
-        return bends
-
-    def bend(self, curvature: Float32Array, direction: Float32Array) -> Float32Array:
-        return self._back(curvature * self.scores(direction), direction)
-
-    def _back(self, by_row: Float32Array, place: Float32Array) -> Float32Array:
+    def back(self, by_row: Float32Array, place: Float32Array) -> Float32Array:
         columns = np.asarray(self.rows.T @ by_row, dtype=np.float32)
         inner = self.scale * columns + self.penalty * place[:-1]
         return np.concatenate([inner, by_row.sum(axis=0, keepdims=True)])
@@ -430,14 +409,15 @@ class _Logistic:
 
 def _solve(problem: _Logistic, margin: Float32Array, gradient: Float32Array) -> Float32Array:
     """Return about ``-H^-1 gradient`` by conjugate gradients, each column by itself."""
-    curvature = problem.curvature(margin)
+    share = expit(margin)
+    curvature = problem.mass * share * (1 - share)
     step = np.zeros_like(gradient)
     residual = -gradient
     direction = residual.copy()
     size = np.square(residual).sum(axis=0)
     enough = 0.01 * size
     for _ in range(_INNER):
-        bent = problem.bend(curvature, direction)
+        bent = problem.back(curvature * problem.scores(direction), direction)
         along = (direction * bent).sum(axis=0)
         active = (size > enough) & (along > 0)
         if not active.any():

@@ -21,9 +21,7 @@ _LISTED = 20  # names in a message
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean ...?", or nothing where no known name is near, case aside."""
-    by_lower: dict[str, str] = {}
-    for one in known:
-        by_lower.setdefault(one.lower(), one)
+    by_lower = {one.lower(): one for one in reversed([*known])}  # of equal ones the first
     found = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(repr(by_lower[one]) for one in found)}?" if found else ""
 

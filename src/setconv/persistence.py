@@ -38,13 +38,7 @@ from setconv._version import __version__
 from setconv.decisions.rule import DecisionRule, FittedDecision, smallest
 from setconv.errors import MissingDependencyError, ModelFileError
 from setconv.io.files import locked_folder, replaced, why_not, write_atomically
-from setconv.metrics.report import (
-    HEADINGS,
-    WHY_NOT_THE_LARGEST,
-    ClassMetrics,
-    Report,
-    show_bounds,
-)
+from setconv.metrics.report import HEADINGS, WHY_NOT_THE_LARGEST, ClassMetrics, Report, show_bounds
 from setconv.model import SetConvModel, under
 
 Array = NDArray[Any]
@@ -87,13 +81,8 @@ def save(saved: SavedModel, folder: Path) -> None:
     place = folder.resolve()  # behind a link, what it points to
     try:
         copied = {name: _state(path) for name, path in sorted(saved.files.items())}
-        config = {
-            "format": _FORMAT,
-            "format_version": FORMAT_VERSION,
-            "kind": saved.kind,
-            "copied": copied,
-            **saved.config,
-        }
+        head = {"format": _FORMAT, "format_version": FORMAT_VERSION, "kind": saved.kind}
+        config = {**head, "copied": copied, **saved.config}
         content = pack(config, saved.arrays)
         told = json.dumps(config, indent=2, ensure_ascii=False, allow_nan=False)
         if place.exists() and not place.is_dir():
@@ -103,7 +92,10 @@ def save(saved: SavedModel, folder: Path) -> None:
             _refuse_foreign(place)
             with _cleaned(place, _copies_of(copied)):
                 for name, path in saved.files.items():
-                    _copy(path, place / _copies_of(copied) / name, copied[name])
+                    copy = place / _copies_of(copied) / name
+                    if not _is_whole(copy, copied[name]):
+                        copy.parent.mkdir(exist_ok=True)
+                        write_atomically(copy, path)
                 with replaced(place / _TENSORS) as file:
                     file.write(content)
                     write_atomically(place / _CONFIG, told.encode("utf-8", "backslashreplace"))
@@ -181,13 +173,6 @@ def _copies_of(copied: Mapping[str, Sequence[Any]]) -> str:
     """Return the name of the folder of copies, made from what is in them."""
     told = json.dumps(copied, sort_keys=True).encode()
     return f"encoder-{hashlib.sha256(told).hexdigest()[:20]}"
-
-
-def _copy(source: Path, target: Path, state: Sequence[Any]) -> None:
-    """Copy a file, unless it is there."""
-    if not _is_whole(target, state):
-        target.parent.mkdir(exist_ok=True)
-        write_atomically(target, source)
 
 
 def _is_whole(path: Path, state: Sequence[Any]) -> bool:
@@ -271,12 +256,8 @@ def _read_file(folder: Path) -> tuple[dict[str, Any], dict[str, Array]]:
                 f"{path} is damaged (its checksum is not that of its content): copy the model "
                 "folder again."
             )
-        config = json.loads(
-            told["__metadata__"]["setconv"],
-            parse_float=_finite,
-            parse_int=_whole,
-            parse_constant=_finite,
-        )
+        text = told["__metadata__"]["setconv"]
+        config = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
         version = config["format_version"]
         if version != FORMAT_VERSION:
             versions = config.get("versions")
@@ -422,10 +403,7 @@ def describe_fitted(
 
 
 def restore_fitted(
-    config: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    classes: Array,
-    device: torch.device,
+    config: Mapping[str, Any], arrays: Mapping[str, Array], classes: Array, device: torch.device
 ) -> tuple[SetConvModel, FittedDecision]:
     """Return what `describe_fitted` described; a ValueError says what does not fit together."""
     for name, array in arrays.items():

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from setconv.classifier import SetConvClassifier, check_parameters
+from setconv.classifier import EncodedRows, SetConvClassifier, check_parameters
 from setconv.decisions.rule import Predictions
 from setconv.errors import ModelFileError, ParameterError
 from setconv.messages import excerpt
@@ -103,18 +103,17 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         keys = self._keys(X)
         classifier = SetConvClassifier() if self.classifier is None else clone(self.classifier)
         rows = _fit_transform(encoder, X, keys)
-        classifier._fit_keyed(
-            rows,
+        if X_val is not None:
+            X_val = EncodedRows(encoder.transform(X_val), self._keys(X_val))
+        classifier.fit(
+            EncodedRows(rows, keys, self._names(encoder)),
             y,
             sample_weight,
-            X_val=None if X_val is None else encoder.transform(X_val),
+            X_val=X_val,
             y_val=y_val,
             groups=groups,
             time=time,
             resume_from=resume_from,
-            keys=keys,
-            keys_val=None if X_val is None else self._keys(X_val),
-            names=self._names(encoder),
         )
         self.encoder_, self.classifier_ = encoder, classifier
         return self
@@ -283,9 +282,7 @@ class SetConvTextClassifier(EncodedClassifier):
     takes = "texts"
 
     def __init__(
-        self,
-        encoder: Any = "all-MiniLM-L6-v2",
-        classifier: SetConvClassifier | None = None,
+        self, encoder: Any = "all-MiniLM-L6-v2", classifier: SetConvClassifier | None = None
     ) -> None:
         super().__init__(encoder, classifier)
 

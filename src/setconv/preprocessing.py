@@ -69,11 +69,10 @@ class PreparedRows:
         """
         if scaling is None:
             return ()
-        known = tuple(VIEWS)
+        known, stored = tuple(VIEWS), isinstance(self.features, StoredRows)
         if isinstance(scaling, str) and scaling == "auto":
-            n_rows, few = self.features.shape[0], self.kind_of_width <= FEW_COLUMNS
-            small = few and n_rows * self.kind_of_width <= _MOST_VALUES
-            stored = isinstance(self.features, StoredRows)
+            few = self.kind_of_width <= FEW_COLUMNS
+            small = few and self.features.shape[0] * self.kind_of_width <= _MOST_VALUES
             return known[: n_members if small and not stored else 1]
         names = (scaling,) if isinstance(scaling, str) else scaling
         if not isinstance(names, Sequence) or not names or any(name not in known for name in names):
@@ -82,8 +81,7 @@ class PreparedRows:
                 f'"auto", {", ".join(map(repr, known))}, a list of the last three, or None.',
                 parameter="scaling",
             )
-        stored = isinstance(self.features, StoredRows)
-        if stored and any(name != "standard" for name in names):
+        if stored and set(names) != {"standard"}:
             raise ParameterError(
                 f"scaling={scaling!r} sorts whole columns, which rows on disk do not allow: choose "
                 '"standard", "auto" or None.',
@@ -340,10 +338,6 @@ class _Moments:
     mean: Floats
     squares: Floats
 
-    @classmethod
-    def empty(cls, width: int) -> _Moments:
-        return cls(0.0, np.zeros(width), np.zeros(width))
-
     def add(self, rows: NDArray[Any], shares: Floats) -> None:
         for part in gen_batches(len(rows), _CHUNK):
             values, share = rows[part].astype(np.float64), shares[part]
@@ -370,7 +364,7 @@ class Spread:
 
     def __init__(self, n_features: int, weights: NDArray[Any]) -> None:
         self._weights, self._total = weights, weights.sum()
-        self._sums = BlockSums(lambda: _Moments.empty(n_features))
+        self._sums = BlockSums(lambda: _Moments(0.0, *np.zeros((2, n_features))))
 
     def add(self, part: slice, rows: NDArray[Any]) -> None:
         """Look at rows, which have these numbers."""
@@ -479,10 +473,9 @@ class Normal(Part):
     def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the mapped rows as float32."""
         mapped = np.empty(rows.shape, dtype=np.float32)
-        for column, (start, end) in enumerate(pairwise(self.starts)):
-            mapped[:, column] = np.interp(
-                rows[:, column], self.knots[start:end], self.values[start:end]
-            )
+        for column, ends in enumerate(pairwise(self.starts)):
+            own = slice(*ends)
+            mapped[:, column] = np.interp(rows[:, column], self.knots[own], self.values[own])
         return mapped
 
     def fits(self, n_features: int) -> bool:

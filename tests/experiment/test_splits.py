@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setconv.errors import DataError, LabelError
+from setconv.experiment.data import Rows
 from setconv.experiment.splits import count_splits, make_split, seed_of, thin
 from setconv.experiment.study import SplitRule
 
 EVENTS = np.array(["a", "a", "b", "b", "c", "c", "c", "c", "c", "c"] * 3)
 LABELS = np.array(["crash"] * 4 + ["no"] * 6 + ["crash"] * 2 + ["no"] * 8 + ["no"] * 10)
+
+
+def as_rows(labels, groups=None, copies=None):
+    return Rows(np.zeros(len(labels)), labels, groups, copies)
 
 
 @st.composite
@@ -26,7 +31,7 @@ def rows(draw):
 @given(rows(), st.sampled_from([(70, 30), (60, 40), (95, 5)]))
 def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
     labels, seed = made
-    split = make_split(SplitRule(parts), labels, None, None, 0, seed)
+    split = make_split(SplitRule(parts), as_rows(labels), 0, seed)
     assert sorted(np.concatenate(split).tolist()) == list(range(len(labels)))
     for label in np.unique(labels):
         total = (labels == label).sum()
@@ -40,7 +45,7 @@ def test_every_row_is_on_one_side_and_classes_keep_their_shares(made, parts):
 def test_groups_are_never_divided(made):
     labels, seed = made
     groups = np.random.default_rng(seed + 1).integers(0, max(2, len(labels) // 3), len(labels))
-    split = make_split(SplitRule(), labels, groups, None, 0, seed)
+    split = make_split(SplitRule(), as_rows(labels, groups), 0, seed)
     assert not set(groups[split.train]) & set(groups[split.test])
     assert sorted(np.concatenate(split).tolist()) == list(range(len(labels)))
 
@@ -48,9 +53,9 @@ def test_groups_are_never_divided(made):
 def test_each_group_of_a_class_is_left_out_in_turn():
     rule = SplitRule(leave_out="crash")
     of_crash = np.unique(EVENTS[LABELS == "crash"])
-    assert count_splits(rule, LABELS, EVENTS, "events") == len(of_crash) == 2
+    assert count_splits(rule, as_rows(LABELS, EVENTS), "events") == len(of_crash) == 2
     for number, event in enumerate(of_crash):
-        split = make_split(rule, LABELS, EVENTS, None, number, seed=number)
+        split = make_split(rule, as_rows(LABELS, EVENTS), number, seed=number)
         assert event not in EVENTS[split.train]
         assert set(EVENTS[split.test][LABELS[split.test] == "crash"]) == {event}
         assert "no" in LABELS[split.test]
@@ -64,7 +69,7 @@ def test_no_copy_of_a_test_row_is_learned_from(made, kind):
     copies = rng.integers(0, len(labels), len(labels))  # of any class
     groups = None if kind == "alone" else rng.integers(0, max(2, len(labels) // 3), len(labels))
     rule = SplitRule(leave_out="class 0" if kind == "an event left out" else None)
-    train, test = make_split(rule, labels, groups, copies, 0, seed)
+    train, test = make_split(rule, as_rows(labels, groups, copies), 0, seed)
     assert len(train)
     assert len(test)
     assert not set(copies[train]) & set(copies[test])
@@ -81,7 +86,7 @@ def test_classes_keep_their_shares_where_rows_have_copies(made):
     copies = np.unique(
         [f"{label} {copy}" for label, copy in zip(labels, copies, strict=True)], return_inverse=True
     )[1]
-    _, test = make_split(SplitRule(), labels, None, copies, 0, seed)
+    _, test = make_split(SplitRule(), as_rows(labels, None, copies), 0, seed)
     for label in np.unique(labels):
         mine = labels == label
         assert abs(mine[test].sum() - 0.3 * mine.sum()) <= np.bincount(copies[mine]).max()
@@ -100,7 +105,7 @@ def test_classes_keep_their_shares_where_rows_have_copies(made):
 def test_rows_that_cannot_be_divided_are_refused(rule, labels, groups, error):
     given_groups = None if groups is None else np.array(groups)
     with pytest.raises(error):
-        count_splits(rule, np.array(list(labels)), given_groups, "mine")
+        count_splits(rule, as_rows(np.array(list(labels)), given_groups), "mine")
 
 
 def test_splits_are_those_of_earlier_versions():
@@ -108,9 +113,9 @@ def test_splits_are_those_of_earlier_versions():
     groups = np.arange(60) // 3
     seed = seed_of(0, "rows", 1)
     splits = [
-        make_split(SplitRule((60, 40)), labels, None, None, 0, seed),
-        make_split(SplitRule(), labels, groups, None, 0, seed),
-        make_split(SplitRule(leave_out="b"), labels, groups, None, 1, seed),
+        make_split(SplitRule((60, 40)), as_rows(labels), 0, seed),
+        make_split(SplitRule(), as_rows(labels, groups), 0, seed),
+        make_split(SplitRule(leave_out="b"), as_rows(labels, groups), 1, seed),
     ]
     parts = [part for split in splits for part in split]
     parts.append(thin(np.arange(60), labels, 5, 20, seed))

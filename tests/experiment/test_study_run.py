@@ -10,7 +10,7 @@ import pytest
 from setconv.errors import DataError, LabelError, ParameterError, StudyError
 from setconv.experiment import runner
 from setconv.experiment.cells import StudyWork, plan_cells
-from setconv.experiment.data import prepare, rows_of
+from setconv.experiment.data import Rows, prepare, rows_of
 from setconv.experiment.results import findings, run_study
 from setconv.experiment.runner import Tally
 from setconv.experiment.splits import make_split
@@ -110,7 +110,7 @@ def test_the_figures_are_those_of_a_fit_by_hand(data, tmp_path):
 
     stored = np.load(data / "rows.npz")
     X, y = stored["X"].astype(np.float32), stored["y"]
-    train, test = make_split(study.split, y, None, None, 0, notes["seed"])
+    train, test = make_split(study.split, Rows(X, y, None, None), 0, notes["seed"])
     model = DecisionTreeClassifier(random_state=notes["seed"]).fit(X[train], y[train])
     expected = report(y[test], model.predict(X[test]), model.predict_proba(X[test]))
     for metric in ("f1", "auc"):

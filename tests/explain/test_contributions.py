@@ -135,7 +135,7 @@ def test_several_texts_are_scored_together(text_model, reports):
     texts, labels = reports
     hot = [text for text, label in zip(texts, labels, strict=True) if label == "fire"][:4]
     text_model.batches.clear()
-    found = occlude_words(text_model, hot, np.ones(4, dtype=int), max_pieces=200)
+    found = occlude_words(text_model, hot, np.ones(4, dtype=int), None, max_pieces=200)
     assert [n for name, n in text_model.batches if name == "predictions"] == [4, 24]
     for text, of in zip(hot, found, strict=True):
         assert of.words[int(np.argmax(of.values))] in ("smoke", "flames", "burning")

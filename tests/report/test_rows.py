@@ -6,7 +6,7 @@ from judging import cosines
 
 from setconv.explain import word_contributions
 from setconv.report.measure import evaluate
-from setconv.report.rows import compare_judged, explain_words, gather
+from setconv.report.rows import compare_judged, explain_words, gather, read_source
 from setconv.report.space import draw_map, sample_rows
 from setconv.report.words import of_100
 
@@ -22,7 +22,8 @@ def test_a_sample_keeps_rare_classes_and_its_bound():
 
 def sources_of(model, X, y, *, out_of_fold):
     evaluation = evaluate(model, X, y, predictions=None, out_of_fold=out_of_fold)
-    return gather(model, X, evaluation)
+    here = read_source(X, evaluation.codes, None, None, "row_names")
+    return gather(model, evaluation, here, here, None, (), seed=0)
 
 
 @pytest.mark.parametrize("name", ["two", "out of fold", "three", "three out of fold"])

@@ -30,24 +30,18 @@ class Exit(IntEnum):
     INTERRUPTED = 130  # by Ctrl-C or SIGTERM
 
 
-_BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (
-    (KeyboardInterrupt, Exit.INTERRUPTED),
-    (errors.MissingDependencyError, Exit.MISSING),
-    (errors.ModelFileError, Exit.FILE),
-    (errors.CheckpointError, Exit.FILE),
-    (errors.StudyFileError, Exit.FILE),
-    (errors.ParameterError, Exit.USAGE),
-    (errors.DataError, Exit.DATA),
-    (errors.SetConvError, Exit.FAILED),
-    (MemoryError, Exit.FAILED),
-    (OSError, Exit.FILE),
-)
+_BY_ERROR: dict[Exit, tuple[type[BaseException], ...]] = {
+    Exit.INTERRUPTED: (KeyboardInterrupt,),
+    Exit.MISSING: (errors.MissingDependencyError,),
+    Exit.FILE: (errors.ModelFileError, errors.CheckpointError, errors.StudyFileError, OSError),
+    Exit.USAGE: (errors.ParameterError,),
+    Exit.DATA: (errors.DataError,),
+    Exit.FAILED: (errors.SetConvError, MemoryError),
+}
 
 # What to do about a parameter of the library that is an option here, instead of the library's hint.
 _ADVICE = {
-    **{
-        name: f"Name the column with --{name}." for name in ("text", "label", "group", "time", "id")
-    },
+    **{one: f"Name the column with --{one}." for one in ("text", "label", "group", "time", "id")},
     "features": "Name the columns with --features a,b,c.",
     "keep": "Name the columns with --keep a,b,c.",
     "format": "Give --format csv, tsv, jsonl or parquet.",
@@ -88,22 +82,15 @@ def _version(context: typer.Context, wanted: bool) -> None:
     if context.params["verbose"]:
         typer.echo(f"python {python_version()}")
         for name in _PACKAGES:
-            typer.echo(f"{name} {_installed(name)}")
-        typer.echo(f"device {_device()}")
+            try:
+                typer.echo(f"{name} {version_of(name)}")
+            except PackageNotFoundError:
+                typer.echo(f"{name} not installed")
+        import torch
+
+        cuda = torch.cuda.is_available()
+        typer.echo(f"device cuda, {torch.cuda.get_device_name()}" if cuda else "device cpu")
     raise typer.Exit
-
-
-def _installed(name: str) -> str:
-    try:
-        return version_of(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _device() -> str:
-    import torch
-
-    return f"cuda, {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu"
 
 
 @app.callback()
@@ -161,7 +148,4 @@ def exit_code(error: BaseException) -> Exit | None:
     """Return the exit code of an error that a message explains; None for a fault of ours."""
     if isinstance(error, errors.DataError) and getattr(error.__cause__, "errno", None):
         return Exit.FILE  # the system refused, whatever the file holds
-    for kind, code in _BY_ERROR:
-        if isinstance(error, kind):
-            return code
-    return None
+    return next((code for code, kinds in _BY_ERROR.items() if isinstance(error, kinds)), None)

@@ -26,17 +26,10 @@ def info(as_json: Json = False) -> None:
         f"{found.max_bytes / 1e6:,.0f} MB",
         markup=False,
     )
-    rows = [
-        [
-            s.model,
-            s.pooling,
-            s.max_length,
-            f"{s.entries:,}",
-            f"{s.bytes / 1e6:.1f}",
-            f"{s.last_used:%Y-%m-%d}",
-        ]
-        for s in found.spaces
-    ]
+    rows = []
+    for one in found.spaces:
+        size, day = f"{one.bytes / 1e6:.1f}", f"{one.last_used:%Y-%m-%d}"
+        rows.append([one.model, one.pooling, one.max_length, f"{one.entries:,}", size, day])
     if rows:
         head = ["model", "pooling", "tokens", "entries", "MB", "last used"]
         out.print(table("By encoder", head, rows))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from setconv.cli.options import figure, out, say, table
 from setconv.messages import needed
@@ -29,29 +29,11 @@ SENTENCES = (
 )
 
 
-class Answers(NamedTuple):
-    """What a method says of the held-out texts.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        Its decisions.
-    scores : ndarray of shape (n,)
-        Probability of the critical class.
-    seconds : float
-        How long its fit took.
-    """
-
-    labels: NDArray[Any]
-    scores: NDArray[np.float64]
-    seconds: float
-
-
 def command(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the model and the report.")
+        Path, Option("--output", "-o", help="Folder for the model and the report.")
     ] = Path("demo-output"),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and the fits.")] = 0,
+    seed: Annotated[int, Option("--seed", help="Seed of the split and the fits.")] = 0,
 ) -> None:
     """Find the critical ones among vulnerability reports, and compare with usual methods.
 
@@ -81,16 +63,12 @@ def command(
     model = SetConvTextClassifier(encoder, SetConvClassifier(random_state=seed))
     seconds = _fit(model, train, y_train)
     found = model.predictions(test)
-    peers = {
-        name: Answers(
-            seconds=_fit(peer, X_train, y_train),
-            labels=peer.predict(X_test),
-            scores=peer.predict_proba(X_test)[:, COLUMN],
-        )
-        for name, peer in make_peers(seed).items()
-    }
-    ours = Answers(found.labels, found.probabilities[:, COLUMN], seconds)
-    _show_figures(y_test == CRITICAL, {"SetConv": ours, **peers})
+    took, peers = {"SetConv": seconds}, {}
+    for name, peer in make_peers(seed).items():
+        took[name] = _fit(peer, X_train, y_train)
+        peers[name] = peer.predict(X_test), peer.predict_proba(X_test)[:, COLUMN]
+    ours = found.labels, found.probabilities[:, COLUMN]
+    _show_figures(y_test == CRITICAL, {"SetConv": ours, **peers}, took)
 
     model.save(output / "model")
     say(f"model saved in {output / 'model'}")
@@ -104,7 +82,7 @@ def command(
         y_test,
         predictions=found,
         train=(train, y_train),
-        baselines={name: (answers.labels, answers.scores) for name, answers in peers.items()},
+        baselines=peers,
         title="Critical vulnerability reports",
         data_name="held-out reports",
     )
@@ -139,16 +117,13 @@ def make_peers(seed: int) -> dict[str, Any]:
         from imblearn.pipeline import make_pipeline as make_sampling_pipeline
         from lightgbm import LGBMClassifier
 
+    weighted = LogisticRegression(class_weight="balanced", max_iter=2000)
+    sampled = SMOTE(random_state=seed), LogisticRegression(max_iter=2000)
+    trees = LGBMClassifier(class_weight="balanced", random_state=seed, verbose=-1)
     return {
-        "logistic regression, balanced": make_pipeline(
-            StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
-        ),
-        "SMOTE + logistic regression": make_sampling_pipeline(
-            StandardScaler(), SMOTE(random_state=seed), LogisticRegression(max_iter=2000)
-        ),
-        "LightGBM, balanced": LGBMClassifier(
-            class_weight="balanced", random_state=seed, verbose=-1
-        ),
+        "logistic regression, balanced": make_pipeline(StandardScaler(), weighted),
+        "SMOTE + logistic regression": make_sampling_pipeline(StandardScaler(), *sampled),
+        "LightGBM, balanced": trees,
     }
 
 
@@ -159,13 +134,17 @@ def _fit(model: Any, X: Any, y: Any) -> float:
     return time.perf_counter() - started
 
 
-def _show_figures(truth: NDArray[np.bool_], methods: dict[str, Answers]) -> None:
+def _show_figures(
+    truth: NDArray[np.bool_], methods: dict[str, Any], took: dict[str, float]
+) -> None:
+    """Print the figures of methods, of which each has its decisions and scores, and their time."""
     from setconv import metrics
 
     names = ("specificity", "sensitivity", "f1", "g_mean", "auc", "average_precision")
     rows = []
-    for method, (labels, scores, seconds) in methods.items():
+    for method, (labels, scores) in methods.items():
         found = metrics.report(truth, labels == CRITICAL, scores)[True]
-        rows.append([method, *(figure(getattr(found, name)) for name in names), f"{seconds:.1f} s"])
+        figures = (figure(getattr(found, name)) for name in names)
+        rows.append([method, *figures, f"{took[method]:.1f} s"])
     head = ["method", *(metrics.HEADINGS[name] for name in names), "fit"]
     out.print(table(f"{len(truth)} held-out reports, {truth.sum()} critical", head, rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from setconv.cli import options
 from setconv.cli.options import say
@@ -20,20 +20,18 @@ def command(
     data: options.Data,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", help="File to write; - is standard output.", show_default=False
-        ),
+        Option("--output", "-o", help="File to write; - is standard output.", show_default=False),
     ],
     text: options.Text = None,
     encoder: Annotated[
-        str, typer.Option("--encoder", help="Name or folder of a Hugging Face model.")
+        str, Option("--encoder", help="Name or folder of a Hugging Face model.")
     ] = "all-MiniLM-L6-v2",
     pooling: Annotated[
-        Literal["mean", "cls", "max"], typer.Option("--pooling", help="Of the tokens' states.")
+        Literal["mean", "cls", "max"], Option("--pooling", help="Of the tokens' states.")
     ] = "mean",
-    normalize: Annotated[bool, typer.Option("--normalize", help="Scale to unit length.")] = False,
-    max_length: Annotated[int, typer.Option("--max-length", min=3, help="Tokens of a text.")] = 256,
-    empty: options.EmptyRows = options.Empty.error,
+    normalize: Annotated[bool, Option("--normalize", help="Scale to unit length.")] = False,
+    max_length: Annotated[int, Option("--max-length", min=3, help="Tokens of a text.")] = 256,
+    empty: options.EmptyRows = "error",
     device: options.Device = "auto",
     file_format: options.Format = None,
     output_format: options.OutputFormat = None,
@@ -59,30 +57,21 @@ def command(
             "embed alone: give the name or folder of a Hugging Face model."
         )
 
-    model = TextEncoder(
-        encoder,
-        pooling=pooling,
-        normalize=normalize,
-        max_length=max_length,
-        device=device,
-        progress=True,
-    )
+    settings: Any = {"pooling": pooling, "normalize": normalize, "max_length": max_length}
+    model = TextEncoder(encoder, **settings, device=device, progress=True)
     with Reading(text, None, file_format, encoding).open(data) as reader:
         column = find_text(reader, text)
 
         def embed(table: Any, numbers: NDArray[Any]) -> dict[str, Any]:
             present = has_text(table[column])
-            if empty is options.Empty.skip:
+            if empty == "skip":
                 table, numbers = table.filter(present), numbers[present]
             texts = texts_of(table, column, numbers)
             rows = np.full((len(present), model.find_files().width), np.nan, dtype=np.float32)
             if texts:
                 rows[present] = model.transform(texts)
-            names = (f"embedding_{number}" for number in range(rows.shape[1]))
-            return {
-                name: pa.array(values, from_pandas=True)
-                for name, values in zip(names, rows.T, strict=True)
-            }
+            columns = (pa.array(values, from_pandas=True) for values in rows.T)
+            return {f"embedding_{number}": column for number, column in enumerate(columns)}
 
         kept = [name for name in reader.columns if name != column]
         given: Any = {"output_format": output_format, "escape_formulas": escape_formulas}

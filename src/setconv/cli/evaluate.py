@@ -38,7 +38,7 @@ def command(
     ] = None,
     objective: options.Objective = None,
     prior: options.Prior = None,
-    empty: options.EmptyRows = options.Empty.error,
+    empty: options.EmptyRows = "error",
     strip_labels: options.StripLabels = False,
     device: options.Device = "auto",
     file_format: options.Format = None,
@@ -66,7 +66,7 @@ def command(
         raise ModelFileError(f"{report} is a folder: give --report the name of a page in it.")
     fitted = load_model(model, device, objective, prior)
     reading = Reading(text, id_column, file_format, encoding)
-    skip = empty is options.Empty.skip
+    skip = empty == "skip"
 
     def judge_whole() -> Judged:
         shared: Any = {"model": fitted, "label": label, "join_labels": strip_labels}

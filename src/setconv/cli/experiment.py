@@ -20,36 +20,26 @@ if TYPE_CHECKING:
 _MOST_FAILURES = 10  # kinds of them that are told; the report has all
 
 app = typer.Typer(
-    help="Run a study of many data sets and methods, and report what it says.",
-    no_args_is_help=True,
+    help="Run a study of many data sets and methods, and report what it says.", no_args_is_help=True
 )
 
 StudyName = Annotated[
-    str,
-    typer.Argument(metavar="STUDY", help="A built-in study (see `list`) or a YAML file."),
+    str, typer.Argument(metavar="STUDY", help="A built-in study (see `list`) or a YAML file.")
 ]
 Results = Annotated[
     Path | None,
     typer.Option(
-        "--results",
-        "-r",
-        help="Folder that keeps the results; by default experiments/NAME.",
-        show_default=False,
+        "--results", "-r", help="Folder that keeps the results; by default experiments/NAME."
     ),
 ]
 Only = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", help="Only this data set; can be given again.", show_default=False),
+    list[str] | None, typer.Option("--dataset", help="Only this data set; can be given again.")
 ]
 Methods = Annotated[
-    list[str] | None,
-    typer.Option("--method", help="Only this method; can be given again.", show_default=False),
+    list[str] | None, typer.Option("--method", help="Only this method; can be given again.")
 ]
 Repeats = Annotated[
-    int | None,
-    typer.Option(
-        "--repeats", min=1, help="Number of splits instead of the study's.", show_default=False
-    ),
+    int | None, typer.Option("--repeats", min=1, help="Number of splits instead of the study's.")
 ]
 
 
@@ -61,8 +51,7 @@ def list_studies() -> None:
     rows = []
     for name in built_in_studies():
         studies = read_studies(name)
-        cells = sum(len(one.data) * len(one.methods) for one in studies)
-        rows.append([name, len(studies), cells])
+        rows.append([name, len(studies), sum(len(one.data) * len(one.methods) for one in studies)])
     out.print(table("Built-in studies", ["name", "parts", "data sets x methods"], rows))
     out.print(f"Methods: {', '.join(method_names())}", markup=False)
 
@@ -78,10 +67,7 @@ def run(
     method: Methods = None,
     repeats: Repeats = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", min=1, help="Worker processes; one a core by default.", show_default=False
-        ),
+        int | None, typer.Option("--jobs", min=1, help="Worker processes; one a core by default.")
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute again what failed earlier.")
@@ -104,9 +90,8 @@ def run(
 
     options = {"retry_failed": retry_failed, "recompute_outdated": recompute_outdated}
     failures: list[str] = []
-    studies = _chosen(study, dataset, method, repeats)
-    for one in studies:
-        folder = _within(_results(study, results), one, studies)
+    for one, part in _chosen(study, dataset, method, repeats):
+        folder = _results(study, results) / part
         say(f"{one.name}: results go to {folder}")
         try:
             tally = run_study(one, folder, data=data, jobs=jobs, **options)
@@ -155,10 +140,7 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            help="Folder for the report; by default report/ beside the results.",
-            show_default=False,
+            "--output", "-o", help="Folder for the report; by default report/ beside the results."
         ),
     ] = None,
     quiet: Annotated[
@@ -174,15 +156,14 @@ def report(
     from setconv.experiment import findings, write_report
     from setconv.experiment.page import markdown_text
 
-    studies = _chosen(study, dataset, method, repeats)
     options = ["--results", str(_results(study, results))]
     for name, values in (("--dataset", dataset), ("--method", method)):
         options += [word for value in values or () for word in (name, value)]
     options += [] if repeats is None else ["--repeats", str(repeats)]
-    for one in studies:
-        folder = _within(_results(study, results), one, studies)
+    for one, part in _chosen(study, dataset, method, repeats):
+        folder = _results(study, results) / part
         found = _with_command(findings(one, folder), study, options)
-        place = folder / "report" if output is None else _within(output, one, studies)
+        place = folder / "report" if output is None else output / part
         page, *_ = write_report(found, place)
         if not quiet:
             out.print(Markdown(markdown_text(found)))
@@ -201,28 +182,21 @@ def _with_command(found: Findings, study: str, options: list[str]) -> Findings:
         return replace(found, command=shlex.join([*start, "FOLDER", *options]))
     here, data = Path.cwd(), Path(found.data)
     data = data.relative_to(here) if data.is_relative_to(here) else data
-    return replace(
-        found,
-        command=shlex.join([*start, str(data), *options]),
-        place=str(here),
-        notes=tuple(note.replace("FOLDER/", f"{data}/") for note in found.notes),
-    )
+    notes = tuple(note.replace("FOLDER/", f"{data}/") for note in found.notes)
+    command = shlex.join([*start, str(data), *options])
+    return replace(found, command=command, place=str(here), notes=notes)
 
 
 def _chosen(
     study: str, data: list[str] | None, methods: list[str] | None, repeats: int | None
-) -> list[Study]:
+) -> list[tuple[Study, str]]:
+    """Return the studies, each with its folder among the results: its own if there are several."""
     from setconv.experiment.study import read_studies
 
     chosen = [one.choose(data or (), methods or ()) for one in read_studies(study)]
     if repeats is not None:
         chosen = [replace(one, split=replace(one.split, repeats=repeats)) for one in chosen]
-    return chosen
-
-
-def _within(folder: Path, study: Study, studies: list[Study]) -> Path:
-    """Return the folder of a study: one of its own where there are several."""
-    return folder / study.name if len(studies) > 1 else folder
+    return [(one, one.name if len(chosen) > 1 else "") for one in chosen]
 
 
 def _results(study: str, results: Path | None) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from setconv.cli import options
 from setconv.cli.options import out, show, show_json, table
@@ -45,29 +45,22 @@ class _Chosen(NamedTuple):
 def command(
     model: options.Model,
     data: Annotated[
-        str | None,
-        typer.Argument(help="File of rows; or give --input.", show_default=False),
+        str | None, Argument(help="File of rows; or give --input.", show_default=False)
     ] = None,
     given: Annotated[
-        list[str] | None, typer.Option("--input", help="A text to explain; may be repeated.")
+        list[str] | None, Option("--input", help="A text to explain; may be repeated.")
     ] = None,
-    rows: Annotated[
-        str, typer.Option("--rows", help="Which rows of the file, counted from 1.")
-    ] = "1",
+    rows: Annotated[str, Option("--rows", help="Which rows of the file, counted from 1.")] = "1",
     class_: Annotated[
-        str | None,
-        typer.Option("--class", help="Class whose score is explained; the predicted one."),
+        str | None, Option("--class", help="Class whose score is explained; the predicted one.")
     ] = None,
     train: Annotated[
-        str | None, typer.Option("--train", help="Training file, for the nearest rows.")
+        str | None, Option("--train", help="Training file, for the nearest rows.")
     ] = None,
-    top: Annotated[
-        int, typer.Option("--top", min=1, help="How many words, features and rows.")
-    ] = 8,
+    top: Annotated[int, Option("--top", min=1, help="How many words, features and rows.")] = 8,
     text: options.Text = None,
     label: Annotated[
-        str | None,
-        typer.Option("--label", help="Column of the labels of --train; found if not given."),
+        str | None, Option("--label", help="Column of the labels of --train; found if not given.")
     ] = None,
     id_column: options.Id = None,
     device: options.Device = "auto",
@@ -127,12 +120,8 @@ def _select_rows(
         raise DataError(f"{data} has {whole.num_rows} rows: there is no row {max(numbers)}")
     chosen = whole.take(numbers - 1)
     X, _ = plan.rows(chosen, numbers)
-    return _Chosen(
-        X=X,
-        names=feature_names(model, plan.features),
-        numbers=numbers.tolist(),
-        ids=None if id_column is None else ids_of(chosen, id_column),
-    )
+    ids = None if id_column is None else ids_of(chosen, id_column)
+    return _Chosen(X, feature_names(model, plan.features), numbers.tolist(), ids)
 
 
 def _explain_rows(

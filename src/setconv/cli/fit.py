@@ -63,7 +63,7 @@ def command(
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same data and seed: same model.")] = 0,
-    empty: options.EmptyRows = options.Empty.error,
+    empty: options.EmptyRows = "error",
     strip_labels: options.StripLabels = False,
     device: options.Device = "auto",
     file_format: options.Format = None,
@@ -92,7 +92,7 @@ def command(
     from setconv.decisions.minimums import promises_of
 
     reading = Reading(text, id_column, file_format, encoding)
-    skip, checkpoint = empty is options.Empty.skip, output.with_name(f"{output.name}.checkpoint")
+    skip, checkpoint = empty == "skip", output.with_name(f"{output.name}.checkpoint")
     _refuse_early(output, report, objective, device, checkpoint if resume else None)
 
     def estimated(model: Any, rows: Loaded) -> FitEstimate:

@@ -8,40 +8,33 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from time import monotonic
 from typing import IO, Annotated, Any, Literal
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.", show_default=False)]
+Model = Annotated[Path, Argument(help="Folder of a saved model.", show_default=False)]
 Data = Annotated[
     str,
-    typer.Argument(
-        help="CSV, TSV, JSONL or Parquet, also gzipped; - reads standard input.",
-        show_default=False,
+    Argument(
+        help="CSV, TSV, JSONL or Parquet, also gzipped; - reads standard input.", show_default=False
     ),
 ]
-Text = Annotated[
-    str | None, typer.Option("--text", help="Column of the texts; found if not given.")
-]
-Label = Annotated[
-    str | None, typer.Option("--label", help="Column of the labels; found if not given.")
-]
+Text = Annotated[str | None, Option("--text", help="Column of the texts; found if not given.")]
+Label = Annotated[str | None, Option("--label", help="Column of the labels; found if not given.")]
 Id = Annotated[
-    str | None,
-    typer.Option("--id", help="Column of what the rows are called, beside their numbers."),
+    str | None, Option("--id", help="Column of what the rows are called, beside their numbers.")
 ]
 _Formats = Literal["csv", "tsv", "jsonl", "parquet"]
 Format = Annotated[
     _Formats | None,
-    typer.Option(
+    Option(
         "--format",
         help="csv, tsv, jsonl or parquet, if the name does not tell.",
         case_sensitive=False,
@@ -49,37 +42,29 @@ Format = Annotated[
 ]
 OutputFormat = Annotated[
     _Formats | None,
-    typer.Option("--output-format", help="csv, tsv, jsonl or parquet.", case_sensitive=False),
+    Option("--output-format", help="csv, tsv, jsonl or parquet.", case_sensitive=False),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Of a text file, if not UTF-8 or found out.")
+    str | None, Option("--encoding", help="Of a text file, if not UTF-8 or found out.")
 ]
 Objective = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--objective",
         help="What the decision is to be best for: balanced, f1, mcc, accuracy, recall>=0.95, "
         "precision>=0.8; with a confidence: 'recall>=0.9 @ 90%'.",
     ),
 ]
 Prior = Annotated[
-    float | None,
-    typer.Option("--prior", help="Share of the rarer class where the model is used."),
+    float | None, Option("--prior", help="Share of the rarer class where the model is used.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Device = Annotated[str, typer.Option("--device", help="A torch device, such as cpu or cuda.")]
-
-
-class Empty(StrEnum):
-    """What to do about rows without a text or label."""
-
-    error = "error"
-    skip = "skip"
+Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
+Device = Annotated[str, Option("--device", help="A torch device, such as cpu or cuda.")]
 
 
 EmptyRows = Annotated[
-    Empty,
-    typer.Option(
+    Literal["error", "skip"],
+    Option(
         "--empty",
         help="Rows without text, label or group: stop with an error, or skip and count them.",
     ),
@@ -87,16 +72,15 @@ EmptyRows = Annotated[
 
 EscapeFormulas = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--escape-formulas",
         help="Put an apostrophe before what a spreadsheet would take for a formula (CSV, TSV).",
     ),
 ]
 StripLabels = Annotated[
     bool,
-    typer.Option(
-        "--strip-labels",
-        help="Join labels that differ by case, or by spaces at their ends, only.",
+    Option(
+        "--strip-labels", help="Join labels that differ by case, or by spaces at their ends, only."
     ),
 ]
 
@@ -262,9 +246,7 @@ def show_json(data: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def start_logging(verbose: bool) -> None:

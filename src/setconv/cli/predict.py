@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from setconv.cli import options
 from setconv.cli.options import say
@@ -23,20 +23,20 @@ def command(
     model: options.Model,
     data: options.Data,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write; - is standard output.")
+        str, Option("--output", "-o", help="File to write; - is standard output.")
     ] = "-",
     text: options.Text = None,
     objective: options.Objective = None,
     prior: options.Prior = None,
     keep: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--keep",
             help='Input columns to copy, "a,b", "all" or "none"; all but the features if not '
             "given.",
         ),
     ] = None,
-    empty: options.EmptyRows = options.Empty.error,
+    empty: options.EmptyRows = "error",
     device: options.Device = "auto",
     file_format: options.Format = None,
     output_format: options.OutputFormat = None,
@@ -59,7 +59,7 @@ def command(
         check_kept(plan.kept, fitted.classes_)
 
         def compute(batch: Any, numbers: NDArray[np.int64]) -> dict[str, Any]:
-            rows, present = plan.rows(batch, numbers, skip_empty=empty is options.Empty.skip)
+            rows, present = plan.rows(batch, numbers, skip_empty=empty == "skip")
             found = inside(fitted).predictions(rows) if present.any() else None
             return prediction_columns(fitted.classes_, found, present)
 

@@ -80,10 +80,8 @@ def show_figures(title: str, measured: Report, basis: str | None = None) -> None
     basis : str, optional
         What the thresholds rest on.
     """
-    rows = [
-        [label, *(_with_interval(of, name) for name in _COLUMNS)]
-        for label, of in measured.per_class.items()
-    ]
+    classes = measured.per_class.items()
+    rows = [[label, *(_with_interval(of, name) for name in _COLUMNS)] for label, of in classes]
     head = ["class", *(HEADINGS[name] for name in _COLUMNS)]
     # Intervals of three digits fit into 80 columns, and a long name gives way to them.
     out.print(table(title, head, rows, width=len(".123-.456")))

@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,13 +34,7 @@ _NAME = re.compile(r"(?:reviews_)?(.+?)(?:_\d+)?(?:\.jsonl?)?(?:\.gz)?", re.IGNO
 # The files of 2014 and 2018 have the first names, those of 2023 the others.
 _RATING, _TEXT = ("overall", "rating"), ("reviewText", "text")
 
-
-@dataclass(frozen=True, slots=True)
-class _Review:
-    """A review, its label made from its rating."""
-
-    label: str
-    text: str
+_Review = tuple[int, str, str]  # number of the line, label made from the rating, text
 
 
 def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> Dataset:
@@ -75,40 +69,37 @@ def load_amazon(path: str | Path, *, size: int | None = None, seed: int = 0) -> 
     check_integer("seed", seed, least=0)
     problems, stars = Problems(), Counter[str]()
     with closing(open_bytes(path)) as source:
-        found = _usable_reviews(source, problems, stars)
-        reviews = dict(found) if size is None else _sampled(found, size, seed)
-    provenance = (
-        f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {stars[_NEUTRAL]:,} with 3 stars "
-        "left out."
-    )
+        found = _usable(source, problems, stars)
+        reviews = found if size is None else _sampled(found, stars, size, seed)
+        lines, labels, texts = zip(*reviews, strict=True)
+    left_out = f"{stars[_NEUTRAL]:,} with 3 stars left out."
+    provenance = f"Amazon reviews ({ADDRESS}), {Path(source.name).name}. {left_out}"
     if size is not None:
         provenance += f" {size:,} drawn, uniformly in each class, seed {seed}."
     named = _NAME.fullmatch(Path(path).name)
     return Dataset(
         name=f"Amazon {named[1].replace('_', ' ') if named else path}",
-        texts=[one.text for one in reviews.values()],
+        texts=list(texts),
         features=None,
-        labels=np.array([one.label for one in reviews.values()]),
-        ids=[str(line) for line in reviews],
+        labels=np.array(labels),
+        ids=[*map(str, lines)],
         provenance=provenance,
         licence=LICENCE,
         problems=problems,
     )
 
 
-def _usable_reviews(
-    source: ByteSource, problems: Problems, stars: Counter[str]
-) -> Iterator[tuple[int, _Review]]:
-    """Iterate over numbers of lines and reviews that are good or bad; all are counted."""
+def _usable(source: ByteSource, problems: Problems, stars: Counter[str]) -> Iterator[_Review]:
+    """Iterate over reviews that are good or bad; all are counted."""
     file = Path(source.name).name
     for number, line in numbered_lines(source):
         review = _parse_review(line)
         if isinstance(review, str):
             problems.add(review, file, number)
             continue
-        stars[review.label] += 1
-        if review.label != _NEUTRAL:
-            yield number, review
+        stars[review[0]] += 1
+        if review[0] != _NEUTRAL:
+            yield number, *review
     problems.warn(file)
     if not stars[_POSITIVE] + stars[_NEGATIVE]:
         raise DataError(
@@ -117,57 +108,28 @@ def _usable_reviews(
         )
 
 
-def _sampled(reviews: Iterator[tuple[int, _Review]], size: int, seed: int) -> dict[int, _Review]:
-    """Return so many reviews, in their order; the classes keep their shares."""
-    random = Random(seed)
-    classes = {_POSITIVE: _Reservoir(size, random), _NEGATIVE: _Reservoir(size, random)}
-    for number, review in reviews:
-        classes[review.label].offer((number, review))
-    present = [one for one in classes.values() if one.seen]
-    quotas = proportional_quotas(np.array([one.seen for one in present]), size)
-    drawn = [
-        kept
-        for reservoir, quota in zip(present, quotas.tolist(), strict=True)
-        for kept in random.sample(reservoir.kept, quota)
-    ]
-    return dict(sorted(drawn, key=lambda pair: pair[0]))
+def _sampled(reviews: Iterator[_Review], seen: Counter[str], size: int, seed: int) -> list[_Review]:
+    """Return so many reviews, in their order; the classes keep their shares.
 
-
-class _Reservoir:
-    """Things of a stream, at most so many, each with the same chance to be among them.
-
-    Parameters
-    ----------
-    capacity : int
-        How many are kept.
-    random : Random
-
-    Attributes
-    ----------
-    seen : int
-        How many were offered.
-    kept : list
+    Each class has a reservoir: of its reviews, of which so many are ``seen`` that are counted while
+    they come, at most ``size`` are kept, each with the same chance.
     """
-
-    def __init__(self, capacity: int, random: Random) -> None:
-        self.seen = 0
-        self.kept: list[Any] = []
-        self._capacity = capacity
-        self._random = random
-
-    def offer(self, thing: Any) -> None:
-        """Take it, or leave it."""
-        self.seen += 1
-        if len(self.kept) < self._capacity:
-            self.kept.append(thing)
-            return
-        place = self._random.randrange(self.seen)
-        if place < self._capacity:
-            self.kept[place] = thing
+    random = Random(seed)
+    kept: dict[str, list[_Review]] = {_POSITIVE: [], _NEGATIVE: []}
+    for review in reviews:
+        label = review[1]
+        if seen[label] <= size:
+            kept[label].append(review)
+        elif (place := random.randrange(seen[label])) < size:
+            kept[label][place] = review
+    present = [one for one in kept if seen[one]]
+    quotas = proportional_quotas(np.array([seen[one] for one in present]), size).tolist()
+    drawn = [random.sample(kept[one], quota) for one, quota in zip(present, quotas, strict=True)]
+    return sorted(chain(*drawn))
 
 
-def _parse_review(line: bytes) -> _Review | str:
-    """Return the review of a line, or what is wrong with it."""
+def _parse_review(line: bytes) -> tuple[str, str] | str:
+    """Return label and text of a line, or what is wrong with it."""
     try:
         record = _parse_object(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -183,7 +145,7 @@ def _parse_review(line: bytes) -> _Review | str:
         return "no rating from 1 to 5: left out"
     if not isinstance(text, str) or not text.strip():
         return "no text: left out"
-    return _Review(label, text.strip())
+    return label, text.strip()
 
 
 def _parse_object(line: str) -> Any:

@@ -1,8 +1,8 @@
 """What the loaders share: the `Dataset` that each returns, and what they need on the way to it.
 
 Lines that cannot be used do not stop a loader: `Problems` counts them while a file is read, and the
-data set has them. `numbered_lines` reads files of one row a line;
-`proportional_quotas` says how many rows of each class a sample has.
+data set has them. `find_files` looks through a folder, and `numbered_lines` reads files of one row
+a line; `proportional_quotas` says how many rows of each class a sample has.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,7 @@ class Problems:
     def warn(self, name: str) -> None:
         """Warn of them, if there are any; ``name`` says in which data set."""
         if self:
-            count = count_of(self.counts.total(), "problem")
-            logger.warning("%s: %s: %s.", name, count, self)
+            logger.warning("%s: %s: %s.", name, count_of(self.counts.total(), "problem"), self)
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -169,11 +169,10 @@ class Dataset:
         """
         wanted = self._check_classes(positive)
         label = "+".join(map(str, wanted))
-        inside = np.isin(self.labels, np.asarray(wanted))
         return replace(
             self,
             name=name or f"{self.name}: {label}",
-            labels=np.where(inside, label, f"not {label}"),
+            labels=np.where(np.isin(self.labels, np.asarray(wanted)), label, f"not {label}"),
             provenance=f"{self.provenance} {label} against the rest.".strip(),
         )
 
@@ -209,6 +208,23 @@ class Dataset:
             f"{did_you_mean(str(positive), names)} They are {listed(names)}.",
             parameter="positive",
         )
+
+
+def find_files(folder: Path, fits: Callable[[str], Any], otherwise: str) -> list[Path]:
+    """Return the files in a folder whose names fit, sorted; hidden ones never do.
+
+    Parameters
+    ----------
+    folder : Path
+    fits : callable
+        What a name is true for.
+    otherwise : str
+        What is said of a folder without such files, after its name.
+    """
+    found = sorted(one for one in folder.rglob("[!.]*") if fits(one.name))
+    if not found:
+        raise DataError(f"{folder}{otherwise}")
+    return found
 
 
 def numbered_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:

@@ -88,9 +88,7 @@ def load_file(
         text, label = columns.text, columns.label
         rows, numbers, problems = _usable(path, reader.read(), text, label)
         labels = labels_of(rows[label])
-    matrix, names = (
-        (None, None) if text is not None else _matrix(rows, features, columns.no_features)
-    )
+    matrix, names = _matrix(rows, features, columns.no_features) if text is None else (None, None)
     what = "features" if text is None else f"texts from column {text!r}"
     return Dataset(
         name=name or path.name.split(".")[0],

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from setconv.datasets.dataset import Dataset, Problems
+from setconv.datasets.dataset import Dataset, Problems, find_files
 from setconv.errors import DataError
 from setconv.io.columns import find_columns, nothing_found
 from setconv.io.records import open_records
@@ -108,11 +108,14 @@ def load_irt(
     if city is not None and city != "all":
         wanted = [city_named(city) or city]
         check_choice("city", wanted[0], CITIES)
-    files = _find_files(Path(folder))
+    files = find_files(
+        Path(folder),
+        lambda name: name.lower().removesuffix(".gz").endswith(_ENDINGS),
+        f" has no file with {listed(_ENDINGS)}. {_WHERE_TO_ASK}",
+    )
     problems = Problems()
-    fitting = [one for one in files if _city_of(one) in (None, *wanted)]
     by_city: dict[str, dict[Path, list[_Tweet]]] = {}
-    for file in fitting:
+    for file in [one for one in files if _city_of(one) in (None, *wanted)]:
         for tweet in _read_tweets(file, text, label, problems):
             by_city.setdefault(tweet.city, {}).setdefault(file, []).append(tweet)
     present = [one for one in wanted if one in by_city]
@@ -141,17 +144,6 @@ def load_irt(
     )
 
 
-def _find_files(folder: Path) -> list[Path]:
-    found = sorted(
-        one
-        for one in folder.rglob("*")
-        if one.name.lower().removesuffix(".gz").endswith(_ENDINGS) and not one.name.startswith(".")
-    )
-    if not found:
-        raise DataError(f"{folder} has no file with {listed(_ENDINGS)}. {_WHERE_TO_ASK}")
-    return found
-
-
 def _read_tweets(
     file: Path, text: str | None, label: str | None, problems: Problems
 ) -> Iterator[_Tweet]:
@@ -169,8 +161,7 @@ def _read_tweets(
             raise DataError(f"{file}: {error}", parameter=error.parameter) from error
         records = (record for table in reader.batches() for record in table.to_pylist())
         for row, record in enumerate(records, start=1):
-            values = [record.get(name) for name in names]
-            words = ["" if one is None else str(one).strip() for one in values]
+            words = ["" if one is None else str(one).strip() for one in map(record.get, names)]
             tweet = _parse_tweet(file, row, *words)
             if isinstance(tweet, _Tweet):
                 yield tweet
@@ -224,11 +215,10 @@ def _city_of(file: Path) -> str | None:
 def city_named(name: str) -> str | None:
     """Return the one city that a name tells, in any common spelling."""
     words = re.findall("[a-z]+", name.lower())
-    joined = "".join(words)
     found = [
         city
         for city in CITIES
         # Two or three letters may stand inside of any word.
-        if city.lower() in words or _LONG_NAMES.get(city, city.lower()) in joined
+        if city.lower() in words or _LONG_NAMES.get(city, city.lower()) in "".join(words)
     ]
     return found[0] if len(found) == 1 else None

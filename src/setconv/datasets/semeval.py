@@ -11,13 +11,12 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from html.entities import html5
 from pathlib import Path
 
 import numpy as np
 
-from setconv.datasets.dataset import Dataset, Problems, numbered_lines
+from setconv.datasets.dataset import Dataset, Problems, find_files, numbered_lines
 from setconv.errors import DataError
 from setconv.io.sources import open_bytes
 from setconv.messages import check_choice, count_of, did_you_mean, listed
@@ -41,11 +40,7 @@ _SUBTASK = re.compile(r"(?:[-_.]|subtask|train|dev|test)A(?=[-_.])")
 _PART = re.compile(r"(20\d\d)[-_]?(?:task4-)?(train|devtest|dev|test|sarcasm)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _Tweet:
-    id: str
-    label: str
-    text: str
+_Tweet = tuple[str, str, str]  # its id, its label, its text
 
 
 def load_semeval(
@@ -89,17 +84,16 @@ def load_semeval(
             "label, text with tabs between. Gold files have no texts: the tweets must be "
             "downloaded first."
         )
-    ids = [one.id for one in tweets]
-    copies = len(ids) - len(set(ids))
+    ids, labels, texts = zip(*tweets, strict=True)
     provenance = f"SemEval-2017 Task 4 ({ADDRESS}), {', '.join(one.name for one in files)}."
-    if copies:
+    if copies := len(ids) - len(set(ids)):
         provenance += f" {count_of(copies, 'copy', 'copies')} of earlier tweets kept."
     dataset = Dataset(
         name=_NAME,
-        texts=[one.text for one in tweets],
+        texts=list(texts),
         features=None,
-        labels=np.array([one.label for one in tweets]),
-        ids=ids,
+        labels=np.array(labels),
+        ids=list(ids),
         groups=np.array(ids),
         provenance=provenance,
         licence=LICENCE,
@@ -113,25 +107,20 @@ def _choose_files(
 ) -> list[Path]:
     """Return the files to read: those given, or those of the subtask in a folder; of some parts."""
     if isinstance(path, str | Path):
-        files = _find_files(Path(path)) if Path(path).is_dir() else [Path(path)]
+        files = _of_subtask(Path(path)) if Path(path).is_dir() else [Path(path)]
     else:
         files = [Path(one) for one in path]
     return files if parts is None else _choose_parts(files, parts)
 
 
-def _find_files(folder: Path) -> list[Path]:
+def _of_subtask(folder: Path) -> list[Path]:
     """Return the files of subtask A that are in a folder."""
-    found = sorted(
-        one
-        for one in folder.rglob("[!.]*")
-        if one.name.lower().endswith(_ENDINGS) and _SUBTASK.search(one.name)
+    return find_files(
+        folder,
+        lambda name: name.lower().endswith(_ENDINGS) and _SUBTASK.search(name),
+        ": no file of subtask A. The official names are like twitter-2016train-A.txt. Give files "
+        "of other names as a list.",
     )
-    if not found:
-        raise DataError(
-            f"{folder}: no file of subtask A. The official names are like "
-            f"twitter-2016train-A.txt. Give files of other names as a list."
-        )
-    return found
 
 
 def _choose_parts(files: list[Path], parts: Sequence[str] | str) -> list[Path]:
@@ -161,7 +150,8 @@ def _read_tweets(files: list[Path], problems: Problems) -> Iterator[_Tweet]:
                 if isinstance(tweet, str):
                     problems.add(tweet, file.name, number)
                     continue
-                if tweet.label != labels.setdefault(tweet.id, tweet.label):
+                id, label, _ = tweet
+                if label != labels.setdefault(id, label):
                     problems.add("a tweet seen before, with another label: kept", file.name, number)
                 yield tweet
 
@@ -187,7 +177,7 @@ def _parse_tweet(line: str) -> _Tweet | str:
         return f"no {'text' if id else 'id'}: left out"
     if text.lower() == "not available":
         return "text not available: left out"
-    return _Tweet(id, label, text)
+    return id, label, text
 
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -199,8 +189,7 @@ _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0-9
 def unescaped(text: str) -> str:
     """Return the text as it was written: without outer quotes and escapes."""
     text = text.strip()
-    quoted = _QUOTED.fullmatch(text)
-    if quoted:
+    if quoted := _QUOTED.fullmatch(text):
         text = _QUOTES.sub('"', quoted[1])
     text = _UNICODE.sub(_characters, text)
     return _ENTITY.sub(_entity, _ENTITY.sub(_entity, text)).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,9 @@ class Calibrator:
             reach = brentq(lambda u: float(self._bent(np.array(u))) - wanted, -bound, bound)
         return self.centre + self.scale * reach
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the calibrator as plain data for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibrator:
-        """Return the calibrator that `to_dict` described."""
+        """Return the calibrator from its fields as plain data."""
         found = from_plain(cls, data)
         if len(found.intercepts) != count_heads(len(found.prior)):
             raise ValueError("wrong: intercepts")

@@ -235,24 +235,18 @@ def threshold_for_precision(
         units = None if rows.units is None else rows.units[alarms]
         size = effective_size(rows.weights[alarms], units)
     right = size * float(precision[cut])
-    return Minimum(
-        ranked.threshold(cut),
-        met,
-        may_miss=float(betainc(right + 0.5, size - right + 0.5, level)),
-        problem=None
-        if met
-        else (
-            f"{objective}: the out-of-fold rows reach {precision[cut]:.3f}, on {decided[cut]} rows "
-            "decided for the class. Ask for less, or expect few finds."
-        ),
+    may_miss = float(betainc(right + 0.5, size - right + 0.5, level))
+    why = (
+        f"{objective}: the out-of-fold rows reach {precision[cut]:.3f}, on {decided[cut]} rows "
+        "decided for the class. Ask for less, or expect few finds."
     )
+    return Minimum(ranked.threshold(cut), met, may_miss, problem=None if met else why)
 
 
 def _classes_differ(rows: OutOfFoldScores) -> bool:
     """Whether a row of one class counts more than a row of another, on average."""
-    means = (rows.totals / np.maximum(np.bincount(rows.codes, minlength=rows.n_classes), 1))[
-        rows.seen
-    ]
+    counts = np.bincount(rows.codes, minlength=rows.n_classes)[rows.seen]
+    means = rows.totals[rows.seen] / counts
     return not np.allclose(means, means[0], rtol=1e-9)
 
 
@@ -327,15 +321,11 @@ def _not_shown(objective: Objective, threshold: float, alarms: int, wrong: int) 
     assert confidence is not None
     least = alarm_counts(level, confidence, 10**9)[0]
     said = f"of the {alarms} surest alarms on out-of-fold rows {wrong} are wrong" if alarms else ""
-    return Minimum(
-        threshold,
-        met=False,
-        problem=(
-            f"{objective} cannot be shown: it takes at least {least:,} alarms with at most "
-            f"{_WRONG} wrong, and {said or 'there are not so many rows'}. "
-            "Ask for less, or add rows."
-        ),
+    problem = (
+        f"{objective} cannot be shown: it takes at least {least:,} alarms with at most {_WRONG} "
+        f"wrong, and {said or 'there are not so many rows'}. Ask for less, or add rows."
     )
+    return Minimum(threshold, met=False, problem=problem)
 
 
 def lower_share(right: Any, n: Any, error: float) -> Any:
@@ -400,15 +390,12 @@ def threshold_by_rates(
     if last:
         return Minimum(threshold, met=True, may_miss=1 - confidence)
     highest = float(least_precision(0.0).max())
-    return Minimum(
-        threshold,
-        met=False,
-        problem=(
-            f"{objective} cannot be shown at a share of {share:.4g} of the class: {size:.4g} rows "
-            f"of it and {rest:.4g} others could show at most {highest:.3f}, without a false alarm. "
-            "Ask for less, or add rows."
-        ),
+    problem = (
+        f"{objective} cannot be shown at a share of {share:.4g} of the class: {size:.4g} rows of "
+        f"it and {rest:.4g} others could show at most {highest:.3f}, without a false alarm. Ask "
+        "for less, or add rows."
     )
+    return Minimum(threshold, met=False, problem=problem)
 
 
 @dataclass(frozen=True)

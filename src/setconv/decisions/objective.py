@@ -320,13 +320,9 @@ class OutOfFoldScores:
 
     def part(self, rows: NDArray[Any]) -> OutOfFoldScores:
         """Return some of the rows."""
-        return replace(
-            self,
-            scores=self.scores[rows],
-            codes=self.codes[rows],
-            weights=self.weights[rows],
-            units=None if self.units is None else self.units[rows],
-        )
+        scores, codes, weights = (one[rows] for one in (self.scores, self.codes, self.weights))
+        units = None if self.units is None else self.units[rows]
+        return replace(self, scores=scores, codes=codes, weights=weights, units=units)
 
     def one_a_unit(self, seed: int) -> OutOfFoldScores:
         """Return one row of each class of every unit, drawn at random: rows that stand alone."""

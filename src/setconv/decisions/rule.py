@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, softmax
 
 from setconv.decisions.calibration import Calibrator, fit_calibrator
 from setconv.decisions.minimums import Minimum, choose_minimum, nothing_known
@@ -219,7 +219,7 @@ class DecisionRule:
         return {
             "objective": self.objective.to_dict(),
             "thresholds": self.thresholds.tolist(),
-            "calibrator": None if self.calibrator is None else self.calibrator.to_dict(),
+            "calibrator": None if self.calibrator is None else asdict(self.calibrator),
             "prior": None if self.prior is None else self.prior.tolist(),
             "positive": self.grounds.positive,
             "class_weights": self.grounds.class_weights.tolist(),
@@ -364,9 +364,7 @@ def paper_probabilities(scores: Floats) -> Floats:
     """
     if scores.shape[1] == 1:
         return np.concatenate([expit(-scores), expit(scores)], axis=1)
-    logs = log_expit(scores)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(log_expit(scores), axis=1))
 
 
 def _are_one(weights: Floats) -> bool:
@@ -437,18 +435,6 @@ class FittedDecision:
     updates: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def _is_weighted(self) -> bool:
-        """Whether rows of one class have different weights."""
-        return not _are_one(self.rule.evidence.own_weights)
-
-    def _row_weights(self) -> Floats | None:
-        """Return what each row of the evidence counts in the report; None if all the same."""
-        evidence, prior = self.rule.evidence, self.rule.prior
-        if prior is not None:
-            return evidence.weighed(prior / evidence.prior).weights
-        return None if _are_one(evidence.weights) else evidence.weights
-
-    @property
     def basis(self) -> str:
         """What the thresholds rest on, in words."""
         rule, n_rows = self.rule, len(self.rule.evidence)
@@ -502,9 +488,7 @@ class FittedDecision:
         A confidence is refused where the rows chose the weights, or were scored by another model.
         """
         if rule.objective.confidence is not None and (self.source == "none" or self.updates):
-            why = (
-                "rows that chose the weights" if not self.updates else "the model as it was before"
-            )
+            why = "the model as it was before" if self.updates else "rows that chose the weights"
             raise ParameterError(
                 f"{rule.objective} cannot be known: the scores are of {why}. Fit with members, and "
                 "all rows at once.",
@@ -528,17 +512,15 @@ class FittedDecision:
 
     def cross_fitted(self) -> Predictions:
         """Return what the rules of the other folds say of the rows of the evidence."""
-        assert self.left_out is not None
+        left_out, evidence, prior = self.left_out, self.rule.evidence, self.rule.prior
+        assert left_out is not None
+        weights = None if _are_one(evidence.weights) else evidence.weights
+        if prior is not None:
+            weights = evidence.weighed(prior / evidence.prior).weights
         # The fold of a row: the first member that it was kept from.
-        found = cross_fit(self.rule, np.argmax(self.left_out, axis=0))
+        found = cross_fit(self.rule, np.argmax(left_out, axis=0))
         rows = found.rows if self.rows is None else self.rows
-        return replace(
-            found,
-            rows=rows,
-            weights=self._row_weights(),
-            units=self.rule.evidence.units,
-            left_out=self.left_out,
-        )
+        return replace(found, rows=rows, weights=weights, units=evidence.units, left_out=left_out)
 
     def reported(self) -> FittedDecision:
         """Return the decision with its report, which is cross-fitted: no rule judges itself."""
@@ -560,7 +542,7 @@ class FittedDecision:
         )
         measured = replace(
             measured,
-            weighted=self._is_weighted,
+            weighted=not _are_one(self.rule.evidence.own_weights),
             prior=None if prior is None else dict(zip(classes, prior.tolist(), strict=True)),
             notes=self._all_notes(),
         )

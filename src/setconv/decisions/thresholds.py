@@ -192,17 +192,14 @@ def smoothed_threshold(evidence: OutOfFoldScores, criterion: Criterion) -> float
         None when the scores of a class do not vary, so that there is nothing to smooth by.
     """
     scores = evidence.scores[:, 0]
-    parts = [(scores[evidence.codes == c], evidence.weights[evidence.codes == c]) for c in (0, 1)]
-    widths = [_bandwidth(*part) for part in parts]
-    if min(widths) <= 0:
+    parts = [(scores[evidence.codes == c], evidence.weights[evidence.codes == c]) for c in (1, 0)]
+    smooth = [(*part, _bandwidth(*part)) for part in parts]
+    if min(width for *_, width in smooth) <= 0:
         return None
 
     def best_of(candidates: Floats) -> int:
-        (above0, below0), (above1, below1) = (
-            _above_and_below(*part, width, candidates)
-            for part, width in zip(parts, widths, strict=True)
-        )
-        return int(np.argmax(criterion.of_two(Counts(above1, below1, above0, below0))))
+        own, other = (_above_and_below(*part, candidates) for part in smooth)
+        return int(np.argmax(criterion.of_two(Counts(*own, *other))))
 
     # Even steps for the smooth stretches, quantiles for scores with far outliers.
     steps = np.linspace(scores.min(), scores.max(), _CANDIDATES)
@@ -426,11 +423,10 @@ def _criterion_of_all(problem: Problem, flips: _Flips) -> Floats:
         shares = flips.total(lambda right, decided, c: 2 * right / (decided + truth[c]))
         return np.asarray(shares / len(truth))
     if kind == "balanced":
-        return np.exp(
-            flips.total(
-                lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
-            )
+        logs = flips.total(
+            lambda right, _, c: powers[c] * np.log(np.maximum(right / truth[c], _NO_RECALL))
         )
+        return np.exp(logs)
     # R_K, the correlation over all classes, on shares of the rows.
     total = truth.sum()
     share = truth / total

@@ -37,6 +37,8 @@ _OVERALL = ("accuracy", "balanced_accuracy", "macro_f1", "g_mean", "mcc")
 _POST_SIZE = "post-training size"
 _BALANCED = "post-training size, balanced subsets"
 
+_Found = tuple[dict[str, float], dict[str, Any]]  # figures, and what else is worth keeping
+
 
 def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> list[Cell]:
     """Return the cells, all data sets and methods of a split before those of the next.
@@ -50,7 +52,7 @@ def plan_cells(study: Study, prepared: dict[str, Prepared], folder: Path) -> lis
         for label in reported_classes(data, known):
             known_name("class", label, known.counts, f"{data.name}: report")
         rows = rows_of(folder, known.digest)
-        number = count_splits(study.rule(data), rows.labels, rows.groups, data.name)
+        number = count_splits(study.rule(data), rows, data.name)
         for method in study.methods:
             version = _version(study, data, method, known)
             planned += [Cell(data.name, method.name, split, version) for split in range(number)]
@@ -75,8 +77,7 @@ def _version(study: Study, data: DataSpec, method: MethodSpec, known: Prepared) 
         "search": [dict(method.search), asdict(study.search)] if method.search else None,
         "probe": asdict(study.probe) if study.probe.post_sizes else None,
     }
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def reported_classes(spec: DataSpec, known: Prepared) -> tuple[str, ...]:
@@ -108,15 +109,14 @@ class StudyWork:
     prepared: dict[str, Prepared]
     folder: Path
 
-    def __call__(self, cell: Cell) -> tuple[dict[str, float], dict[str, Any]]:
+    def __call__(self, cell: Cell) -> _Found:
         """Return the figures of a cell, and what else is worth keeping of it."""
         data = next(one for one in self.study.data if one.name == cell.dataset)
         method = next(one for one in self.study.methods if one.name == cell.method)
         rows = rows_of(self.folder, self.prepared[data.name].digest)
         # Variants of a data set have the same splits.
         seed = seed_of(self.study.seed, data.base or data.name, cell.split)
-        rule = self.study.rule(data)
-        split = make_split(rule, rows.labels, rows.groups, rows.copies, cell.split, seed)
+        split = make_split(self.study.rule(data), rows, cell.split, seed)
         if data.train_ratio is not None:
             train = thin(split.train, rows.labels, data.train_ratio, data.train_majority, seed)
             split = split._replace(train=train)
@@ -127,9 +127,7 @@ class StudyWork:
         sizes = [len(part) for part in split]
         return figures, {"seed": seed, "rows": sizes, "warnings": told[:10], **notes}
 
-    def _compute(
-        self, data: DataSpec, method: MethodSpec, split: Split, seed: int
-    ) -> tuple[dict[str, float], dict[str, Any]]:
+    def _compute(self, data: DataSpec, method: MethodSpec, split: Split, seed: int) -> _Found:
         known = self.prepared[data.name]
         rows = rows_of(self.folder, known.digest)
         texts = rows.features.dtype == object
@@ -146,7 +144,7 @@ class StudyWork:
         )
         groups = None if rows.groups is None else rows.groups[split.train]
         if method.search:
-            tied = tie(rows.labels, rows.groups, rows.copies)
+            tied = tie(rows)
             together = None if tied is None else tied[split.train]
             grid = {
                 f"{place}{name}": [_from_yaml(one) for one in values]
@@ -187,13 +185,12 @@ class StudyWork:
             raise DataError("a class has one training row: nothing can be cross-validated.")
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = list(kind(folds, shuffle=True, random_state=seed).split(labels, labels, groups))
-        scoring = partial(_score, rule.metric)
-        return GridSearchCV(estimator, grid, scoring=scoring, cv=splits, error_score="raise")
 
+        # All figures as they are would do too, but a search warns of those that a method has not.
+        def score(*fitted_and_rows: Any) -> float:
+            return scorers(*fitted_and_rows)[rule.metric]
 
-# All figures as they are would do too, but a search warns of those that a method has not.
-def _score(metric: str, estimator: Any, X: Any, y: NDArray[Any]) -> float:
-    return scorers(estimator, X, y)[metric]
+        return GridSearchCV(estimator, grid, scoring=score, cv=splits, error_score="raise")
 
 
 def method_names() -> list[str]:
@@ -352,20 +349,14 @@ def _probe(
             subsets = [(train.rows[rows], train.labels[rows]) for rows in drawn]
             moved = [copy.deepcopy(model).post_train(*subset) for subset in subsets]
             reports = [_measure(one, test) for one in moved]
-            told = {
-                (metric, label): [getattr(one[label], metric) for one in reports]
-                for label in reported
-                for metric in METRICS
-            }
+            told: dict[str, list[Any]] = {}
             if moving:
-                flips = [float(np.mean(one.predict(test.rows) != before)) for one in moved]
-                movement = _movement(np.stack([one.representatives_ for one in moved]))
-                for label in reported:
-                    told |= {("movement", label): [movement], ("flips", label): flips}
-            found |= {
-                figure_name(metric, label, curve, size): float(np.mean(values))
-                for (metric, label), values in told.items()
-            }
+                told["movement"] = [_movement(np.stack([one.representatives_ for one in moved]))]
+                told["flips"] = [np.mean(one.predict(test.rows) != before) for one in moved]
+            for label in reported:
+                told |= {name: [getattr(one[label], name) for one in reports] for name in METRICS}
+                for name, values in told.items():
+                    found[figure_name(name, label, curve, size)] = float(np.mean(values))
     return found
 
 

@@ -121,14 +121,13 @@ def known_data(study: Study, folder: Path) -> dict[str, Prepared]:
 
 def _ready(note: Path, sources: list[list[str | int]]) -> Prepared | None:
     """Return a data set that is prepared from these files and whole; else None."""
-    if not note.exists():
-        return None
-    try:
-        files, known = _read_note(note)
-        return known if files == sources and _is_whole(note.parent, known.digest) else None
-    except StudyFileError as error:
-        logger.info("%s", error)
-        return None
+    if note.exists():
+        try:
+            files, known = _read_note(note)
+            return known if files == sources and _is_whole(note.parent, known.digest) else None
+        except StudyFileError as error:
+            logger.info("%s", error)
+    return None
 
 
 def _read_note(note: Path) -> tuple[Any, Prepared]:
@@ -149,20 +148,18 @@ def _read_note(note: Path) -> tuple[Any, Prepared]:
 
 def _write_note(note: Path, sources: list[list[str | int]], known: Prepared) -> None:
     told = {"files": sources, "prepared": asdict(known)}
-    content = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
     with writing(note):
-        write_atomically(note, content.encode())
+        write_atomically(note, json.dumps({**told, "checksum": _checksum(told)}, indent=1).encode())
 
 
-def _checksum(told: Mapping[str, Any]) -> str:
+def _checksum(told: Any) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _note(study: Study, spec: DataSpec, folder: Path) -> Path:
     """Return the file that tells of a data set, named by what its rows depend on."""
     kept = (_FORMAT, spec.load, dict(spec.options), spec.binary, spec.drop, spec.size)
-    key = json.dumps([*kept, study.text_encoder(spec)], sort_keys=True)
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+    return folder / f"{_checksum([*kept, study.text_encoder(spec)])[:20]}.json"
 
 
 @cache
@@ -200,8 +197,7 @@ def _digest(files: Mapping[str, bytes | Path]) -> str:
         size = content.stat().st_size if isinstance(content, Path) else len(content)
         digest.update(f"{name}:{size}:".encode())
         with content.open("rb") if isinstance(content, Path) else BytesIO(content) as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()[:20]
 
 
@@ -221,8 +217,7 @@ def _prepare(study: Study, spec: DataSpec, folder: Path, data: Path) -> Prepared
     counts = {str(label): int(count) for label, count in dataset.class_counts.items()}
     # A page is for others: it names the folder as the command does that it prints.
     provenance = dataset.provenance.replace(f"{data}{os.sep}", "FOLDER/")
-    here = str(data.resolve())
-    return Prepared(name, counts, n_copies, provenance, dataset.licence, here)
+    return Prepared(name, counts, n_copies, provenance, dataset.licence, str(data.resolve()))
 
 
 def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, bytes], int]:
@@ -235,8 +230,7 @@ def _files(dataset: Dataset, encoder: Mapping[str, Any]) -> tuple[dict[str, byte
         arrays["features.npy"] = np.asarray(features, dtype=np.float32)
     rows = arrays["features.npy"] if texts is None else None
     keys = row_keys(arrays["features.npy"]) if texts is None else text_keys(texts)
-    codes = np.unique(arrays["labels.npy"], return_inverse=True)[1]
-    ties = tie_copies(keys, rows, codes, None)
+    ties = tie_copies(keys, rows, np.unique(arrays["labels.npy"], return_inverse=True)[1], None)
     if ties.units is not None:
         arrays["copies.npy"] = ties.units
     if dataset.groups is not None:
@@ -270,7 +264,6 @@ def _load_data(spec: DataSpec, folder: Path) -> Dataset:
     loaders = _loaders()
     loader = loaders[known_name("loader", spec.load, loaders, spec.name)]
     known = inspect.signature(loader).parameters
-    first = next(iter(known))  # of those that read files, where these are
     names = ["path" if name == "folder" else name for name in known]
     options = dict(spec.options)
     for name in options:
@@ -278,8 +271,8 @@ def _load_data(spec: DataSpec, folder: Path) -> Dataset:
     for name, one in zip(names, known.values(), strict=True):
         if one.default is one.empty and name not in options:
             raise ParameterError(f"{spec.name}: its loader needs {name!r}.", parameter=name)
-    if "path" in options:
-        options[first] = folder / str(options.pop("path"))
+    if "path" in options:  # loaders that read files take the place first
+        options[next(iter(known))] = folder / str(options.pop("path"))
     # A loader that can sample reads files that would not fit in memory.
     size = spec.size
     if "size" in known and size is not None:

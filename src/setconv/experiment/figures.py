@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from scikit_posthocs import critical_difference_diagram  # type: ignore[import-untyped]
 from seaborn import axes_style, barplot, husl_palette, lineplot  # type: ignore[import-untyped]
 
-from setconv.experiment.results import Findings, heading, higher_is_better
+from setconv.experiment.results import Findings, heading
 from setconv.experiment.statistics import MINIMUM_SOURCES, Nemenyi
 from setconv.report.words import readable
 
@@ -78,12 +78,11 @@ def study_figures(findings: Findings) -> list[StudyFigure]:
 def _scores(findings: Findings) -> Iterator[StudyFigure]:
     """Draw a panel for each metric."""
     scores = findings.scores[findings.scores["curve"] == ""].dropna(subset="value")
-    panels: dict[str, Drawing] = {}
-    for metric in findings.study.metrics:
-        rows = scores[scores["metric"] == metric]
-        if len(rows):
-            label = heading(metric) + ("" if higher_is_better(metric) else " (lower is better)")
-            panels[label] = partial(_draw_bars, findings=findings, rows=rows)
+    panels: dict[str, Drawing] = {
+        heading(metric, " (lower is better)"): partial(_draw_bars, findings=findings, rows=rows)
+        for metric in findings.study.metrics
+        if len(rows := scores[scores["metric"] == metric])
+    }
     if panels:
         height = 60 + len(findings.units) * (10 * len(findings.methods) + 16)
         title = "Scores on each unit"

@@ -26,11 +26,8 @@ from setconv.messages import count_of
 from setconv.report.words import readable
 
 _LONGEST_WARNING = 300
-# Of templates in which braces mean something else.
-_SIGNS: dict[str, Any] = {
-    **{"block_start_string": "<%", "block_end_string": "%>"},
-    **{"variable_start_string": "<<", "variable_end_string": ">>"},
-}
+# Around blocks and variables; in the other templates braces mean something else.
+_SIGNS_IN_HTML, _SIGNS = ("{%", "%}", "{{", "}}"), ("<%", "%>", "<<", ">>")
 _MARKDOWN = str.maketrans({one: f"\\{one}" for one in r"\`*_{}[]<>|~$&#"})
 _LATEX = str.maketrans(
     {one: f"\\{one}" for one in "{}$&#_%"}
@@ -109,18 +106,17 @@ def page_text(findings: Findings, figures: Sequence[StudyFigure]) -> str:
 def _render(template: str, findings: Findings, parts: Sequence[Section], **more: Any) -> str:
     """Fill in a template; whatever it shows is on one line and escaped for its format."""
     html = template.endswith(".html")
-    escaped = _ESCAPES[template]
     environment = Environment(
+        *(_SIGNS_IN_HTML if html else _SIGNS),
         loader=PackageLoader("setconv.experiment", "templates"),
         autoescape=html,
-        finalize=lambda value: escaped(value) if type(value) is str else value,
+        finalize=lambda value: _ESCAPES[template](value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        **({} if html else _SIGNS),
     )
-    environment.filters |= {"picture": _picture, "file_name": file_name}
-    environment.filters["line"] = partial(_line, html=html)
+    line = partial(_line, html=html)
+    environment.filters |= {"picture": _picture, "file_name": file_name, "line": line}
     style = Markup(files("setconv.report").joinpath("page.css").read_text(encoding="utf-8"))
     values = {"findings": findings, "sections": parts, "style": style, "version": __version__}
     return environment.get_template(template).render(values | more)

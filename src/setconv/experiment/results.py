@@ -39,9 +39,9 @@ _SWEEP = "imbalance ratio of the training rows"
 PROBED = {"movement": "Movement of representatives", "flips": "Changed predictions"}
 
 
-def heading(metric: str) -> str:
-    """Return what tables and figures call a metric."""
-    return (HEADINGS | PROBED)[metric]
+def heading(metric: str, if_lower: str = "") -> str:
+    """Return what tables and figures call a metric; what is added where lower is better."""
+    return (HEADINGS | PROBED)[metric] + ("" if higher_is_better(metric) else if_lower)
 
 
 def higher_is_better(metric: str) -> bool:
@@ -223,24 +223,22 @@ def _summarise(findings: Findings, unit: Unit, metric: str) -> pd.DataFrame:
     shown = means.map(lambda mean: round(mean, DIGITS))[whole]
     best = shown[shown == (shown.max() if higher else shown.min())]
     tested = compare(by_split, findings.study.ours[0], unit.test_share, higher)
-    states = [
-        "measured" if counts[method] else _why_not(findings, unit, method, metric)
-        for method in findings.methods
-    ]
+    states = [_state(findings, unit, one, metric, counts[one]) for one in findings.methods]
     outdated = findings.outdated.loc[findings.outdated["dataset"] == unit.dataset, "method"]
-    return pd.DataFrame(
-        {
-            **{"unit": unit.name, "method": findings.methods, "metric": metric},
-            **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
-            **{"best": by_split.columns.isin(best.index), **tested},
-            **{"state": states, "partial": (counts > 0) & ~whole},
-            "outdated": (counts > 0) & counts.index.isin(outdated),
-        }
-    )
+    columns = {
+        **{"unit": unit.name, "method": findings.methods, "metric": metric},
+        **{"mean": means, "sd": by_split.std(ddof=1), "n_splits": counts},
+        **{"best": by_split.columns.isin(best.index), **tested},
+        **{"state": states, "partial": (counts > 0) & ~whole},
+        "outdated": (counts > 0) & counts.index.isin(outdated),
+    }
+    return pd.DataFrame(columns)
 
 
-def _why_not(findings: Findings, unit: Unit, method: str, metric: str) -> str:
-    """Return why a method has no mean: undefined, failed or missing."""
+def _state(findings: Findings, unit: Unit, method: str, metric: str, n_splits: int) -> str:
+    """Return whether a method is measured, or why it has no mean: undefined, failed or missing."""
+    if n_splits:
+        return "measured"
     scores, failed = findings.scores, findings.failed
     asked = (scores["unit"] == unit.name) & (scores["metric"] == metric)
     if (asked & (scores["method"] == method)).any():
@@ -289,8 +287,7 @@ def _published(name: str | None) -> pd.DataFrame | None:
     """Return the figures that others reported, as rows of a summary."""
     if name is None:
         return None
-    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8") as file:
-        table = pd.read_csv(file, comment="#").rename(columns={"deviation": "sd"})
+    table = pd.read_csv(PUBLISHED / f"{name}.csv", comment="#").rename(columns={"deviation": "sd"})
     table["method"] += " (published)"
     table[["best", "partial", "outdated"]] = False
     return table.assign(n_splits=0, mark="", state="published")
@@ -308,14 +305,12 @@ def _ranking(findings: Findings, metric: str) -> Ranking:
     methods = [one for one in findings.methods if 2 * covered[one] > len(tables)]
     common = {unit: table[methods].dropna() for unit, table in tables.items()}
     means = {unit: table.mean() for unit, table in common.items() if len(table)}
+    unranked = [one for one in findings.methods if tables and one not in methods]
+    on_fewer = [unit for unit in means if len(common[unit]) < len(tables[unit])]
     left_out = {
-        "Without a rank, for scores on half of the units or fewer": [
-            method for method in findings.methods if tables and method not in methods
-        ],
+        "Without a rank, for scores on half of the units or fewer": unranked,
         "Left out, for no split has all methods": [unit for unit in common if unit not in means],
-        "Ranked on the splits that all methods have": [
-            unit for unit in means if len(common[unit]) < len(tables[unit])
-        ],
+        "Ranked on the splits that all methods have": on_fewer,
     }
     notes = tuple(f"{why}: {', '.join(names)}." for why, names in left_out.items() if names)
     if len(means) < 2 or len(methods) < 2:
@@ -454,21 +449,15 @@ def _notes(study: Study, prepared: dict[str, Prepared]) -> tuple[str, ...]:
     for spec in study.data:
         known = prepared[spec.name]
         copies = f"{known.n_copies:,} rows are copies of others: none is on both sides of a split."
-        parts = (
-            known.provenance,
-            copies if known.n_copies else "",
-            known.licence,
-            _beside_the_paper(spec, known),
-        )
-        if text := " ".join(filter(None, parts)):
+        parts = [known.provenance, copies if known.n_copies else "", known.licence]
+        if text := " ".join(filter(None, [*parts, _beside_the_paper(spec, known)])):
             told.setdefault(spec.base or spec.name, text)
     return tuple(f"{name}: {text}" for name, text in told.items())
 
 
 def _beside_the_paper(spec: DataSpec, known: Prepared) -> str:
     """Say how many rows the paper had, for the benchmarks that it used."""
-    with (PUBLISHED / "class_counts.csv").open(encoding="utf-8") as file:
-        counts = pd.read_csv(file, comment="#")
+    counts = pd.read_csv(PUBLISHED / "class_counts.csv", comment="#")
     name = spec.name if len(known.counts) == 2 else f"{spec.name} (four classes)"
     theirs = counts.loc[counts["dataset"] == name, "rows"].sort_values(ascending=False)
     if theirs.empty or spec.load not in ("amazon", "irt", "semeval"):

@@ -417,10 +417,9 @@ def _versions() -> dict[str, str]:
     """Return the versions of Python and of every loaded package that states one."""
     found = {"python": platform.python_version()}
     for name, module in sorted(sys.modules.items()):
-        if "." in name or name.startswith("_") or name in sys.stdlib_module_names:
-            continue
+        inner = "." in name or name.startswith("_") or name in sys.stdlib_module_names
         version = getattr(module, "__dict__", {}).get("__version__")
-        if isinstance(version, str):
+        if isinstance(version, str) and not inner:
             found[name] = version
     return found | {"setconv": library_version()}
 

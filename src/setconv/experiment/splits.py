@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setconv.errors import DataError, LabelError
+from setconv.experiment.data import Rows
 from setconv.experiment.study import SplitRule
 from setconv.messages import listed
 from setconv.sampling import draw_by_class, tie_copies
@@ -30,8 +31,9 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(digest[:4], "little")
 
 
-def count_splits(rule: SplitRule, labels: NDArray[Any], groups: _Groups, where: str) -> int:
+def count_splits(rule: SplitRule, rows: Rows, where: str) -> int:
     """Return how many splits a rule makes of these rows; refuse rows that it cannot divide."""
+    labels, groups = rows.labels, rows.groups
     classes, counts = np.unique(labels, return_counts=True)
     rarest, fewest = classes[counts.argmin()], counts.min()
     if len(classes) < 2 or fewest < 2:
@@ -52,45 +54,37 @@ def count_splits(rule: SplitRule, labels: NDArray[Any], groups: _Groups, where: 
     return len(found)
 
 
-def make_split(
-    rule: SplitRule,
-    labels: NDArray[Any],
-    groups: _Groups,
-    copies: _Index | None,
-    number: int,
-    seed: int,
-) -> Split:
+def make_split(rule: SplitRule, rows: Rows, number: int, seed: int) -> Split:
     """Return a split: the same for every method, whatever else is in the study.
 
     Parameters
     ----------
     rule : SplitRule
-    labels : array of shape (n_rows,)
-    groups : array of shape (n_rows,) or None
-        Rows of one group stay together.
-    copies : int64 array of shape (n_rows,) or None
-        Equal for rows that are copies. They stay together, and join their groups; where that
-        cannot be, because a group is left out or nearly all groups share copies, training rows
-        that have a copy in the test rows are left out.
+    rows : Rows
+        Rows of one group stay together. Copies do too, and join their groups; where that cannot
+        be, because a group is left out or nearly all groups share copies, training rows that have
+        a copy in the test rows are left out.
     number : int
         Which split, from 0.
     seed : int
     """
     rng = np.random.default_rng(seed)
+    labels, groups, copies = rows.labels, rows.groups, rows.copies
     if rule.leave_out is not None and groups is not None:
         drawn = _deal(labels, copies, rule, rng) & (labels.astype(str) != rule.leave_out)
         test = drawn | (groups == _left_out(rule, labels, groups)[number])
     else:
-        test = _deal(labels, tie(labels, groups, copies), rule, rng)
+        test = _deal(labels, tie(rows), rule, rng)
     seen = test if copies is None else np.isin(copies, copies[test])
     return Split(np.flatnonzero(~seen), np.flatnonzero(test))
 
 
-def tie(labels: NDArray[Any], groups: _Groups, copies: _Index | None) -> _Groups:
+def tie(rows: Rows) -> _Groups:
     """Return what stays together: groups, copies, and groups that share copies."""
-    if copies is None:
-        return groups
-    return tie_copies(copies, None, np.unique(labels, return_inverse=True)[1], groups).units
+    if rows.copies is None:
+        return rows.groups
+    codes = np.unique(rows.labels, return_inverse=True)[1]
+    return tie_copies(rows.copies, None, codes, rows.groups).units
 
 
 def _left_out(rule: SplitRule, labels: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:

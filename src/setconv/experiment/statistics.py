@@ -87,7 +87,6 @@ def average_ranks(
         ``average`` by method and ``by_source``; scores that agree to four decimals share the mean
         of their ranks.
     """
-    _check_complete(table)
     by_source = source_scores(_rank_rows(table, higher_is_better), sources)
     return Ranks(by_source.mean().rename("rank"), by_source)
 
@@ -264,8 +263,7 @@ def nemenyi(
     n, k = by_source.shape
     within = _rank_rows(by_source, higher_is_better)
     ranks = within.mean().sort_values(kind="stable").rename("rank")
-    within = within[ranks.index]
-    p_values = posthoc_nemenyi_friedman(within.to_numpy())
+    p_values = posthoc_nemenyi_friedman(within[ranks.index].to_numpy())
     p_values = p_values.set_axis(ranks.index, axis=0).set_axis(ranks.index, axis=1)
     return Nemenyi(n, alpha, ranks, p_values, critical_difference(k, n, alpha))
 

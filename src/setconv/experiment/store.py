@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,9 +42,8 @@ class Cell:
 
     def __post_init__(self) -> None:
         """Make names and number plain, so that equal cells are equal in the store too."""
-        object.__setattr__(self, "dataset", str(self.dataset))
-        object.__setattr__(self, "method", str(self.method))
-        object.__setattr__(self, "split", int(self.split))
+        for name, kind in (("dataset", str), ("method", str), ("split", int)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
 
     def __str__(self) -> str:
         return f"{self.dataset} / {self.method} / {self.split}"
@@ -134,7 +133,7 @@ _OUTSIDE = (
 )
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The finished cells of a study and their figures, in one SQLite file.
 
     Every cell is written in one transaction, with a checksum of all that is known of it: a process
@@ -169,13 +168,12 @@ class Store:
             raise StudyFileError(f"{self.path} is no file: move it away.")
         with self._told():
             self._database = sqlite3.connect(self.path, timeout=60)
-        try:
-            with self._told():
+            try:
                 self._open()
                 self._verify()
-        except BaseException:
-            self._database.close()
-            raise
+            except BaseException:
+                self._database.close()
+                raise
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -228,16 +226,10 @@ class Store:
 
     def _checksum(self, key: Sequence[Any]) -> str:
         """Return the digest of what the file has of a cell."""
-        told = self._database.execute(f"SELECT {_KEY}, {_TOLD} FROM cells WHERE {_THIS}", key)
-        figures = self._database.execute(
-            f"SELECT metric, value FROM results WHERE {_THIS} ORDER BY metric", key
-        )
-        content = ascii([told.fetchall(), figures.fetchall()])
+        told = f"SELECT {_KEY}, {_TOLD} FROM cells WHERE {_THIS}"
+        figures = f"SELECT metric, value FROM results WHERE {_THIS} ORDER BY metric"
+        content = ascii([self._database.execute(one, key).fetchall() for one in (told, figures)])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
-
-    def _sign(self, key: Sequence[Any]) -> None:
-        signed = (self._checksum(key), *key)
-        self._database.execute(f"UPDATE cells SET checksum = ? WHERE {_THIS}", signed)
 
     def record(self, outcome: Outcome) -> None:
         """Write a cell and its figures in one transaction; an earlier record of it is replaced."""
@@ -254,7 +246,8 @@ class Store:
             places = ", ".join("?" * len(row))
             database.execute(f"INSERT INTO cells ({_KEY}, {_TOLD}) VALUES ({places})", row)
             database.executemany("INSERT INTO results VALUES (?, ?, ?, ?, ?)", figures)
-            self._sign(key)
+            signed = (self._checksum(key), *key)
+            database.execute(f"UPDATE cells SET checksum = ? WHERE {_THIS}", signed)
 
     def stamp(self, cell: Cell) -> tuple[Any, ...] | None:
         """Return what tells the record of a cell from a later one; None if there is none."""
@@ -295,16 +288,12 @@ class Store:
             import pandas as pd
         with self._told():
             query = f"SELECT {columns} FROM {table} ORDER BY {columns}"
-            rows = self._database.execute(query).fetchall()
-        found = pd.DataFrame(rows, columns=columns.split(", "))
+            found = pd.DataFrame(self._database.execute(query), columns=columns.split(", "))
         return found.astype({"split": "int64", **dict.fromkeys(numbers, "float64")})
 
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
         self._database.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -24,8 +23,7 @@ METRICS = (
     *("average_precision", "balanced_accuracy", "mcc", "brier"),
 )
 _SEARCHED = tuple(name for name in METRICS if name not in ("precision", "brier"))
-PUBLISHED = files("setconv.experiment") / "published"
-_BUILT_IN = files("setconv.experiment") / "studies"
+PUBLISHED, _BUILT_IN = (Path(__file__).with_name(name) for name in ("published", "studies"))
 _ENDINGS = (".yaml", ".yml")
 _LARGEST = 1 << 18  # bytes of a file
 _DEEPEST = 20  # mappings and lists within one another
@@ -123,16 +121,10 @@ class DataSpec:
         """Return a data set for each ratio of the sweep; itself if there is none."""
         if self.sweep is None:
             return [self]
+        source, majority = self.source or self.name, self.sweep.majority
+        whole = replace(self, sweep=None, base=self.name, source=source, train_majority=majority)
         return [
-            replace(
-                self,
-                name=f"{self.name}, ratio {ratio:g}",
-                sweep=None,
-                train_ratio=float(ratio),
-                train_majority=self.sweep.majority,
-                base=self.name,
-                source=self.source or self.name,
-            )
+            replace(whole, name=f"{self.name}, ratio {ratio:g}", train_ratio=float(ratio))
             for ratio in self.sweep.ratios
         ]
 
@@ -264,11 +256,9 @@ class Study:
         sets = [known_name("data set", one, known, self.name) for one in data]
         names = [one.name for one in self.methods]
         wanted = [known_name("method", one, names, self.name) for one in methods] or names
-        return replace(
-            self,
-            data=tuple(one for one in self.data if not sets or {one.name, one.base} & set(sets)),
-            methods=tuple(one for one in self.methods if one.name in wanted),
-        )
+        some = tuple(one for one in self.data if not sets or {one.name, one.base} & set(sets))
+        chosen = tuple(one for one in self.methods if one.name in wanted)
+        return replace(self, data=some, methods=chosen)
 
 
 def known_name(kind: str, name: str, known: Iterable[str], where: str) -> str:
@@ -282,7 +272,7 @@ def known_name(kind: str, name: str, known: Iterable[str], where: str) -> str:
 
 def built_in_studies() -> list[str]:
     """Return the names of the studies that come with the package."""
-    return sorted(Path(one.name).stem for one in _BUILT_IN.iterdir())
+    return sorted(one.stem for one in _BUILT_IN.iterdir())
 
 
 def read_study(study: str | Path) -> Study:
@@ -330,9 +320,7 @@ def _read_list(study: str | Path, within: tuple[Path, ...]) -> tuple[Study, ...]
         return (from_mapping(Study, {"name": path.stem, **entries}, where),)
     inside = from_mapping(_StudyList, entries, where).studies
     places = [path.parent / one if Path(one).suffix in _ENDINGS else one for one in inside]
-    return tuple(
-        found for place in places for found in _read_list(place, (*within, path.resolve()))
-    )
+    return tuple(one for place in places for one in _read_list(place, (*within, path.resolve())))
 
 
 @dataclass(frozen=True)

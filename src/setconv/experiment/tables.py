@@ -28,7 +28,7 @@ from setconv.experiment.results import (
 from setconv.messages import count_of
 from setconv.report.words import readable
 
-_LOWER = "↓"
+_LOWER = " ↓"
 _OUTDATED = "†"
 _NO_FIGURE = "\u2013"
 _LONGEST_ERROR = 200
@@ -160,18 +160,13 @@ def by_metric(findings: Findings) -> Iterator[Sheet]:
     """Yield a table for each metric: units across, then the average rank over units."""
     units = {unit.name: unit.title for unit in findings.units}
     for metric, ranking in findings.rankings.items():
-        sheet = _score_sheet(findings, _heading(metric), "unit", units, (metric,))
-        if ranking.ranks is None:
-            yield sheet
-        else:
+        sheet = _score_sheet(findings, heading(metric, _LOWER), "unit", units, (metric,))
+        if ranking.ranks is not None:
             ranks = ranking.ranks.average.map("{:.2f}".format)
             ranks = ranks.reindex(sheet.table.index, fill_value="").map(Shown)
             table = sheet.table.assign(rank=ranks)
-            yield replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
-
-
-def _heading(metric: str) -> str:
-    return heading(metric) + ("" if higher_is_better(metric) else f" {_LOWER}")
+            sheet = replace(sheet, table=table, notes=[*sheet.notes, *ranking.notes])
+        yield sheet
 
 
 def _score_sheet(
@@ -182,7 +177,7 @@ def _score_sheet(
     rows = rows[rows["unit"].isin(list(units)) & rows["metric"].isin(metrics)]
     keys = pd.MultiIndex.from_frame(rows[["unit", "metric", "method"]])
     shown = pd.Series([_shown(entry) for entry in rows.itertuples()], keys)
-    headings = {"unit": units, "metric": {metric: _heading(metric) for metric in metrics}}
+    headings = {"unit": units, "metric": {metric: heading(metric, _LOWER) for metric in metrics}}
     down = "unit" if across == "metric" else "metric"
     order = pd.MultiIndex.from_product(
         [list(headings[down]), rows["method"].unique()], names=[down, "method"]
@@ -209,12 +204,9 @@ def _shown(entry: Any) -> Any:
     """Return a row of the summary as text: mean and deviation, then mark and number of splits."""
     if entry.state in _WITHOUT_FIGURE:
         return Shown(_WITHOUT_FIGURE[entry.state])
-    after = [
-        entry.mark,
-        f"({entry.n_splits})" if entry.partial else "",
-        _OUTDATED if entry.outdated else "",
-    ]
-    return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(filter(None, after)))
+    brackets = f"({entry.n_splits})" if entry.partial else ""
+    after = filter(None, [entry.mark, brackets, _OUTDATED if entry.outdated else ""])
+    return Shown(_mean_text(entry.mean, entry.sd), entry.best, " ".join(after))
 
 
 def _mean_text(mean: float, deviation: float) -> str:
@@ -238,9 +230,9 @@ def _score_caption(findings: Findings, rows: pd.DataFrame, metrics: Sequence[str
     """Say what the figures are, which test was made, and what it is no evidence of."""
     whole = rows.loc[(rows["state"] == "measured") & ~rows["partial"], "n_splits"]
     numbers = " to ".join(map(str, sorted({whole.min(), whole.max()}))) if len(whole) else "0"
-    lower = f"{_LOWER} lower is better. " * (not all(map(higher_is_better, metrics)))
+    lower = f"{_LOWER} lower is better." * (not all(map(higher_is_better, metrics)))
     return (
-        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold. {lower}"
+        f"Mean ± standard deviation over the splits ({numbers}); the best mean is bold.{lower} "
         f"{WORSE} significantly worse, {BETTER} better than {findings.study.ours[0]}: corrected "
         "resampled t test (Nadeau and Bengio, 2003) over the splits of a unit that both have, at "
         f"least two; p ≤ {number(ALPHA, 2)} after Holm's correction for up to "
@@ -267,9 +259,8 @@ def rank_sheet(ranking: Ranking) -> Sheet:
                 Shown(_p_text(one["p_holm"]), after=mark if differs[method] else ""),
             ]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=head).rename_axis("method")
-    title = f"{heading(ranking.metric)}: average ranks"
     caption = _rank_caption(ranking, len(ranking.ranks.by_source))
-    return Sheet(title, caption, table, ranking.notes)
+    return Sheet(f"{heading(ranking.metric)}: average ranks", caption, table, ranking.notes)
 
 
 def _rank_caption(ranking: Ranking, n_sources: int) -> str:
@@ -313,13 +304,9 @@ def curve_sheets(findings: Findings) -> Iterator[Sheet]:
 def cost_sheet(findings: Findings) -> Sheet:
     """Return median seconds and peak memory of each method on each data set."""
     done = findings.cells[findings.cells["status"] == "ok"].groupby(["dataset", "method"])
-    table = pd.DataFrame(
-        {
-            "cells": done.size().map(str),
-            "median seconds": done["seconds"].median().map("{:,.2f}".format),
-            "peak MB": done["peak_mb"].max().map("{:,.0f}".format),
-        }
-    )
+    table = done.size().map(str).to_frame("cells")
+    table["median seconds"] = done["seconds"].median().map("{:,.2f}".format)
+    table["peak MB"] = done["peak_mb"].max().map("{:,.0f}".format)
     datasets = [data.name for data in findings.study.data]
     order = pd.MultiIndex.from_product([datasets, findings.methods], names=["data set", "method"])
     return Sheet(

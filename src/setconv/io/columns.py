@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from setconv.data import collected, joined
 from setconv.errors import DataError, DataTypeError, LabelError
@@ -54,19 +55,16 @@ _SUSPECT = frozenset({"na", "n/a", "null", "none", "?", "-"})
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column of this type holds strings."""
-    types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column of this type holds numbers."""
-    types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type holds lists, of one length or not."""
-    types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
@@ -77,16 +75,14 @@ def is_vector(kind: pa.DataType) -> bool:
 
 def is_date(kind: pa.DataType) -> bool:
     """Whether a column of this type holds dates, with or without a time."""
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
 def plain(column: Any) -> Any:
     """Return a column without dictionary, and strings as one type."""
-    if pa.types.is_dictionary(column.type) and not pa.types.is_nested(column.type.value_type):
+    if types.is_dictionary(column.type) and not types.is_nested(column.type.value_type):
         column = pc.cast(column, column.type.value_type)
-    if is_text(column.type) and not pa.types.is_large_string(column.type):
-        column = pc.cast(column, pa.large_string())
-    return column
+    return pc.cast(column, pa.large_string()) if is_text(column.type) else column
 
 
 def without_missing(texts: Any) -> Any:
@@ -133,10 +129,10 @@ def as_numbers(column: Any, kind: str, name: str, rows: Numbers) -> NDArray[Any]
         column = _parse(column, kind, name, rows)
     if is_date(column.type) and kind == "date":
         stamps = pc.cast(column, pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-        return _floats(pc.cast(stamps, pa.int64())) / _DAY
-    if pa.types.is_boolean(column.type):
+        return np.asarray(pc.cast(pc.cast(stamps, pa.int64()), pa.float64(), safe=False)) / _DAY
+    if types.is_boolean(column.type):
         column = pc.cast(column, pa.uint8())
-    if pa.types.is_null(column.type):
+    if types.is_null(column.type):
         return np.full(len(column), np.nan)
     if not is_number(column.type) or kind == "date":
         raise DataError(
@@ -144,44 +140,36 @@ def as_numbers(column: Any, kind: str, name: str, rows: Numbers) -> NDArray[Any]
             "it the same type.",
             column=name,
         )
-    return _floats(column)
+    if not (types.is_float32(column.type) or types.is_float64(column.type)):
+        column = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(column)
 
 
 def _parse(texts: Any, kind: str, name: str, rows: Numbers) -> Any:
     known = without_missing(texts)
     bare = pc.utf8_trim_whitespace(known)
     if kind == "boolean":
-        lower = pc.utf8_lower(bare)
-        good = pc.is_in(lower, pa.array(["true", "false", "1", "0"], lower.type))
-        _refuse_others(texts, pc.or_(good, pc.is_null(known)), name, "true or false", rows)
-        return pc.if_else(
-            pc.is_null(known), None, pc.is_in(lower, pa.array(["true", "1"], lower.type))
-        )
+        good = pc.match_substring_regex(pc.utf8_lower(bare), "^(true|false|1|0)$")
+        _refuse_others(texts, good, name, "true or false", rows)
+        return pc.cast(bare, pa.bool_())
     if kind == "date":
         if not are_dates(known):
             good = [one is None or are_dates(pa.array([one])) for one in known.to_pylist()]
             _refuse_others(texts, pa.array(good), name, "a date such as 2024-01-31", rows)
         return pc.cast(bare, pa.timestamp("us"))
-    _refuse_others(texts, pc.fill_null(are_numbers(known), True), name, "a number", rows)
+    _refuse_others(texts, are_numbers(known), name, "a number", rows)
     return pc.cast(bare, pa.float64())
 
 
 def _refuse_others(texts: Any, good: Any, name: str, wanted: str, rows: Numbers) -> None:
-    if pc.all(good).as_py() is not False:
-        return
     at = pc.index(good, False).as_py()
-    raise DataError(
-        f"The column {name!r} has {excerpt(texts[at].as_py())} in row {rows[at]}, which is "
-        f"not {wanted}. Correct the value, or leave the field empty if it is missing.",
-        row=int(rows[at]),
-        column=name,
-    )
-
-
-def _floats(column: Any) -> NDArray[Any]:
-    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
-        column = pc.cast(column, pa.float64(), safe=False)
-    return np.asarray(column)
+    if at >= 0:
+        raise DataError(
+            f"The column {name!r} has {excerpt(texts[at].as_py())} in row {rows[at]}, which is "
+            f"not {wanted}. Correct the value, or leave the field empty if it is missing.",
+            row=int(rows[at]),
+            column=name,
+        )
 
 
 def as_table(X: Any) -> pa.Table:
@@ -380,36 +368,29 @@ def _by_name(names: list[str], known: set[str], fits: Callable[[str], bool]) -> 
 
 
 def _words(name: str) -> list[str]:
-    apart = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    return re.findall(r"[a-z]+", apart.lower())
+    return re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
 
 
 def _first_rows(sample: pa.Table, exclude: Collection[str | None]) -> pa.Table:
-    table = sample.slice(0, _SAMPLE)
-    names = [name for name in table.column_names if name not in exclude]
-    return pa.table({name: plain(table[name]) for name in names})
+    rows = sample.slice(0, _SAMPLE)
+    return pa.table({name: plain(rows[name]) for name in rows.column_names if name not in exclude})
 
 
 def _holds_words(column: pa.ChunkedArray) -> bool:
-    """Whether these are strings, and not all of them numbers."""
-    if not is_text(column.type):
-        return False
-    known = known_texts(column)
-    return len(known) == 0 or not pc.all(are_numbers(known)).as_py()
+    """Whether these are strings, and not all of them numbers; of none pyarrow's `all` is null."""
+    return is_text(column.type) and not pc.all(are_numbers(known_texts(column))).as_py()
 
 
 def _looks_like_text(column: pa.ChunkedArray) -> bool:
     known = known_texts(column)
-    if len(known) == 0:
+    if pc.count_distinct(known).as_py() <= min(_FEW, len(known) // 2):
         return False
     long = pc.mean(pc.utf8_length(known)).as_py() >= _LONG
-    spaced = pc.mean(pc.cast(pc.match_substring(known, " "), pa.uint8())).as_py() >= 0.5
-    varied = pc.count_distinct(known).as_py() > min(_FEW, len(known) // 2)
-    return bool(long and spaced and varied)
+    return bool(long and pc.mean(pc.match_substring(known, " ")).as_py() >= 0.5)
 
 
 def _has_few_values(column: pa.ChunkedArray) -> bool:
-    if not (is_text(column.type) or is_number(column.type) or pa.types.is_boolean(column.type)):
+    if not (is_text(column.type) or is_number(column.type) or types.is_boolean(column.type)):
         return False
     known = known_texts(column) if is_text(column.type) else column.drop_null()
     distinct = pc.count_distinct(known).as_py()
@@ -438,16 +419,10 @@ def feature_columns(table: pa.Table, exclude: Iterable[str] = ()) -> tuple[list[
         row, or whole numbers that are all distinct and either count up by 1 or are called an id.
     """
     excluded = set(exclude)
-    names, notes = [], []
-    for name in table.column_names:
-        if name in excluded:
-            continue
-        reason = _identifies(name, plain(table[name]))
-        if reason is None:
-            names.append(name)
-        else:
-            notes.append(f"{name}: left out, because {reason}.")
-    return names, notes
+    free = [name for name in table.column_names if name not in excluded]
+    reasons = {name: _identifies(name, plain(table[name])) for name in free}
+    notes = [f"{name}: left out, because {why}." for name, why in reasons.items() if why]
+    return [name for name in free if reasons[name] is None], notes
 
 
 def _identifies(name: str, column: pa.ChunkedArray) -> str | None:
@@ -456,16 +431,13 @@ def _identifies(name: str, column: pa.ChunkedArray) -> str | None:
     if len(column) < 2 or (len(column) < _ENOUGH and not called_id):
         return None
     numbers = _integers(column)
-    if numbers is not None:
-        steps = np.diff(numbers)
-        if len(steps) and (steps == 1).all():
-            return "it only numbers the rows"
-        if called_id and len(np.unique(numbers)) == len(numbers):
-            return "it is an id with another value in every row"
-        return None
-    if is_text(column.type) and _distinct_words(column):
-        return "it has another value in every row, as an id or a free text has"
-    return None
+    if numbers is None:
+        words = is_text(column.type) and _distinct_words(column)
+        return "it has another value in every row, as an id or a free text has" if words else None
+    if (np.diff(numbers) == 1).all():
+        return "it only numbers the rows"
+    unique = called_id and len(np.unique(numbers)) == len(numbers)
+    return "it is an id with another value in every row" if unique else None
 
 
 def _integers(column: pa.ChunkedArray) -> Any:
@@ -474,16 +446,15 @@ def _integers(column: pa.ChunkedArray) -> Any:
         if not pc.all(pc.match_substring_regex(column, r"^\s*-?\d{1,18}\s*$")).as_py():
             return None
         column = pc.cast(pc.utf8_trim_whitespace(column), pa.int64())
-    if not pa.types.is_integer(column.type) or column.null_count:
+    if not types.is_integer(column.type) or column.null_count:
         return None
     return column.to_numpy().astype(np.int64)
 
 
 def _distinct_words(column: pa.ChunkedArray) -> bool:
     known = known_texts(column)
-    if len(known) < 2 or pc.count_distinct(known).as_py() < len(known):
-        return False
-    return not pc.all(are_numbers(known)).as_py() and not are_dates(known)
+    distinct = len(known) >= 2 and pc.count_distinct(known).as_py() == len(known)
+    return distinct and not pc.all(are_numbers(known)).as_py() and not are_dates(known)
 
 
 def has_text(column: Any) -> NDArray[np.bool_]:
@@ -504,8 +475,7 @@ def has_label(column: Any) -> NDArray[np.bool_]:
 
 
 def _as_mask(column: Any) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = np.asarray(pc.fill_null(column, False), dtype=bool)
-    return mask
+    return np.asarray(pc.fill_null(column, False), dtype=np.bool_)
 
 
 def labels_of(column: Any, counts: NDArray[Any] | None = None) -> Array:
@@ -519,11 +489,15 @@ def labels_of(column: Any, counts: NDArray[Any] | None = None) -> Array:
     kind = values.type
     if is_text(kind):
         return _from_texts(values, counts)
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+    if types.is_boolean(kind) or types.is_integer(kind):
         return np.asarray(values)
-    if is_number(kind):
-        return _from_floats(np.asarray(pc.cast(values, pa.float64(), safe=False)))
-    raise _no_labels(f"Labels of type {kind} cannot be classes.")
+    if not is_number(kind):
+        raise _no_labels(f"Labels of type {kind} cannot be classes.")
+    numbers = np.asarray(pc.cast(values, pa.float64(), safe=False))
+    if (numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all():
+        return numbers.astype(np.int64)
+    _refuse_measurements(numbers)
+    return np.array([f"{number:g}" for number in numbers])
 
 
 def _no_labels(message: str, parameter: str = "label") -> LabelError:
@@ -534,13 +508,6 @@ def _no_labels(message: str, parameter: str = "label") -> LabelError:
     )
 
 
-def _from_floats(numbers: NDArray[np.float64]) -> Array:
-    if (numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all():
-        return numbers.astype(np.int64)
-    _refuse_measurements(numbers)
-    return np.array([f"{number:g}" for number in numbers])
-
-
 def _from_texts(texts: Any, counts: NDArray[Any] | None) -> Array:
     if pc.all(pc.match_substring_regex(texts, _WHOLE)).as_py():
         return np.asarray(pc.cast(pc.replace_substring_regex(texts, r"\.0+$", ""), pa.int64()))
@@ -548,9 +515,8 @@ def _from_texts(texts: Any, counts: NDArray[Any] | None) -> Array:
     if numeric.all() and pc.any(pc.match_substring(texts, ".")).as_py():
         _refuse_measurements(np.asarray(pc.cast(pc.utf8_trim_whitespace(texts), pa.float64())))
     found: list[str] = texts.to_pylist()
-    _warn_of_odd_labels(
-        Counter(found if counts is None else dict(zip(found, counts.tolist(), strict=True)))
-    )
+    often = Counter(found) if counts is None else dict(zip(found, counts.tolist(), strict=True))
+    _warn_of_odd_labels(often)
     return np.array(found, dtype=str)
 
 
@@ -563,7 +529,7 @@ def _refuse_measurements(numbers: NDArray[np.float64]) -> None:
         )
 
 
-def _warn_of_odd_labels(counts: Counter[str]) -> None:
+def _warn_of_odd_labels(counts: dict[str, int]) -> None:
     alike: dict[str, list[str]] = defaultdict(list)
     for label in counts:
         alike[label.strip().casefold()].append(label)
@@ -590,9 +556,9 @@ def _warn_of_odd_labels(counts: Counter[str]) -> None:
 def check_label_column(schema: pa.Schema, name: str) -> None:
     """Refuse a column that is not there, or cannot be the y of a fit."""
     kind = schema.field(require_column(name, schema.names, "y")).type
-    if pa.types.is_dictionary(kind):
+    if types.is_dictionary(kind):
         kind = kind.value_type
-    if not (is_text(kind) or is_number(kind) or pa.types.is_boolean(kind)):
+    if not (is_text(kind) or is_number(kind) or types.is_boolean(kind)):
         raise _no_labels(f"Column {name!r} is {kind}.", "y")
 
 
@@ -635,7 +601,7 @@ class CodedColumn(NamedTuple):
         if is_text(values.type):
             return np.array(values.to_pylist(), dtype=str), self.codes
         numbers = as_numpy(values)
-        return numbers.astype(bool) if pa.types.is_boolean(values.type) else numbers, self.codes
+        return numbers.astype(bool) if types.is_boolean(values.type) else numbers, self.codes
 
 
 def time_values(tables: Iterable[pa.Table], name: str) -> Array:
@@ -645,9 +611,9 @@ def time_values(tables: Iterable[pa.Table], name: str) -> Array:
 
 def as_numpy(array: pa.Array) -> Array:
     """Return numbers or truth values, without nulls, as numpy sees them."""
-    if pa.types.is_boolean(array.type):
+    if types.is_boolean(array.type):
         array = pc.cast(array, pa.uint8())
-    if pa.types.is_decimal(array.type):
+    if types.is_decimal(array.type):
         array = pc.cast(array, pa.float64())
     # Array.to_numpy would import pandas: half a second, and its memory.
     return np.from_dlpack(array)

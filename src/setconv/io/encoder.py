@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow.types import is_boolean, is_null
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,11 +97,10 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
             try:
                 with _read(name):
                     encoding, said = _choose_encoding(name, table[name], self.max_categories)
-            except _LeftOutError as reason:
-                notes.append(f"{name}: left out, because {reason}.")
-            else:
                 encodings.append(encoding)
                 notes += [f"{name}: {sentence}." for sentence in said]
+            except _LeftOutError as reason:
+                notes.append(f"{name}: left out, because {reason}.")
         if not encodings:
             raise DataError(
                 f"No column of {listed(table.column_names)} can be a feature: {' '.join(notes)}"
@@ -132,25 +132,21 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         encodings = self._fitted()
         table = as_table(X)
         called = range(1, table.num_rows + 1) if rows is None else rows
-        for encoding in encodings:
-            require_column(encoding.name, table.column_names, "X")
-        width = sum(len(encoding.names) for encoding in encodings)
-        out = np.empty((table.num_rows, width), np.float32)
-        start = 0
-        for batch in table.select([encoding.name for encoding in encodings]).to_batches(_ROWS):
-            part, place = slice(start, start + len(batch)), 0
-            for encoding, column in zip(encodings, batch.columns, strict=True):
-                width = len(encoding.names)
+        names = [require_column(one.name, table.column_names, "X") for one in encodings]
+        ends = np.cumsum([0, *(len(one.names) for one in encodings)])
+        out, start = np.empty((table.num_rows, ends[-1]), np.float32), 0
+        for batch in table.select(names).to_batches(_ROWS):
+            part = slice(start, start + len(batch))
+            places = np.split(out[part], ends[1:-1], axis=1)
+            for encoding, column, into in zip(encodings, batch.columns, places, strict=False):
                 with _read(encoding.name):
-                    encoding.write(column, called[part], out[part, place : place + width])
-                place += width
-            start += len(batch)
+                    encoding.write(column, called[part], into)
+            start = part.stop
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Return the names of the columns of the matrix: "age", "city=Rome", "city=(other)"."""
-        names = [name for encoding in self._fitted() for name in encoding.names]
-        return np.array(names, dtype=object)
+        return np.array([name for one in self._fitted() for name in one.names], dtype=object)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as JSON-able data and arrays; `restore` takes them."""
@@ -176,10 +172,8 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
         FeatureEncoder
         """
         encoder = cls(max_categories=config["max_categories"])
-        encodings = [
-            from_plain(_OTHER_KINDS.get(one["kind"], NumberEncoding), one)
-            for one in config["columns"]
-        ]
+        classes = [_OTHER_KINDS.get(one["kind"], NumberEncoding) for one in config["columns"]]
+        encodings = list(map(from_plain, classes, config["columns"]))
         kinds = {one.kind for one in encodings} - set(_OTHER_KINDS) - {"number", "boolean", "date"}
         widths = [one.width for one in encodings if isinstance(one, VectorEncoding)]
         if kinds or any(not 0 < width <= _WIDEST for width in widths):
@@ -197,7 +191,7 @@ class FeatureEncoder(TransformerMixin, BaseEstimator):
 
     def _fitted(self) -> list[Encoding]:
         check_is_fitted(self, "_columns")
-        return [_encoding(one) for one in self._columns]
+        return [_OTHER_KINDS.get(one["kind"], NumberEncoding)(**one) for one in self._columns]
 
 
 @contextmanager
@@ -217,24 +211,23 @@ class _LeftOutError(Exception):
     """A column cannot be a feature, for this reason."""
 
 
+_KINDS = {is_number: "number", is_null: "number", is_boolean: "boolean", is_date: "date"}
+
+
 def _choose_encoding(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
     """Return what becomes of a column, and notes on it."""
     column = plain(column)
-    kind = column.type
-    if is_vector(kind):
+    if is_vector(column.type):
         width = pc.max(pc.list_value_length(column)).as_py()
         if not width:
             raise _LeftOutError("it has only empty lists")
         return VectorEncoding(name, width), []
-    if is_text(kind):
+    if is_text(column.type):
         return _encoding_of_texts(name, column, max_categories)
-    if is_number(kind) or pa.types.is_null(kind):
-        return _encoding_of_numbers(name, column, "number")
-    if pa.types.is_boolean(kind):
-        return _encoding_of_numbers(name, column, "boolean")
-    if is_date(kind):
-        return _encoding_of_numbers(name, column, "date")
-    raise _LeftOutError(f"values of type {kind} cannot be features")
+    for holds, kind in _KINDS.items():
+        if holds(column.type):
+            return _encoding_of_numbers(name, column, kind)
+    raise _LeftOutError(f"values of type {column.type} cannot be features")
 
 
 def _encoding_of_texts(name: str, column: Any, max_categories: int) -> tuple[Encoding, list[str]]:
@@ -264,52 +257,39 @@ def _encoding_of_numbers(name: str, column: Any, kind: str) -> tuple[Encoding, l
     known = numbers[~missing] if n_missing else numbers
     if len(known) == 0:
         raise _LeftOutError("all its values are missing")
+    shown = shown_day if kind == "date" else "{:g}".format
     if not n_missing and known.min() == known.max():
-        shown = shown_day(float(known[0])) if kind == "date" else f"{known[0]:g}"
-        raise _LeftOutError(f"it is {shown} in every row")
+        raise _LeftOutError(f"it is {shown(known[0])} in every row")
     median = float(np.median(known))
     notes = ["dates became days since 1970-01-01"] if kind == "date" else []
     if n_missing:
         were = count_of(n_missing, "missing value was", "missing values were")
-        shown = shown_day(median) if kind == "date" else f"{median:g}"
-        notes.append(f"{were} filled with the median {shown}, and a second column says where")
+        filled = f"{were} filled with the median {shown(median)}"
+        notes.append(f"{filled}, and a second column says where")
     return NumberEncoding(name, kind, median, n_missing > 0), notes
 
 
-def _encoding_of_categories(
-    name: str, column: Any, max_categories: int
-) -> tuple[Encoding, list[str]]:
-    texts = _as_categories(column)
-    n_missing = texts.null_count
-    counts = pc.value_counts(texts.drop_null()).to_pylist()
+def _encoding_of_categories(name: str, column: Any, most: int) -> tuple[Encoding, list[str]]:
+    known = known_texts(column)
+    n_missing, n_known = len(column) - len(known), len(known)
+    counts = pc.value_counts(known).to_pylist()
     # Equally frequent ones in the order of the alphabet: the order of the rows must not matter.
     found = [one["values"] for one in sorted(counts, key=lambda c: (-c["counts"], c["values"]))]
-    n_known = len(texts) - n_missing
     if len(found) == n_known and n_known > 1:
         raise _LeftOutError("it has another value in every row")
     if n_known >= _ENOUGH and 2 * len(found) > n_known:
         raise _LeftOutError(f"{len(found)} of its {n_known} values are distinct, as in a free text")
     if len(found) == 1 and not n_missing:
         raise _LeftOutError(f"it is {excerpt(found[0])} in every row")
-    kept = found[:max_categories]
-    became = f"{count_of(len(kept), 'category', 'categories')} became a column each"
+    kept = found[:most]
+    notes = [f"{count_of(len(kept), 'category', 'categories')} became a column each"]
     if len(found) > len(kept):
-        became = (
-            f"the {len(kept)} most frequent of {len(found)} categories became a column each, the "
-            "others share one"
-        )
-    notes = [became]
+        frequent = f"the {len(kept)} most frequent of {len(found)} categories"
+        notes = [f"{frequent} became a column each, the others share one"]
     if n_missing:
         are = count_of(n_missing, "missing value is", "missing values are")
         notes.append(f"{are} a category of their own")
     return CategoryEncoding(name, kept, n_missing > 0), notes
-
-
-def _as_categories(column: Any) -> Any:
-    """Return values of any type as strings, null where missing."""
-    column = plain(column)
-    texts = column if is_text(column.type) else pc.cast(column, pa.large_string())
-    return without_missing(texts)
 
 
 @dataclass(frozen=True)
@@ -341,10 +321,6 @@ class NumberEncoding:
         numbers = as_numbers(plain(column), self.kind, self.name, rows)
         with np.errstate(over="ignore"):  # found just below, with its row
             out[:, 0] = numbers
-        if self.indicator:
-            out[:, 1] = 0
-        if np.isfinite(out[:, 0]).all():
-            return
         missing = np.isnan(out[:, 0])
         bad = np.flatnonzero(np.isinf(out[:, 0]) | (missing & (self.median is None)))
         if len(bad):
@@ -355,8 +331,7 @@ class NumberEncoding:
                 column=self.name,
             )
         out[missing, 0] = self.median
-        if self.indicator:
-            out[:, 1] = missing
+        out[:, 1:] = missing[:, None]  # of the indicator, if there is one
 
 
 @dataclass(frozen=True)
@@ -385,7 +360,7 @@ class CategoryEncoding:
 
     def write(self, column: pa.Array, rows: Numbers, out: Matrix) -> None:  # noqa: ARG002
         """Write what becomes of a column."""
-        texts = _as_categories(column)
+        texts = without_missing(pc.cast(plain(column), pa.large_string()))
         known = pa.array(self.categories, pa.large_string())
         found = pc.fill_null(pc.index_in(texts, value_set=known), len(self.categories))
         codes = found.to_numpy(zero_copy_only=False)
@@ -440,8 +415,3 @@ class VectorEncoding:
 
 Encoding = NumberEncoding | CategoryEncoding | VectorEncoding
 _OTHER_KINDS: dict[str, Any] = {"category": CategoryEncoding, "vector": VectorEncoding}
-
-
-def _encoding(described: dict[str, Any]) -> Encoding:
-    found: Encoding = _OTHER_KINDS.get(described["kind"], NumberEncoding)(**described)
-    return found

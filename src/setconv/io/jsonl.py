@@ -24,14 +24,12 @@ logger = logging.getLogger("setconv")
 BLOCK = 1 << 20  # bytes
 _ROWS = 4096
 _INT64 = 1 << 63
-_KINDS = {bool: "bool", float: "float", str: "str"}
 _NUMBERS = frozenset({"int", "float"})
 _TYPES = {
     frozenset({"bool"}): pa.bool_(),
     frozenset({"int"}): pa.int64(),
     frozenset({"float"}): pa.float64(),
     _NUMBERS: pa.float64(),
-    frozenset({"str"}): pa.string(),
     frozenset({"numbers"}): pa.list_(pa.float64()),
 }  # strings for all others
 
@@ -56,10 +54,7 @@ class JsonlReader(RecordReader):
     def _read_tables(self) -> Iterator[pa.Table]:
         rows = self._objects()
         while batch := list(islice(rows, _ROWS)):
-            yield pa.table(
-                [_as_array([row.get(one.name) for row in batch], one.type) for one in self.schema],
-                schema=self.schema,
-            )
+            yield pa.table([_as_array(batch, one) for one in self.schema], schema=self.schema)
 
     def _looked_through(self) -> tuple[pa.Schema, int]:
         kinds: dict[str, set[str]] = {}
@@ -133,29 +128,26 @@ def _kind_of(value: Any) -> str:
     if kind is list:
         small = [type(one) is float or (type(one) is int and abs(one) < _INT64) for one in value]
         return "numbers" if all(small) else "nested"
-    return _KINDS.get(kind, "nested")
+    return kind.__name__ if kind in (bool, float, str) else "nested"
 
 
-def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return JSON values as an array of the type of their column."""
-    if not pa.types.is_string(kind):
-        try:
-            return pa.array(values, kind)
-        except pa.ArrowInvalid:  # integers over 2**53, which are to be rounded
-            return pa.array([_rounded(one) for one in values], kind)
-    texts = [
-        one if one is None or type(one) is str else json.dumps(one, ensure_ascii=False)
-        for one in values
-    ]
+def _as_array(rows: list[dict[str, Any]], column: pa.Field) -> pa.Array:
+    """Return the values of a column as an array of its type."""
+    values = [row.get(column.name) for row in rows]
+    if pa.types.is_string(column.type):
+        values = [
+            v if isinstance(v, str | None) else json.dumps(v, ensure_ascii=False) for v in values
+        ]
     try:
-        return pa.array(texts, kind)
+        return pa.array(values, column.type)
     except UnicodeEncodeError:  # half of a surrogate pair, as where an emoji was cut in two
-        return pa.array([None if one is None else _whole(one) for one in texts], kind)
+        convert: Any = _whole
+    except pa.ArrowInvalid:  # integers over 2**53, which are to be rounded
+        convert = _rounded
+    return pa.array([None if one is None else convert(one) for one in values], column.type)
 
 
 def _rounded(value: Any) -> Any:
-    if value is None:
-        return None
     return list(map(float, value)) if type(value) is list else float(value)
 
 

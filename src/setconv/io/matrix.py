@@ -7,7 +7,7 @@ tables: exact, and without gaps. (`setconv.io.encoder` is for gaps and categorie
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -29,7 +29,6 @@ logger = logging.getLogger("setconv")
 
 _PART = 32  # columns that are turned into rows at once
 _PADDING = 16  # keeps columns of 2^k rows from falling on the same lines of the cache
-_EXACT_IN_FLOAT32 = 16  # bits of an integer
 
 
 @dataclass(frozen=True)
@@ -108,9 +107,9 @@ class FeaturePlan:
                 column=min(twins),
                 parameter="columns",
             )
-        wide = not all(_fits_float32(_number_type(reader.schema.field(one).type)) for one in used)
-        dtype = np.dtype(np.float64 if wide else np.float32)
-        return cls(names, used, dtype, parts)
+        kinds = [_number_type(reader.schema.field(one).type).to_pandas_dtype() for one in used]
+        wide = not all(np.can_cast(kind, np.float32) for kind in kinds)
+        return cls(names, used, np.dtype(np.float64 if wide else np.float32), parts)
 
     def rows(self, table: pa.Table, first_row: int) -> NDArray[Any]:
         """Return the features of a table; ``first_row`` is its number of a row, for messages."""
@@ -119,13 +118,15 @@ class FeaturePlan:
         for part in self.parts:
             into = rows[:, start : start + len(part.names)]
             if part.elements:
-                _copy_lists(into, table.column(part.columns[0]), part, first_row)
+                for row, chunk in _chunks(table, part.columns[0], first_row):
+                    into[row : row + len(chunk)] = _elements(chunk, part, first_row + row)
                 refuse_not_finite(into, first_row, part.names)
             else:
                 columns = np.empty((into.shape[1], len(rows) + _PADDING), self.dtype)
                 columns = columns[:, : len(rows)]
                 for target, name in zip(columns, part.columns, strict=True):
-                    _copy_numbers(target, table.column(name), name, first_row)
+                    for row, chunk in _chunks(table, name, first_row):
+                        target[row : row + len(chunk)] = as_numpy(chunk)
                 refuse_not_finite(columns.T, first_row, part.names)  # while it is in the cache
                 into[:] = columns.T
             start += into.shape[1]
@@ -133,9 +134,9 @@ class FeaturePlan:
 
 
 def _by_type(schema: pa.Schema, without: Collection[str]) -> list[str]:
-    candidates = [field for field in schema if field.name not in without]
-    chosen = [one.name for one in candidates if _number_type(one.type) is not None]
-    others = [one.name for one in candidates if one.name not in set(chosen)]
+    numeric = {one.name: _number_type(one.type) for one in schema if one.name not in without}
+    chosen = [name for name, kind in numeric.items() if kind is not None]
+    others = [name for name, kind in numeric.items() if kind is None]
     if not chosen:
         raise DataError(
             f"There is no column of numbers among {listed(schema.names)}. Encode the columns first."
@@ -160,10 +161,9 @@ def _parts(reader: ColumnReader, names: list[str]) -> list[_Part]:
 
     def elements(name: str) -> list[tuple[str, int]]:
         base, _, number = name.rpartition("_")
-        if name not in types and base in types and is_list(types[base]):
-            found = [(base, n) for n in range(length(base)) if str(n) == number]
-            if found:
-                return found
+        lists = name not in types and base in types and is_list(types[base])
+        if lists and number in map(str, range(length(base))):
+            return [(base, int(number))]
         kind = types[require_column(name, list(types), "columns")]
         if _number_type(kind) is None:
             raise DataError(
@@ -184,48 +184,39 @@ def _parts(reader: ColumnReader, names: list[str]) -> list[_Part]:
     return parts
 
 
-def _number_type(kind: pa.DataType) -> pa.DataType | None:
+def _number_type(kind: pa.DataType) -> Any:
     """Return the type of the numbers in a column, or in its lists; None if it has none."""
     if is_list(kind) or pa.types.is_dictionary(kind):
         kind = kind.value_type
     return kind if is_number(kind) or pa.types.is_boolean(kind) else None
 
 
-def _fits_float32(kind: Any) -> bool:
-    types = pa.types
-    if types.is_integer(kind):
-        return bool(kind.bit_width <= _EXACT_IN_FLOAT32)
-    return bool(types.is_boolean(kind) or types.is_float16(kind) or types.is_float32(kind))
-
-
-def _copy_numbers(target: NDArray[Any], column: pa.ChunkedArray, name: str, first_row: int) -> None:
-    at = 0
-    for chunk in column.chunks:
+def _chunks(table: pa.Table, name: str, first_row: int) -> Iterator[tuple[int, pa.Array]]:
+    """Iterate over a column without gaps, each part with the table's row at which it starts."""
+    row = 0
+    for chunk in table.column(name).chunks:
         if pa.types.is_dictionary(chunk.type):
             chunk = chunk.dictionary_decode()
-        _refuse_nulls(chunk, name, first_row + at)
-        target[at : at + len(chunk)] = as_numpy(chunk)
-        at += len(chunk)
+        _refuse_nulls(chunk, name, first_row + row)
+        yield row, chunk
+        row += len(chunk)
 
 
-def _copy_lists(into: NDArray[Any], column: pa.ChunkedArray, part: _Part, first_row: int) -> None:
-    name, at = part.columns[0], 0
-    for chunk in column.chunks:
-        _refuse_nulls(chunk, name, first_row + at)
-        unlike = pc.index(pc.not_equal(pc.list_value_length(chunk), part.length), True).as_py()
-        if unlike >= 0:
-            row = first_row + at + unlike
-            raise DataError(
-                f"Column {name!r} has a list of {len(chunk[unlike])} numbers in row {row} (counted "
-                f"from 0), and of {part.length} in row 0. Give all lists the same length.",
-                row=row,
-                column=name,
-            )
-        values = chunk.flatten()
-        _refuse_nulls(values, name, first_row + at, per_row=part.length)
-        matrix = as_numpy(values).reshape(-1, part.length)
-        into[at : at + len(chunk)] = matrix[:, part.elements]
-        at += len(chunk)
+def _elements(lists: pa.Array, part: _Part, first_row: int) -> NDArray[Any]:
+    """Return the features in lists, which all must have the length of the first one."""
+    name = part.columns[0]
+    unlike = pc.index(pc.not_equal(pc.list_value_length(lists), part.length), True).as_py()
+    if unlike >= 0:
+        row = first_row + unlike
+        raise DataError(
+            f"Column {name!r} has a list of {len(lists[unlike])} numbers in row {row} (counted "
+            f"from 0), and of {part.length} in row 0. Give all lists the same length.",
+            row=row,
+            column=name,
+        )
+    values = lists.flatten()
+    _refuse_nulls(values, name, first_row, per_row=part.length)
+    return as_numpy(values).reshape(-1, part.length)[:, part.elements]
 
 
 def _refuse_nulls(array: pa.Array, column: str, first_row: int, per_row: int = 1) -> None:

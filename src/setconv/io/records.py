@@ -85,7 +85,8 @@ def open_records(
         if wanted == "parquet":
             from setconv.io.parquet import read_parquet
 
-            file = path if opened.is_plain_file else opened.as_file()
+            packed = opened.size is None or opened.compressed
+            file = opened.as_file() if packed else path
             opened.close()
             return read_parquet(opened.name, [file])
         if wanted == "jsonl":
@@ -114,10 +115,8 @@ class DelimitedReader(RecordReader):
         self.name, self.format = source.name, format
         self._source = source
         self._stream = Utf8Stream(source, encoding)
-        self._line = 1
-        self._data = b""
-        self._at_end = False
-        self._nulls_said = False
+        self._line, self._data = 1, b""
+        self._at_end = self._nulls_said = False
         self._skip_blank_lines("is empty. Check that it was written or piped whole.")
         self._grammar = _Grammar(self._find_delimiter() if format == "csv" else "\t")
         names = self._take_header()
@@ -149,7 +148,7 @@ class DelimitedReader(RecordReader):
     def _take_header(self) -> list[str]:
         while not self._complete_end():
             self._more()
-        first = next(self._grammar.records(self._data))
+        first = next(self._grammar.record.finditer(self._data))[0]
         names = [field.decode("utf-8") for field in self._grammar.fields(first)]
         check_header(names, f"{self.name}, line {self._line}")
         self._line += count_lines(first)
@@ -200,23 +199,18 @@ class DelimitedReader(RecordReader):
         return end
 
     def _parsed(self, block: bytes) -> pa.Table:
+        size = len(block) + 1
+        read = pa.csv.ReadOptions(column_names=self.columns, block_size=size, use_threads=False)
+        parse = pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True)
+        convert = pa.csv.ConvertOptions(column_types=self.schema, check_utf8=False)
         try:
-            return pa.csv.read_csv(
-                pa.BufferReader(block),
-                pa.csv.ReadOptions(
-                    column_names=self.columns, block_size=len(block) + 1, use_threads=False
-                ),
-                pa.csv.ParseOptions(delimiter=self._grammar.delimiter, newlines_in_values=True),
-                pa.csv.ConvertOptions(
-                    column_types=self.schema, strings_can_be_null=False, check_utf8=False
-                ),
-            )
+            return pa.csv.read_csv(pa.BufferReader(block), read, parse, convert)
         except pa.ArrowInvalid as error:
             raise self._ragged(block, error) from error
 
     def _ragged(self, block: bytes, error: Exception) -> DataError:
         expected, line = len(self.schema), self._line
-        for record in self._grammar.records(block):
+        for record in self._grammar.record.findall(block):
             found = len(self._grammar.fields(record))
             text = record.rstrip(b"\r\n")
             if found != expected and text:
@@ -247,7 +241,7 @@ class _Grammar:
         record = rb"(?:" + field + mark + rb")*+" + field + _LINE_END
         unquoted_line = rb'[^"\r\n]*+' + _LINE_END
         self._records = re.compile(rb"(?:" + unquoted_line + rb"|" + record + rb")*+")
-        self._record = re.compile(record)
+        self.record = re.compile(record)
         self._leading_fields = re.compile(rb"(?:" + field + mark + rb")*+")
         self._field = re.compile(rb"(" + _QUOTED + rb"|" + plain + rb")(?:" + mark + rb"|[\r\n])")
         self._closed = re.compile(_QUOTED + rb'[^"]')
@@ -258,22 +252,14 @@ class _Grammar:
             last_return = data.rfind(b"\r", 0, max(len(data) - 1, 0))
             return max(data.rfind(b"\n"), last_return) + 1
         matched = self._records.match(data)
-        assert matched is not None
-        return matched.end()
-
-    def records(self, data: bytes) -> Iterator[bytes]:
-        """Iterate over complete records."""
-        for matched in self._record.finditer(data):
-            yield matched[0]
+        return matched.end() if matched else 0
 
     def fields(self, record: bytes) -> list[bytes]:
         """Return the fields of a complete record, unquoted."""
         # Of CR LF only one may end a field.
         record = record[:-2] + b"\n" if record.endswith(b"\r\n") else record
-        return [
-            text[1:-1].replace(b'""', b'"') if text.startswith(b'"') else text
-            for text in self._field.findall(record)
-        ]
+        found = self._field.findall(record)
+        return [one[1:-1].replace(b'""', b'"') if one.startswith(b'"') else one for one in found]
 
     def fault(self, data: bytes, *, at_end: bool) -> tuple[int, str] | None:
         """Return where and what is wrong with an incomplete record, if anything is.

@@ -37,13 +37,11 @@ _EXTENSIONS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet"},
 }
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16, so it comes first
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {
+    "utf-8": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # like UTF-16 at first, so it is before
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _LOOK = 4096  # bytes by which format and encoding are found
 
 
@@ -111,6 +109,11 @@ class ByteSource:
     raw : binary file
     size : int or None
         Bytes of the file as it is stored; None for what can be read only once.
+
+    Attributes
+    ----------
+    compressed : bool
+        Whether the bytes of the file are others.
     """
 
     def __init__(self, name: str, raw: IO[bytes], size: int | None) -> None:
@@ -132,15 +135,10 @@ class ByteSource:
             return "parquet"
         return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
 
-    @property
-    def is_plain_file(self) -> bool:
-        """Whether the bytes lie in a file as they are."""
-        return self.size is not None and not self._compressed
-
-    def head(self, count: int = _LOOK) -> bytes:
+    def head(self) -> bytes:
         """Return the first bytes without taking them; the source must not be read before."""
         with _readable(self.name):
-            return self._stream.peek(count)
+            return self._stream.peek(_LOOK)
 
     def read(self, count: int) -> bytes:
         """Return up to so many bytes; none at the end."""
@@ -179,8 +177,8 @@ class ByteSource:
 
     def _start(self) -> None:
         self._stream = _Peekable(self._raw)
-        self._compressed = self._stream.peek(2) == _GZIP_MAGIC
-        if self._compressed:
+        self.compressed = self._stream.peek(2) == _GZIP_MAGIC
+        if self.compressed:
             packed: Any = self._stream
             self._stream = _Peekable(gzip.GzipFile(fileobj=packed, mode="rb"))
 
@@ -188,21 +186,17 @@ class ByteSource:
 class _Peekable:
     """A stream whose first bytes can be looked at."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile) -> None:
         self._stream, self._ahead = stream, b""
 
     def peek(self, count: int) -> bytes:
-        while len(self._ahead) < count:
-            more = self._stream.read(count - len(self._ahead))
-            if not more:
-                break
+        while more := self._stream.read(max(count - len(self._ahead), 0)):
             self._ahead += more
         return self._ahead[:count]
 
     def read(self, count: int = -1, /) -> bytes:
         if not self._ahead:
-            data: bytes = self._stream.read(count)
-            return data
+            return self._stream.read(count)
         data, self._ahead = self._ahead[:count], self._ahead[count:]
         return data
 
@@ -254,7 +248,7 @@ class Utf8Stream:
 
     def _decoded(self, data: bytes) -> str:
         try:
-            text: str = self._decoder.decode(data, final=not data)
+            return self._decoder.decode(data, final=not data)
         except UnicodeError as error:
             given = error.object if isinstance(error, UnicodeDecodeError) else data
             before = given[: getattr(error, "start", 0)]
@@ -268,8 +262,7 @@ class Utf8Stream:
                 where,
             )
             self._encoding, self._decoder, self._unsure = "cp1252", _decoder("cp1252"), False
-            text = self._decoder.decode(given, final=not data)
-        return text
+            return self._decoder.decode(given, final=not data)
 
 
 def _misread(message: str) -> DataError:
@@ -286,7 +279,7 @@ def _latin_1(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("setconv_latin_1", _latin_1)
 
 
-def _decoder(encoding: str) -> Any:
+def _decoder(encoding: str) -> codecs.IncrementalDecoder:
     errors = "setconv_latin_1" if encoding == "cp1252" else "strict"
     return codecs.getincrementaldecoder(encoding)(errors)
 
@@ -304,8 +297,8 @@ def _known_encoding(encoding: str) -> str:
 
 
 def _found_encoding(head: bytes) -> str:
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
             return encoding
     even, odd = head[0::2].count(0), head[1::2].count(0)
     # Text in UTF-16 that is mostly ASCII has a null in every other byte, and in none between.

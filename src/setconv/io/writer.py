@@ -74,11 +74,9 @@ def open_writer(
                 file.flush()
                 opened.close()
         except BaseException:
-            with suppress(OSError, ValueError):  # what is closed here goes away anyway
-                writer.close()
-            if packed:
-                with suppress(OSError, ValueError):
-                    stream.close()
+            for one in [writer, stream] if packed else [writer]:
+                with suppress(OSError, ValueError):  # what is closed here goes away anyway
+                    one.close()
             raise
 
 
@@ -162,7 +160,14 @@ class RecordWriter:
             if self._sheet is None:
                 check_header(table.schema.names, self.name)
                 self._sheet = _SHEETS[self.format](self._stream, table.schema, self._escape)
-            self._sheet.write(_matched(table, self._sheet.schema, self.name))
+            try:
+                rows = table.cast(self._sheet.schema)
+            except (ValueError, pa.ArrowNotImplementedError) as error:
+                raise DataError(
+                    f"{self.name}: a table does not fit the first one ({error}). Write tables with "
+                    "the same columns, and cast them to one schema."
+                ) from error
+            self._sheet.write(rows)
         self.n_rows += table.num_rows
 
     def close(self) -> None:
@@ -172,24 +177,11 @@ class RecordWriter:
         self._sheet.close()
 
 
-def _matched(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
-    try:
-        return table.cast(schema)
-    except (ValueError, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            f"{name}: a table does not fit the first one ({error}). Write tables with the same "
-            "columns, and cast them to one schema."
-        ) from error
-
-
 class _Sheet(ABC):
     """One format; ``escape`` is about formulas in text."""
 
-    def __init__(
-        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
-    ) -> None:
-        self._file, self._escape = file, escape
-        self.schema = schema
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool) -> None:
+        self.file, self.schema, self.escape = file, schema, escape
 
     @abstractmethod
     def write(self, table: pa.Table) -> None: ...
@@ -204,25 +196,24 @@ class _Delimited(_Sheet):
 
     delimiter = ","
 
-    def __init__(
-        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
-    ) -> None:
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool) -> None:
         super().__init__(file, schema, escape)
         names = [pa.array([name], pa.large_string()) for name in schema.names]
         self._write_lines([self._quoted(name) for name in names])
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches(max_chunksize=_ROWS):
-            cells = [
-                self._quoted(_as_text(column, name), alone=batch.num_columns == 1)
-                for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            ]
+            alone = batch.num_columns == 1
+            named = zip(batch.schema.names, batch.columns, strict=True)
+            cells = [self._quoted(_as_text(column, name), alone=alone) for name, column in named]
             if len(batch):
                 self._write_lines(cells)
 
     def _quoted(self, texts: pa.Array, *, alone: bool = False) -> pa.Array:
-        if self._escape:
-            texts = _without_formulas(texts)
+        if self.escape:
+            found = pc.and_not(pc.match_substring_regex(texts, "^[=+@\t\r-]"), are_numbers(texts))
+            escaped = pc.binary_join_element_wise(_scalar("'"), texts, _scalar(""))
+            texts = pc.if_else(found, escaped, texts)
         needs = pc.match_substring_regex(texts, f'["\r\n{self.delimiter}]')
         if alone:  # an empty line would not be a row
             needs = pc.or_(needs, pc.equal(texts, ""))
@@ -236,27 +227,20 @@ class _Delimited(_Sheet):
         ends = [*cells[:-1], pc.binary_join_element_wise(cells[-1], _scalar("\n"), _scalar(""))]
         joined = pc.binary_join_element_wise(*ends, _scalar(self.delimiter))
         # The text of all rows lies in one buffer, row after row.
-        self._file.write(bytes(joined.buffers()[2]))
+        self.file.write(bytes(joined.buffers()[2]))
 
 
 class _Tabbed(_Delimited):
     delimiter = "\t"
 
 
-def _without_formulas(texts: pa.Array) -> pa.Array:
-    found = pc.and_not(pc.match_substring_regex(texts, "^[=+@\t\r-]"), are_numbers(texts))
-    escaped = pc.binary_join_element_wise(_scalar("'"), texts, _scalar(""))
-    return pc.if_else(found, escaped, texts)
-
-
 def _as_text(column: pa.Array, name: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    texts = column
     if pa.types.is_nested(column.type):
         values = column.to_pylist()
         texts = pa.array([None if one is None else json.dumps(one, default=str) for one in values])
-    else:
-        texts = column
     try:
         return pc.fill_null(pc.cast(texts, pa.large_string()), "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
@@ -279,7 +263,7 @@ class _Jsonl(_Sheet):
             finite = [_finite(column) for column in batch.columns]
             rows = pa.RecordBatch.from_arrays(finite, names=batch.schema.names).to_pylist()
             lines = [json.dumps(row, ensure_ascii=False, default=str) for row in rows]
-            self._file.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
+            self.file.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
 
 
 def _finite(column: pa.Array) -> pa.Array:
@@ -289,15 +273,12 @@ def _finite(column: pa.Array) -> pa.Array:
 
 
 class _Parquet(_Sheet):
-    def __init__(
-        self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool = False
-    ) -> None:
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, schema: pa.Schema, escape: bool) -> None:
         super().__init__(file, schema, escape)
         # A dictionary of numbers that are all distinct only costs its reader memory.
-        texts = [one.name for one in schema if is_text(one.type)]
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(file, mode="w"), schema, compression="zstd", use_dictionary=texts or False
-        )
+        texts = [one.name for one in schema if is_text(one.type)] or False
+        sink = pa.PythonFile(file, mode="w")
+        self._writer = pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=texts)
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
@@ -317,12 +298,7 @@ class _Parquet(_Sheet):
             self._writer.write_table(joined, row_group_size=_ROWS_OF_GROUP)
 
 
-_SHEETS: dict[str, Any] = {
-    "csv": _Delimited,
-    "tsv": _Tabbed,
-    "jsonl": _Jsonl,
-    "parquet": _Parquet,
-}
+_SHEETS: dict[str, Any] = {"csv": _Delimited, "tsv": _Tabbed, "jsonl": _Jsonl, "parquet": _Parquet}
 
 
 def check_kept(kept: Iterable[str], classes: NDArray[Any]) -> None:

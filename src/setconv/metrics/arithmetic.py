@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from setconv.data import as_floats, check_range
 from setconv.errors import DataError, LabelError
 from setconv.messages import listed
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 Label = str | int | float | bool
+Maybe = ArrayLike | None
 
 # Wide enough for float16 and float32 probabilities, far below any honest mistake.
 _TOLERANCE = 1e-3
@@ -39,6 +40,16 @@ class Counts(NamedTuple):
     fn: FloatArray
     fp: FloatArray
     tn: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray) -> Counts:
+        """Return the counts of each class against the rest, of confusion matrices (..., C, C)."""
+        # Cells are added, never subtracted from a total: an empty side is exactly 0.
+        rest = 1.0 - np.eye(matrix.shape[-1])
+        off = matrix * rest
+        tn = ((rest @ matrix) * rest).sum(axis=-1)
+        tp = np.diagonal(matrix, axis1=-2, axis2=-1)
+        return cls(tp, off.sum(axis=-1), off.sum(axis=-2), tn)
 
     def swapped(self) -> Counts:
         """Return the same decisions, seen from the rest."""
@@ -87,15 +98,10 @@ class Counts(NamedTuple):
 
     def figures(self) -> dict[str, FloatArray]:
         """Return every figure of decisions by name."""
-        return {
-            "specificity": self.specificity,
-            "sensitivity": self.sensitivity,
-            "precision": self.precision,
-            "f1": self.f1,
-            "g_mean": self.g_mean,
-            "balanced_accuracy": self.balanced_accuracy,
-            "mcc": np.clip(self.mcc, -1.0, 1.0),  # rounding may bring it a last digit beyond
-        }
+        names = ("specificity", "sensitivity", "precision", "f1", "g_mean", "balanced_accuracy")
+        found = {name: getattr(self, name) for name in names}
+        # Rounding may bring it a last digit beyond.
+        return found | {"mcc": np.clip(self.mcc, -1.0, 1.0)}
 
 
 def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> FloatArray:
@@ -104,7 +110,7 @@ def ratio(above: FloatArray, below: FloatArray, otherwise: float = math.nan) -> 
     return np.asarray(np.divide(above, below, out=out, where=np.greater(below, 0)))
 
 
-def rarest(counts: npt.NDArray[Any]) -> int:
+def rarest(counts: NDArray[Any]) -> int:
     """Return the class with the fewest rows, of those that have rows; among equals the last."""
     known = np.where(counts > 0, counts, np.inf)
     return len(known) - 1 - int(np.argmin(known[::-1]))
@@ -149,11 +155,7 @@ def find_class(label: Any, classes: tuple[Label, ...]) -> int:
 
 
 def check_rows(
-    y_true: npt.ArrayLike,
-    y_pred: npt.ArrayLike,
-    *,
-    classes: npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, *, classes: Maybe = None, sample_weight: Maybe = None
 ) -> Rows:
     """Labels of any kind as class numbers; without ``classes`` they are the labels seen."""
     truth, predicted = plain_labels(y_true, "y_true"), plain_labels(y_pred, "y_pred")
@@ -167,12 +169,7 @@ def check_rows(
         if weight.min() < 0 or not weight.any():
             raise DataError("Weights are not negative, nor all 0.", parameter="sample_weight")
         check_range(weight)
-    return Rows(
-        classes=names,
-        truth=encode(truth, names, "y_true"),
-        predicted=encode(predicted, names, "y_pred"),
-        weight=weight,
-    )
+    return Rows(names, encode(truth, names, "y_true"), encode(predicted, names, "y_pred"), weight)
 
 
 def encode(labels: list[Label], classes: Sequence[Label], name: str) -> IntArray:
@@ -218,7 +215,7 @@ def plain_labels(values: Any, name: str) -> list[Label]:
     return labels
 
 
-def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
+def _numbers(values: ArrayLike, name: str, *shapes: tuple[int, ...]) -> FloatArray:
     """Return finite numbers that have one of these shapes."""
     try:
         array = as_floats(values)
@@ -234,7 +231,7 @@ def _numbers(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...]) -> Floa
     return array
 
 
-def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
+def check_columns(values: ArrayLike, rows: Rows, name: str) -> FloatArray:
     """Scores or probabilities (``name`` tells which) as a column a class."""
     n, c = len(rows.truth), len(rows.classes)
     array = _numbers(values, name, (n, c), *[(n,)] * (c <= 2))
@@ -253,17 +250,14 @@ def check_columns(values: npt.ArrayLike, rows: Rows, name: str) -> FloatArray:
 
 
 def figures_by_class(
-    rows: Rows,
-    matrix: FloatArray,
-    scores: npt.ArrayLike | None = None,
-    probabilities: npt.ArrayLike | None = None,
+    rows: Rows, matrix: FloatArray, scores: Maybe = None, probabilities: Maybe = None
 ) -> dict[str, FloatArray]:
     """Every figure of each class against the rest, an array over the classes each.
 
     AUC and average precision come from the scores, or else the probabilities; the Brier score from
     the probabilities. What nothing was passed for is nan.
     """
-    counts = count_sides(matrix)
+    counts = Counts.of(matrix)
     found = counts.figures()
     areas = {"auc": roc_auc_score, "average_precision": average_precision_score}
     found |= {name: np.full(len(matrix), np.nan) for name in (*areas, "brier")}
@@ -283,16 +277,6 @@ def figures_by_class(
     return found
 
 
-def count_sides(matrix: FloatArray) -> Counts:
-    """Return the counts of each class against the rest, of confusion matrices (..., C, C)."""
-    # Cells are added, never subtracted from a total: an empty side is exactly 0, whatever weights.
-    rest = 1.0 - np.eye(matrix.shape[-1])
-    off = matrix * rest
-    tn = ((rest @ matrix) * rest).sum(axis=-1)
-    tp = np.diagonal(matrix, axis1=-2, axis2=-1)
-    return Counts(tp, off.sum(axis=-1), off.sum(axis=-2), tn)
-
-
 def overall_figures(
     by_class: dict[str, FloatArray], matrix: FloatArray, judged: Any = slice(None)
 ) -> dict[str, Any]:
@@ -305,7 +289,7 @@ def overall_figures(
     n_judged, n_classes = recalls.shape[-1], brier.shape[-1]
     # Roots first, so that nothing underflows.
     g_mean = np.prod(recalls ** (1 / max(n_judged, 1)), axis=-1)
-    tp, _, _, _ = count_sides(matrix)
+    tp, _, _, _ = Counts.of(matrix)
     return {
         "accuracy": tp.sum(axis=-1) / matrix.sum(axis=(-2, -1)),
         "balanced_accuracy": mean(recalls),
@@ -320,13 +304,12 @@ def overall_figures(
 
 def mean(values: FloatArray) -> Any:
     """Average over classes: nan when one of them is, or when there are no two to compare."""
-    found = values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], math.nan)
-    return found if values.shape[-1] > 1 else np.full_like(found, math.nan)
+    return values.mean(axis=-1) if values.shape[-1] > 1 else np.full(values.shape[:-1], math.nan)
 
 
 def _overall_mcc(matrix: FloatArray) -> Any:
     """Correlate truth and prediction over all classes (R_K); for two classes it is the MCC."""
-    tp, fn, fp, tn = count_sides(matrix / matrix.sum(axis=(-2, -1), keepdims=True))
+    tp, fn, fp, tn = Counts.of(matrix / matrix.sum(axis=(-2, -1), keepdims=True))
     of_truth, of_guess = ((a * b).sum(axis=-1) for a, b in ((tp + fn, tn + fp), (tp + fp, tn + fn)))
     hits = (tp * tn - fp * fn).sum(axis=-1)
     found = ratio(hits, np.sqrt(of_truth) * np.sqrt(of_guess), 0.0)

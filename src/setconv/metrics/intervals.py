@@ -15,14 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, stdtrit
 
-from setconv.metrics.arithmetic import (
-    FloatArray,
-    IntArray,
-    Rows,
-    count_sides,
-    overall_figures,
-    ratio,
-)
+from setconv.metrics.arithmetic import Counts, FloatArray, IntArray, Rows, overall_figures, ratio
 from setconv.sampling import bootstrap_weights, draw_by_class
 
 DRAWS = 200
@@ -32,6 +25,7 @@ _MOST = 40_000
 _CELLS = 100_000  # numbers of draws at a time, which stay near the processor
 _Z = 1.959963984540054  # of a 95 % interval
 Bounds = tuple[float, float]
+Figures = dict[str, FloatArray]  # by name
 
 
 def wilson(share: Any, n: Any) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +128,7 @@ def student(value: Any, replicates: FloatArray, n: Any, least: float = 0.0) -> F
     least : float
         The least that the figure can be.
     """
-    freedom = np.maximum(np.asarray(n) - 1, 0.0)
+    freedom = np.maximum(n - 1, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (value - least) / (1 - least)
         # A draw of groups may lack a class; what the rows themselves leave open stays so.
@@ -146,15 +140,13 @@ def student(value: Any, replicates: FloatArray, n: Any, least: float = 0.0) -> F
         low, high = expit(middle - half), expit(middle + half)
     # No draw says anything else: as sure as the same share of so many rows.
     flat = ~(spread > 1e-9) | ~np.isfinite(half)
-    bounds = np.where(
-        flat, wilson(np.clip(share, 0, 1), np.maximum(np.asarray(n), 0.0)), (low, high)
-    )
+    bounds = np.where(flat, wilson(np.clip(share, 0, 1), n), (low, high))
     return np.where(np.isnan(value), np.nan, least + (1 - least) * bounds)
 
 
 def student_gap(gap: Any, replicates: FloatArray, n: Any) -> FloatArray:
     """Return the 95 % interval of differences between figures of the same rows; as `student`."""
-    freedom = np.maximum(np.asarray(n) - 1, 1e-3)
+    freedom = np.maximum(n - 1, 1e-3)
     known = np.where(np.isnan(gap), 0.0, replicates)
     half = stdtrit(freedom, 0.975) * np.nanstd(known, axis=0) * np.sqrt(1 + 1 / freedom)
     return np.stack([gap - half, gap + half])
@@ -212,31 +204,26 @@ class Answers(NamedTuple):
     probabilities: FloatArray | None = None
 
 
-def figures_of_draws(
-    rows: Rows, answers: Answers, drawn: Drawn, units: IntArray | None, ranked: Any = None
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    """Return every figure of each draw: by class (n_draws, n_classes), and overall (n_draws,).
-
-    AUC and average precision only of the classes ``ranked``; None: of all.
-    """
+def figures_of_draws(rows: Rows, said: Answers, units: IntArray | None) -> tuple[Figures, Figures]:
+    """Return every figure of each draw: by class (n_draws, n_classes), and overall (n_draws,)."""
+    drawn = rows_to_draw(rows)
     n_classes, here = len(rows.classes), drawn.rows
     truth = rows.truth[here]
-    cells = truth * n_classes + answers.predicted[here]
+    cells = truth * n_classes + said.predicted[here]
     own = truth[:, None] == np.arange(n_classes)
-    orders = {}
-    if answers.ranking is not None:
-        columns = range(n_classes) if ranked is None else ranked
-        orders = {c: Order(own[:, c], answers.ranking[here, c]) for c in columns}
-    errors = None if answers.probabilities is None else (answers.probabilities[here] - own) ** 2
+    orders = []
+    if said.ranking is not None:
+        orders = [Order(own[:, c], said.ranking[here, c]) for c in range(n_classes)]
+    errors = None if said.probabilities is None else (said.probabilities[here] - own) ** 2
     parts = []
     for weights in draw_weights(rows, drawn, units):
         flat = [np.bincount(cells, one, minlength=n_classes**2) for one in weights]
         matrix = np.stack(flat).reshape(-1, n_classes, n_classes).astype(np.float64)
-        by_class = count_sides(matrix).figures()
-        by_class |= {n: np.full(matrix.shape[:2], np.nan) for n in ("auc", "average_precision")}
-        for c, order in orders.items():
+        by_class = Counts.of(matrix).figures()
+        others = ("auc", "average_precision", "brier")
+        by_class |= {name: np.full(matrix.shape[:2], np.nan) for name in others}
+        for c, order in enumerate(orders):
             by_class["auc"][:, c], by_class["average_precision"][:, c] = order.areas(weights)
-        by_class["brier"] = np.full(matrix.shape[:2], np.nan)
         if errors is not None:
             by_class["brier"] = weights @ errors / weights.sum(axis=1, keepdims=True)
         parts.append((by_class, overall_figures(by_class, matrix)))
@@ -269,40 +256,24 @@ class Order:
         return ratio(above, positive * negative), ap
 
 
-class Intervals(NamedTuple):
-    """The 95 % intervals of all figures: of each class, and over all classes."""
-
-    by_class: list[dict[str, Bounds]]
-    overall: dict[str, Bounds]
-
-
 def intervals(
-    rows: Rows,
-    answers: Answers,
-    by_class: dict[str, FloatArray],
-    overall: dict[str, float],
-    units: IntArray | None = None,
-) -> Intervals:
-    """Return the intervals of figures, `figures_by_class` and `overall_figures`, on these rows."""
-    replicates, over_all = figures_of_draws(rows, answers, rows_to_draw(rows), units)
+    rows: Rows, said: Answers, by_class: Figures, overall: dict[str, float], units: IntArray | None
+) -> tuple[list[dict[str, Bounds]], dict[str, Bounds]]:
+    """Return the intervals of figures, `figures_by_class` and `overall_figures`, on these rows.
+
+    Those of each class come first, and then those over all classes.
+    """
+    replicates, over_all = figures_of_draws(rows, said, units)
     sizes = Sizes.of(rows, units)
-    found = {
-        name: bounds_of(name, values, replicates[name], sizes) for name, values in by_class.items()
-    }
-    fewest = min(sizes.sensitivity.tolist())
-    whole = {
-        name: wilson(value, sizes.every)
-        if name == "accuracy"
-        else student(value, over_all[name], fewest, _least(name))
-        for name, value in overall.items()
-    }
-    return Intervals(
-        [
-            {n: (float(low[c]), float(high[c])) for n, (low, high) in found.items()}
-            for c in range(len(rows.classes))
-        ],
-        {name: (float(low), float(high)) for name, (low, high) in whole.items()},
-    )
+    found = {n: bounds_of(n, values, replicates[n], sizes) for n, values in by_class.items()}
+    fewest = sizes.sensitivity.min()
+    whole = {n: student(v, over_all[n], fewest, _least(n)) for n, v in overall.items()}
+    whole["accuracy"] = np.array(wilson(overall["accuracy"], sizes.every))
+    of_classes = [
+        {name: (float(low[c]), float(high[c])) for name, (low, high) in found.items()}
+        for c in range(len(rows.classes))
+    ]
+    return of_classes, {name: (float(low), float(high)) for name, (low, high) in whole.items()}
 
 
 class Sizes(NamedTuple):
@@ -332,13 +303,17 @@ class Sizes(NamedTuple):
             every=size(every, rows.truth == rows.predicted, every),
         )
 
+    @property
+    def smaller(self) -> FloatArray:
+        """The rows of each class or of the rest, whichever are fewer."""
+        return np.minimum(self.specificity, self.sensitivity)
+
 
 def bounds_of(name: str, values: FloatArray, replicates: FloatArray, sizes: Sizes) -> Any:
     """Return the interval of a figure of each class, (2, n_classes)."""
     if name in ("specificity", "sensitivity", "precision"):
         return wilson(values, getattr(sizes, name))
-    smaller = np.minimum(sizes.specificity, sizes.sensitivity)
-    return student(values, replicates, smaller, _least(name))
+    return student(values, replicates, sizes.smaller, _least(name))
 
 
 def _least(name: str) -> float:

@@ -12,15 +12,8 @@ import numpy.typing as npt
 
 from setconv.errors import DataTypeError
 from setconv.messages import needed
-from setconv.metrics.arithmetic import (
-    Label,
-    Rows,
-    check_columns,
-    check_rows,
-    figures_by_class,
-    find_class,
-    overall_figures,
-)
+from setconv.metrics import arithmetic
+from setconv.metrics.arithmetic import Label, Rows, check_columns
 from setconv.metrics.intervals import Answers, Bounds, intervals
 from setconv.sampling import check_groups
 
@@ -112,7 +105,7 @@ class Report:
         self.confusion.setflags(write=False)
 
     def __getitem__(self, label: Any) -> ClassMetrics:
-        return self.per_class[self.classes[find_class(label, self.classes)]]
+        return self.per_class[self.classes[arithmetic.find_class(label, self.classes)]]
 
     def __eq__(self, other: object) -> bool:
         # Through to_dict, because nan differs from itself and an array has no single answer.
@@ -191,7 +184,7 @@ class Report:
         return cls(**_read(data) | changed)
 
     def __str__(self) -> str:
-        table = [["", "class", *(HEADINGS[name] for name in _BY_CLASS)]]
+        table = [["", "class", *_BY_CLASS.values()]]
         for label, of in self.per_class.items():
             mark = "*" if label == self.positive else ""
             table.append([mark, str(label), *(_show_number(getattr(of, n)) for n in _BY_CLASS)])
@@ -203,22 +196,21 @@ class Report:
             start = f"{mark.ljust(widths[0])} {name.ljust(widths[1])}"
             lines.append(" ".join([start, *map(str.rjust, cells, widths[2:])]))
         overall = []
-        for name in _OVERALL:
-            said = f"{HEADINGS[name]} {_show_number(getattr(self, name))}"
+        for name, heading in _OVERALL.items():
+            said = f"{heading} {_show_number(getattr(self, name))}"
             bounds = show_bounds(self.intervals.get(name))
             overall.append(f"{said} ({bounds})" if bounds else said)
         lines += ["all classes: " + ", ".join(overall[:4]), "  " + ", ".join(overall[4:])]
         return "\n".join(lines + self.remarks())
 
 
-_BY_CLASS = [one.name for one in fields(ClassMetrics) if one.metadata]
-_OVERALL = [one.name for one in fields(Report) if one.metadata]
+def _headings(of: type[ClassMetrics | Report]) -> dict[str, str]:
+    return {one.name: one.metadata["heading"] for one in fields(of) if one.metadata}
+
+
+_BY_CLASS, _OVERALL = _headings(ClassMetrics), _headings(Report)
 # The heading of each figure wherever one is shown.
-HEADINGS: dict[str, str] = {
-    one.name: one.metadata["heading"]
-    for one in (*fields(ClassMetrics), *fields(Report))
-    if one.metadata
-}
+HEADINGS = _BY_CLASS | _OVERALL
 
 
 def _none_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,9 +231,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     pairs = all(pair is None or len(pair) == 2 for _, pair in bounds)
     if not pairs or not all(type(one) in (int, float) for one in figures):
         raise ValueError("wrong: figures")
-    return known | {
-        "intervals": {n: (math.nan, math.nan) if b is None else tuple(b) for n, b in bounds}
-    }
+    return known | {"intervals": {n: tuple(b or (math.nan, math.nan)) for n, b in bounds}}
 
 
 def _show_number(number: float) -> str:
@@ -257,9 +247,8 @@ def show_bounds(bounds: Bounds | None) -> str:
     """Return an interval for a table, ".712-.834"; nothing where there is none."""
     if bounds is None or math.isnan(bounds[0]):
         return ""
-    low, high = (
-        _SHORT.get(shown, shown.replace("0.", ".", 1)) for shown in map("{:.3f}".format, bounds)
-    )
+    shown = map("{:.3f}".format, bounds)
+    low, high = (_SHORT.get(one, one.replace("0.", ".", 1)) for one in shown)
     return f"{low}-{high}" if bounds[0] >= 0 else f"{low} to {high}"
 
 
@@ -332,7 +321,7 @@ def report(
     >>> r["fire"].sensitivity
     0.5
     """
-    rows = check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
+    rows = arithmetic.check_rows(y_true, y_pred, classes=classes, sample_weight=sample_weight)
     given: Any = {"positive": positive, "confidence_intervals": confidence_intervals}
     return report_of(rows, scores, probabilities, **given, groups=groups)
 
@@ -347,45 +336,27 @@ def report_of(
     groups: npt.ArrayLike | None = None,
 ) -> Report:
     """Measure a prediction whose labels are class numbers already; see `report`."""
-    chosen = rows.position(positive)
-    matrix = rows.confusion()
-    by_class = figures_by_class(rows, matrix, scores, probabilities)
-    overall: dict[str, Any] = {
-        name: float(one) for name, one in overall_figures(by_class, matrix).items()
-    }
-    per_class = {
-        label: ClassMetrics(int(rows.counts[c]), **_of_class(by_class, c))
-        for c, label in enumerate(rows.classes)
-    }
+    chosen, matrix = rows.position(positive), rows.confusion()
+    by_class = arithmetic.figures_by_class(rows, matrix, scores, probabilities)
+    all_classes = arithmetic.overall_figures(by_class, matrix).items()
+    overall = {name: float(one) for name, one in all_classes}
+    of_classes: list[dict[str, Bounds]] = [{} for _ in rows.classes]
     sure: Mapping[str, Bounds] = {}
     if confidence_intervals:
-        columns = [
-            None if given is None else check_columns(given, rows, name)
-            for given, name in ((scores, "scores"), (probabilities, "probabilities"))
-        ]
-        answers = Answers(
-            rows.predicted, columns[1] if columns[0] is None else columns[0], columns[1]
-        )
-        of_classes, sure = intervals(
-            rows, answers, by_class, overall, check_groups(groups, len(rows.truth))
-        )
-        per_class = {
-            label: replace(of, intervals=bounds)
-            for (label, of), bounds in zip(per_class.items(), of_classes, strict=True)
-        }
-    return Report(
-        classes=rows.classes,
-        positive=rows.classes[chosen],
-        per_class=per_class,
-        confusion=matrix.astype(np.int64) if rows.weight is None else matrix,
-        **overall,
-        intervals=sure,
-        weighted=rows.weight is not None,
-    )
-
-
-def _of_class(by_class: Mapping[str, npt.NDArray[np.float64]], c: int) -> dict[str, Any]:
-    return {name: float(values[c]) for name, values in by_class.items()}
+        given = {"scores": scores, "probabilities": probabilities}
+        columns = {n: check_columns(one, rows, n) for n, one in given.items() if one is not None}
+        chances = columns.get("probabilities")
+        answers = Answers(rows.predicted, columns.get("scores", chances), chances)
+        units = check_groups(groups, len(rows.truth))
+        of_classes, sure = intervals(rows, answers, by_class, overall, units)
+    per_class = {}
+    for c, label in enumerate(rows.classes):
+        figures: dict[str, Any] = {name: float(values[c]) for name, values in by_class.items()}
+        per_class[label] = ClassMetrics(int(rows.counts[c]), **figures, intervals=of_classes[c])
+    weighted = rows.weight is not None
+    confusion = matrix if weighted else matrix.astype(np.int64)
+    known: Any = overall | {"intervals": sure, "weighted": weighted}
+    return Report(rows.classes, rows.classes[chosen], per_class, confusion, **known)
 
 
 def without_figures(found: Report, unjudged: Mapping[Label, str]) -> Report:
@@ -412,13 +383,9 @@ def report_of_nothing(
     classes: Sequence[Label], positive: Label, unjudged: Mapping[Label, str]
 ) -> Report:
     """Return the report of a model that no row can judge, without any figure."""
-    return Report(
-        classes=tuple(classes),
-        positive=positive,
-        per_class={c: ClassMetrics(n_rows=0) for c in classes},
-        confusion=np.zeros((len(classes), len(classes)), dtype=np.int64),
-        unjudged=unjudged,
-    )
+    per_class = {c: ClassMetrics(n_rows=0) for c in classes}
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    return Report(tuple(classes), positive, per_class, confusion, unjudged=unjudged)
 
 
 def minimum_of_five(report: Report) -> float:

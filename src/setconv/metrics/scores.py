@@ -12,16 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setconv.errors import DataError
-from setconv.metrics.arithmetic import (
-    check_rows,
-    figures_by_class,
-    mean,
-    overall_figures,
-    plain_labels,
-)
+from setconv.metrics import arithmetic
+from setconv.metrics.arithmetic import Maybe
 from setconv.metrics.report import report
-
-Maybe = ArrayLike | None
 
 
 def specificity(
@@ -179,9 +172,9 @@ def scorers(estimator: Any, X: Any, y: ArrayLike, *, positive: Any = None) -> di
     >>> cross_validate(LogisticRegression(), X, y, scoring=scorers, cv=3)["test_g_mean"].round(2)
     array([1., 1., 1.])
     """
-    known = plain_labels(np.asarray(estimator.classes_), "classes_")
-    unseen = sorted(set(plain_labels(y, "y")) - set(known), key=repr)
-    rows = check_rows(y, estimator.predict(X), classes=[*known, *unseen])
+    known = arithmetic.plain_labels(np.asarray(estimator.classes_), "classes_")
+    unseen = sorted(set(arithmetic.plain_labels(y, "y")) - set(known), key=repr)
+    rows = arithmetic.check_rows(y, estimator.predict(X), classes=[*known, *unseen])
     matrix, seen = rows.confusion(), rows.counts > 0
     scores = probabilities = None
     # One class trained on: scikit-learn refuses the columns, and they say nothing anyway.
@@ -190,15 +183,13 @@ def scorers(estimator: Any, X: Any, y: ArrayLike, *, positive: Any = None) -> di
             probabilities = estimator.predict_proba(X)
         if hasattr(estimator, "decision_function"):
             scores = estimator.decision_function(X)
-    by_class = figures_by_class(rows, matrix, scores, probabilities)
-    overall = overall_figures(by_class, matrix, seen)
+    by_class = arithmetic.figures_by_class(rows, matrix, scores, probabilities)
+    overall = arithmetic.overall_figures(by_class, matrix, seen)
     averaged = positive is None and (len(seen) > 2 or seen.sum() < 2)
     chosen = rows.position(positive)
+    of = {n: by_class[n] for n in ("f1", "sensitivity", "specificity", "auc", "average_precision")}
     return {
         **{n: float(overall[n]) for n in ("g_mean", "macro_f1", "balanced_accuracy", "mcc")},
         "neg_brier": -float(overall["brier"]),
-        **{
-            name: float(mean(by_class[name][seen]) if averaged else by_class[name][chosen])
-            for name in ("f1", "sensitivity", "specificity", "auc", "average_precision")
-        },
+        **{n: float(arithmetic.mean(v[seen]) if averaged else v[chosen]) for n, v in of.items()},
     }

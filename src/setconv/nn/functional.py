@@ -324,9 +324,8 @@ class _CosineMargin(Function):
         # inner / sqrt(rest * square) falls by half of itself over each of them.
         fall = to_cosine.mul_(cosine).mul_(-0.5)
         to_rest = torch.where(rest >= _TINY, fall / rest.clamp_min(_TINY), 0)
-        to_square = torch.where(
-            square >= _TINY, fall.sum(dim=-1, keepdim=True) / square.clamp_min(_TINY), 0
-        )
+        to_square = fall.sum(dim=-1, keepdim=True) / square.clamp_min(_TINY)
+        to_square = torch.where(square >= _TINY, to_square, 0)
         through = share * to_rest
         to_square = to_square + (share * (through - to_inner)).sum(dim=-1, keepdim=True)
         to_products = torch.sub(to_inner, through, alpha=2)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -113,27 +114,21 @@ class SetConvNetwork(nn.Module):
         sizes = (in_features, *encoder)
         self.n_encoders = n_members if share_encoder else self.n_stacked
         stack = None if share_encoder and n_members == 1 else self.n_encoders
+        linear = partial(StackedLinear, generator=generator)
         self.encoder = nn.ModuleList(
-            StackedLinear(n_in, n_out, stack=stack, gain=math.sqrt(2), generator=generator)
-            for n_in, n_out in pairwise(sizes)
+            linear(n_in, n_out, stack=stack, gain=math.sqrt(2)) for n_in, n_out in pairwise(sizes)
         )
         self.setconv = SetConv(sizes[-1], out_features, stack=self.n_stacked, generator=generator)
         self.output = None
         if output is not None:
             xavier = math.sqrt(2 * out_features / (out_features + output))
-            self.output = StackedLinear(
-                out_features,
-                output,
-                stack=self.n_stacked,
-                bias=False,
-                gain=xavier,
-                generator=generator,
+            self.output = linear(
+                out_features, output, stack=self.n_stacked, bias=False, gain=xavier
             )
-        self.log_temperature = (
-            nn.Parameter(torch.full((self.n_stacked,), math.log(_TEMPERATURE)))
-            if similarity == "cosine"
-            else None
-        )
+        self.log_temperature = None
+        if similarity == "cosine":
+            start = torch.full((self.n_stacked,), math.log(_TEMPERATURE))
+            self.log_temperature = nn.Parameter(start)
 
     @property
     def layers(self) -> list[StackedLinear]:

@@ -28,12 +28,8 @@ SERIES = tuple(f"s{number}" for number in range(6))
 # Names of colours in the page's style, and what stands for them while drawing: each is unique, and
 # is replaced by the name, so that a figure follows the light or dark scheme.
 _COLOURS = {
-    "ink": "#010101",
-    "muted": "#010102",
-    "grid": "#010103",
-    "card": "#010104",
-    "rest": "#010105",
-    **{name: f"#0102{number:02d}" for number, name in enumerate(SERIES)},
+    **{name: f"#0101{n:02d}" for n, name in enumerate(("ink", "muted", "grid", "card", "rest"), 1)},
+    **{name: f"#0102{n:02d}" for n, name in enumerate(SERIES)},
 }
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be read, found and copied
@@ -41,16 +37,11 @@ _STYLE: dict[Any, Any] = {
     "font.size": 10.5,
     "font.family": "sans-serif",
     "text.parse_math": False,
-    "text.color": _COLOURS["ink"],
-    "axes.edgecolor": _COLOURS["muted"],
-    "axes.labelcolor": _COLOURS["ink"],
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "xtick.color": _COLOURS["muted"],
-    "ytick.color": _COLOURS["muted"],
+    **dict.fromkeys(("text.color", "axes.labelcolor"), _COLOURS["ink"]),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), _COLOURS["muted"]),
     "grid.color": _COLOURS["grid"],
-    "grid.linewidth": 0.8,
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth"), 0.8),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
     "path.simplify": True,
 }
 _DPI = 72  # a point of the SVG is then a pixel of the page
@@ -58,7 +49,6 @@ _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-", (0, (5, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)), (0, (1, 1)), (0, (9, 3)),
 )  # fmt: skip
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_REST_MARKER = "."
 
 
 class Plot(NamedTuple):
@@ -182,7 +172,7 @@ def _curves(axes: Axes, drawn: Sequence[tuple[Style, Curve, tuple[float, float]]
         width, dashes = 1.4 if style.number else 2, _DASHES[style.number]
         axes.plot(*curve, color=_COLOURS[style.colour], lw=width, ls=dashes, clip_on=False)
     for style, _, point in reversed(drawn):
-        _mark(axes, point, style.colour, "o", 8, mew=1.5, zorder=5)
+        _mark(axes, point, style.colour, "o", ms=8, mew=1.5, zorder=5)
 
 
 def paint_reliability(axes: Axes, bins: Sequence[Bin]) -> None:
@@ -196,7 +186,7 @@ def paint_reliability(axes: Axes, bins: Sequence[Bin]) -> None:
     for one in bins:
         # The area follows the logarithm of the count: counts span many powers of ten.
         size = 4 + 7 * np.log1p(one.n_rows) / np.log1p(most)
-        _mark(axes, (one.said, one.seen), "s0", "o", size, ls="")
+        _mark(axes, (one.said, one.seen), "s0", "o", ms=size, ls="")
 
 
 def paint_map(axes: Axes, laid_out: LearnedMap, styles: Sequence[Style]) -> None:
@@ -213,17 +203,11 @@ def paint_map(axes: Axes, laid_out: LearnedMap, styles: Sequence[Style]) -> None
     for c in order:
         style, points = styles[c], laid_out.points[laid_out.classes == c]
         rest = style.colour == "rest"
-        axes.plot(
-            *points.round(4).T,
-            ls="",
-            marker=_REST_MARKER if rest else _MARKERS[style.number],
-            ms=5 if rest else 4.5,
-            color=_COLOURS[style.colour],
-            mew=0,
-            alpha=0.45 if rest else 0.7,
-        )
+        marker, size, alpha = (".", 5, 0.45) if rest else (_MARKERS[style.number], 4.5, 0.7)
+        look: Any = {"marker": marker, "ms": size, "alpha": alpha, "color": _COLOURS[style.colour]}
+        axes.plot(*points.round(4).T, ls="", mew=0, **look)
     for c in order:
-        _mark(axes, laid_out.representatives[c], styles[c].colour, "*", 19, mew=1.6, zorder=5)
+        _mark(axes, laid_out.representatives[c], styles[c].colour, "*", ms=19, mew=1.6, zorder=5)
 
 
 def paint_training(axes: Axes, history: Sequence[dict[str, float]]) -> None:
@@ -251,10 +235,7 @@ def _unit_square(axes: Axes, x: str, y: str, guess: tuple[float, float]) -> None
     axes.plot((0, 1), guess, color=_COLOURS["muted"], lw=1, ls=(0, (2, 3)))
 
 
-def _mark(
-    axes: Axes, at: Iterable[float], colour: str, marker: str, size: float, **options: Any
-) -> None:
+def _mark(axes: Axes, at: Iterable[float], colour: str, marker: str, **options: Any) -> None:
     """Draw a point that stands out from what it lies on."""
-    edge = _COLOURS["card"]
-    style: Any = {"marker": marker, "ms": size, "color": _COLOURS[colour], "mec": edge}
-    axes.plot(*at, clip_on=False, **style, **options)
+    options |= {"marker": marker, "color": _COLOURS[colour], "mec": _COLOURS["card"]}
+    axes.plot(*at, clip_on=False, **options)

@@ -21,21 +21,9 @@ from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 from setconv.decisions.objective import weights_to_prior
 from setconv.decisions.rule import Predictions
 from setconv.errors import DataError
-from setconv.explain import by_class, count_rows
-from setconv.metrics import intervals
-from setconv.metrics.arithmetic import (
-    Rows,
-    check_columns,
-    check_rows,
-    encode,
-    figures_by_class,
-    plain_labels,
-)
+from setconv.explain import Codes, Flags, Floats, by_class, count_rows
+from setconv.metrics import arithmetic, intervals
 from setconv.report.words import readable
-
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -139,11 +127,6 @@ class Evaluation:
         return self.minority[0]
 
     @property
-    def ranked(self) -> tuple[int, ...]:
-        """Classes that have figures of their ranking: of two, the page speaks of the rarer only."""
-        return (self.main,) if self.binary else self.by_rarity
-
-    @property
     def unjudged(self) -> tuple[int, ...]:
         """Classes that no member left a row of out: they have no figures."""
         return tuple(np.flatnonzero(self.counts == 0).tolist()) if self.out_of_fold else ()
@@ -164,11 +147,6 @@ class Evaluation:
     def members_of(self, places: Codes | None) -> Flags | None:
         """Return the members that speak of some judged rows; None: all of them."""
         return None if self.left_out is None or places is None else self.left_out[:, places]
-
-    def judged_rows(self, predicted: Codes) -> Rows:
-        """Return the judged rows with the decisions of a method, as metrics take them."""
-        weights = self.weights if self.weighted else None
-        return Rows(tuple(range(len(self.labels))), self.truth, predicted, weights)
 
     def confusion(self, weights: Floats | None = None) -> Any:
         """Return the rows, or their weight, of each true class by what they are taken for."""
@@ -232,14 +210,14 @@ def _check_predictions(found: Predictions, codes: Codes, classes: NDArray[Any]) 
 
 def encode_labels(y: Any, n_rows: int, classes: tuple[Any, ...], name: str) -> Codes:
     """Return the labels of rows as class numbers, one for each row."""
-    labels = plain_labels(y, name)
+    labels = arithmetic.plain_labels(y, name)
     if not labels or len(labels) != n_rows:
         raise DataError(
             f"{name} has {len(labels)} labels but there are {n_rows} rows: pass as many labels as "
             "rows, and at least one.",
             parameter=name,
         )
-    return encode(labels, classes, name)
+    return arithmetic.encode(labels, classes, name)
 
 
 @dataclass(frozen=True)
@@ -258,8 +236,8 @@ def baseline_answers(baselines: Mapping[str, Any], evaluation: Evaluation) -> li
     for name, given in baselines.items():
         try:
             predictions, scores = given
-            rows = check_rows(y, predictions, classes=evaluation.labels)
-            columns = None if scores is None else check_columns(scores, rows, "scores")
+            rows = arithmetic.check_rows(y, predictions, classes=evaluation.labels)
+            columns = None if scores is None else arithmetic.check_columns(scores, rows, "scores")
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"baselines[{name!r}]: {error}",
@@ -318,35 +296,30 @@ def measure_methods(evaluation: Evaluation, methods: Sequence[Method]) -> list[M
     that are not judged have no figures, and where a single other one is left, all that is known of
     it is its sensitivity.
     """
-    unjudged = list(evaluation.unjudged)
-    found = []
+    unjudged, classes = list(evaluation.unjudged), tuple(range(len(evaluation.labels)))
+    weights = evaluation.weights if evaluation.weighted else None
+    measured: list[Measured] = []
+    first: Any = None
     for method in methods:
-        rows = evaluation.judged_rows(method.predicted)
-        values = figures_by_class(rows, rows.confusion(), method.scores)
+        rows = arithmetic.Rows(classes, evaluation.truth, method.predicted, weights)
+        values = arithmetic.figures_by_class(rows, rows.confusion(), method.scores)
         for name, of in values.items():
             of[unjudged] = np.nan
             if len(unjudged) == len(evaluation.labels) - 1 and name != "sensitivity":
                 of[:] = np.nan
         answers = intervals.Answers(rows.predicted, method.scores)
-        drawn = intervals.rows_to_draw(rows)
-        draws, _ = intervals.figures_of_draws(rows, answers, drawn, evaluation.units)
-        found.append((values, draws, intervals.Sizes.of(rows, evaluation.units)))
-    ours, our_draws, _ = found[0]
-    measured = []
-    for values, draws, sizes in found:
-        smaller = np.minimum(sizes.specificity, sizes.sensitivity)
-        parts = {}
+        draws, _ = intervals.figures_of_draws(rows, answers, evaluation.units)
+        sizes = intervals.Sizes.of(rows, evaluation.units)
+        first = first or (values, draws)
+        ours, our_draws = first
+        measured.append([{} for _ in evaluation.labels])
         for name in FIGURES:
             gap = ours[name] - values[name]
-            low, high = intervals.bounds_of(name, values[name], draws[name], sizes)
-            gap_bounds = intervals.student_gap(gap, our_draws[name] - draws[name], smaller)
-            parts[name] = np.stack([values[name], low, high, gap, *gap_bounds], axis=-1)
-        measured.append(
-            [
-                {name: Figure._make(parts[name][c].tolist()) for name in FIGURES}
-                for c in range(len(evaluation.labels))
-            ]
-        )
+            bounds = intervals.bounds_of(name, values[name], draws[name], sizes)
+            gap_bounds = intervals.student_gap(gap, our_draws[name] - draws[name], sizes.smaller)
+            figures = np.stack([values[name], *bounds, gap, *gap_bounds], axis=-1)
+            for of_class, figure in zip(measured[-1], figures.tolist(), strict=True):
+                of_class[name] = Figure._make(figure)
     return measured
 
 
@@ -433,9 +406,8 @@ def reliability(evaluation: Evaluation) -> list[Bin]:
     for b in np.unique(number).tolist():
         inside = number == b
         weights = all_weights[inside]
-        said, seen = (
-            float(np.average(part[inside], weights=weights)) for part in (chances, is_class)
-        )
+        said = float(np.average(chances[inside], weights=weights))
+        seen = float(np.average(is_class[inside], weights=weights))
         units = None if evaluation.units is None else evaluation.units[inside]
         size = intervals.effective_size(weights, units)
         if evaluation.weighted:
@@ -483,7 +455,7 @@ _FEWEST_CUTS = 100
 
 def explore(evaluation: Evaluation) -> dict[int, Explorer]:
     """Return the thresholds of each class, the rarest class first; of two classes, of one."""
-    classes = evaluation.ranked
+    classes = (evaluation.main,) if evaluation.binary else evaluation.by_rarity
     limit = min(_CUTS, max(_FEWEST_CUTS, _ALL_CUTS // len(classes)))
     return {c: _explorer(evaluation, c, limit) for c in classes if evaluation.comparable(c)}
 
@@ -506,14 +478,10 @@ def _explorer(evaluation: Evaluation, c: int, limit: int) -> Explorer:
     probability = None
     if evaluation.binary and not evaluation.out_of_fold:
         probability = evaluation.probabilities[order[ends[kept]], c].round(6).tolist()
-    return Explorer(
-        name=evaluation.names[c],
-        cuts=cuts[kept].tolist(),
-        rows=alarms(np.ones(evaluation.n_rows, dtype=np.int64)),
-        weights=alarms(evaluation.weights) if evaluation.weighted else None,
-        probability=probability,
-        own=0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1,
-    )
+    rows = alarms(np.ones(evaluation.n_rows, dtype=np.int64))
+    weights = alarms(evaluation.weights) if evaluation.weighted else None
+    place = 0 if own == 0 else int(np.searchsorted(kept, own - 1)) + 1
+    return Explorer(evaluation.names[c], cuts[kept].tolist(), rows, weights, probability, place)
 
 
 _ABOVE = np.nextafter(0, 1)  # of exact ties, the rows that the model decided for the class

@@ -132,18 +132,10 @@ def make_report(
         measure.Method("This model", evaluation.predicted, evaluation.scores),
         *measure.baseline_answers(baselines or {}, evaluation),
     ]
-    sources = rows.gather(
-        model,
-        X,
-        evaluation,
-        texts=texts,
-        feature_names=feature_names,
-        train=train,
-        row_names=row_names,
-        train_row_names=train_row_names,
-        dates=dates,
-        seed=seed,
-    )
+    here = there = rows.read_source(X, evaluation.codes, texts, row_names, "row_names")
+    if train is not None and not out_of_fold:
+        there = rows.read_training(train, evaluation.labels, train_row_names)
+    sources = rows.gather(model, evaluation, here, there, feature_names, dates, seed)
     measured = measure.measure_methods(evaluation, methods)
     judged = rows.compare_judged(sources, seed)
     compared = rows.compare_training(sources) if sources.gave_training else judged
@@ -183,7 +175,6 @@ def make_report(
             lines=lines,
             plots=plots,
             history=history,
-            looks=[one["validation"] for one in history if "validation" in one],
             sources=sources,
             compared=compared,
             portraits=rows.explain_representatives(sources, compared),
@@ -205,9 +196,8 @@ def date_features(model: Any) -> list[str]:
 def _render(**found: Any) -> str:
     """Return the page; its template reads what was found, and puts it into words."""
     program = _read("page.js").strip()
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    lines_alone: Any = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, **lines_alone)
     environment.filters |= FILTERS | {"vars": vars}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment.from_string(_read("page.html")).render(

@@ -1,7 +1,8 @@
 """Which rows the page shows, and what it says of them.
 
-`gather` brings the rows that the user gave into one form, `Sources`. `compare` says how similar
-rows are to the representatives, and `explain_representatives` what each of these stands for.
+`read_source` checks rows that the user gave, and `gather` brings all into one form, `Sources`.
+`compare_judged` and `compare_training` say how similar rows are to the representatives, and
+`explain_representatives` what each of these stands for.
 `find_mistakes` takes the surest wrong decisions, with what moved the score and the most similar
 other row.
 """
@@ -17,19 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from setconv import explain
 from setconv.errors import DataError
-from setconv.explain import (
-    WordContributions,
-    count_rows,
-    name_features,
-    occlude_features,
-    occlude_words,
-    search,
-    take_rows,
-    unit_vectors,
-)
+from setconv.explain import Codes, Flags, Floats
 from setconv.messages import shown_day
-from setconv.report.measure import Codes, Evaluation, Flags, Floats, encode_labels
+from setconv.report.measure import Evaluation, encode_labels
 from setconv.report.space import sample_rows, seen_by, to_representatives, with_all_members
 from setconv.report.words import figure, readable
 from setconv.sampling import row_keys, text_keys
@@ -74,7 +67,7 @@ class Source:
 
     def take(self, rows: Codes) -> Any:
         """Return some of the rows as the model takes them."""
-        return take_rows(self.X, rows)
+        return explain.take_rows(self.X, rows)
 
     def name(self, row: int) -> str:
         """Return what the page calls a row: a number is that of a row, a name says it all."""
@@ -116,13 +109,12 @@ class Sources:
     searched: Codes
     feature_names: tuple[str, ...]
     usual: Floats
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str]
 
     def value(self, column: int, value: float) -> str:
         """Return what the page shows of a feature's value."""
-        if self.feature_names[column] in self.dates:
-            return shown_day(value)
-        return figure(value, ".4g")
+        dated = self.feature_names[column] in self.dates
+        return shown_day(value) if dated else figure(value, ".4g")
 
     @cached_property
     def reads_texts(self) -> bool:
@@ -153,50 +145,25 @@ class Sources:
         return np.asarray(keys[: len(rows), None] == keys[None, len(rows) :])
 
 
-def gather(
-    model: Any,
-    X: Any,
-    evaluation: Evaluation,
-    *,
-    texts: Sequence[str] | None = None,
-    feature_names: Sequence[str] | None = None,
-    train: tuple[Any, Any] | None = None,
-    row_names: Sequence[Any] | None = None,
-    train_row_names: Sequence[Any] | None = None,
-    dates: Collection[str] = (),
-    seed: int = 0,
-) -> Sources:
-    """Check what the user gave and bring it into one form."""
-    here = there = _source(X, evaluation.codes, texts, "row_names", row_names)
-    if train is not None and not evaluation.out_of_fold:
-        try:
-            train_X, train_y = train
-        except (TypeError, ValueError) as error:
-            raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
-        codes = encode_labels(train_y, count_rows(train_X), evaluation.labels, "train")
-        there = _source(train_X, codes, None, "train_row_names", train_row_names)
-    searched = sample_rows(there.codes, _COMPARED, seed)
-    names: tuple[str, ...] = ()
-    usual = np.empty(0)
-    if here.texts is None:
-        usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
-        names = name_features(model, X, len(usual), feature_names)
-    return Sources(
-        model=model,
-        evaluation=evaluation,
-        here=here,
-        there=there,
-        searched=searched,
-        feature_names=names,
-        usual=usual,
-        dates=frozenset(dates),
-    )
-
-
-def _source(
-    X: Any, codes: Codes, texts: Sequence[str] | None, what: str, names: Sequence[Any] | None
+def read_training(
+    train: tuple[Any, Any], labels: tuple[Any, ...], names: Sequence[Any] | None
 ) -> Source:
-    """Return rows with their texts, which may be the rows themselves, and their names."""
+    """Return the training rows that the user gave."""
+    try:
+        X, y = train
+    except (TypeError, ValueError) as error:
+        raise DataError("train: pass a pair, (X_train, y_train).", parameter="train") from error
+    codes = encode_labels(y, explain.count_rows(X), labels, "train")
+    return read_source(X, codes, None, names, "train_row_names")
+
+
+def read_source(
+    X: Any, codes: Codes, texts: Sequence[str] | None, names: Sequence[Any] | None, what: str
+) -> Source:
+    """Return rows with their texts, which may be the rows themselves, and their names.
+
+    The user gave these by the parameter ``what``.
+    """
     if texts is None and are_texts(X):
         texts = list(X)
     for parameter, given in (("texts", texts), (what, names)):
@@ -209,9 +176,28 @@ def _source(
     return Source(X, codes, None if texts is None else list(texts), names)
 
 
+def gather(
+    model: Any,
+    evaluation: Evaluation,
+    here: Source,
+    there: Source,
+    feature_names: Sequence[str] | None,
+    dates: Collection[str],
+    seed: int,
+) -> Sources:
+    """Bring the rows that were given and those that are searched into one form."""
+    searched = sample_rows(there.codes, _COMPARED, seed)
+    names: tuple[str, ...] = ()
+    usual = np.empty(0)
+    if here.texts is None:
+        usual = np.median(np.asarray(there.take(searched), dtype=np.float64), axis=0)
+        names = explain.name_features(model, here.X, len(usual), feature_names)
+    return Sources(model, evaluation, here, there, searched, names, usual, frozenset(dates))
+
+
 def are_texts(X: Any) -> bool:
     """Whether the rows are texts: a list or column of strings."""
-    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not count_rows(X):
+    if getattr(X, "ndim", 1) != 1 or hasattr(X, "schema") or not explain.count_rows(X):
         return False
     return isinstance(next(iter(X)), str)
 
@@ -318,18 +304,9 @@ def find_mistakes(sources: Sources) -> list[Mistake]:
     places, margins = _surest(sources.evaluation)
     if not len(places):
         return []
-    parts = zip(
-        places.tolist(),
-        margins.tolist(),
-        _mistake_texts(sources, places),
-        _mistake_features(sources, places),
-        _nearest(sources, places),
-        strict=True,
-    )
-    return [
-        Mistake(place=place, margin=margin, text=text, weights=weights, nearest=nearest)
-        for place, margin, text, weights, nearest in parts
-    ]
+    texts, weights = _mistake_texts(sources, places), _mistake_features(sources, places)
+    nearest = _nearest(sources, places)
+    return list(map(Mistake, places.tolist(), margins.tolist(), texts, weights, nearest))
 
 
 def _surest(evaluation: Evaluation) -> tuple[Codes, Floats]:
@@ -352,13 +329,8 @@ def _nearest(sources: Sources, places: Codes) -> list[Shown | None]:
     rows, there = sources.evaluation.rows[places], sources.there
     members = sources.evaluation.members_of(places)
     model = with_all_members(sources.model, members)
-    found = search(
-        model,
-        seen_by(unit_vectors(model, sources.here.take(rows)), members),
-        there.take(sources.searched),
-        1,
-        sources.barred(rows),
-    )
+    queries = seen_by(explain.unit_vectors(model, sources.here.take(rows)), members)
+    found = explain.search(model, queries, there.take(sources.searched), 1, sources.barred(rows))
     best, similarities = sources.searched[found.indices[:, 0]], found.similarities[:, 0]
     return [
         there.show(row, similarity) if np.isfinite(similarity) else None
@@ -380,7 +352,7 @@ def _mistake_texts(sources: Sources, places: Codes) -> list[list[Piece] | None]:
 _LEVELS = 3
 
 
-def _marked_pieces(text: str, of: WordContributions) -> list[Piece]:
+def _marked_pieces(text: str, of: explain.WordContributions) -> list[Piece]:
     """Return a text, cut to what is shown, with its words marked."""
     largest = max(np.abs(of.values).max(initial=0.0), 1e-9)
     levels = np.round(_LEVELS * of.values / largest).astype(int).tolist()
@@ -418,19 +390,19 @@ class ClassPortrait:
     ----------
     class_number : int
     nearest : list of Shown
-    n_looked_at, n_of_class : int
-        The nearest rows looked at, and how many of them are of the class.
     weights : list of Weight
         The words or features that add most to the score of the class in its rows nearby.
+    n_looked_at, n_of_class : int
+        The nearest rows looked at, and how many of them are of the class.
     n_explained : int
         Rows that the weights come from.
     """
 
     class_number: int
     nearest: list[Shown]
+    weights: list[Weight]
     n_looked_at: int
     n_of_class: int
-    weights: list[Weight]
     n_explained: int
 
 
@@ -456,19 +428,10 @@ def explain_representatives(sources: Sources, compared: Compared) -> list[ClassP
         else:
             chosen = of_class[: sources.explainable(_PORTRAIT_ROWS)]
         weights = _portrait_weights(sources, compared, c, chosen)
-        portraits.append(
-            ClassPortrait(
-                class_number=c,
-                nearest=[
-                    _show_near(sources, compared, i, c, weights)
-                    for i in _different_texts(near, compared)[:_NEAREST]
-                ],
-                n_looked_at=len(near),
-                n_of_class=len(of_class),
-                weights=weights,
-                n_explained=len(chosen),
-            )
-        )
+        shown = _different_texts(near, compared)[:_NEAREST]
+        nearest = [_show_near(sources, compared, i, c, weights) for i in shown]
+        sizes = len(near), len(of_class), len(chosen)
+        portraits.append(ClassPortrait(c, nearest, weights, *sizes))
     return portraits
 
 
@@ -487,9 +450,8 @@ def _short_texts(of_class: Codes, compared: Compared) -> Codes:
     """Return rows of different texts, if there are any then short ones: every word is tried."""
     texts = compared.source.texts or []
     different = _different_texts(of_class, compared)
-    n_words = np.array(
-        [len(texts[row].split(maxsplit=_PIECES)) for row in compared.rows[different].tolist()]
-    )
+    rows = compared.rows[different].tolist()
+    n_words = np.array([len(texts[row].split(maxsplit=_PIECES)) for row in rows])
     short = different[n_words <= _PIECES]
     return short if len(short) else different
 
@@ -525,7 +487,7 @@ def _show_near(
 _EDGES = re.compile(r"^\W+|\W+$")  # of a word: what is no letter or digit
 
 
-def _strongest_words(found: Sequence[WordContributions]) -> list[Weight]:
+def _strongest_words(found: Sequence[explain.WordContributions]) -> list[Weight]:
     """Return the words that add most to the score, over all texts together."""
     total: dict[str, float] = defaultdict(float)
     n_texts = Counter[str]()
@@ -537,13 +499,10 @@ def _strongest_words(found: Sequence[WordContributions]) -> list[Weight]:
                 total[word] += value
     total.pop("", None)  # what has no letter or digit
     ranked = sorted(total, key=lambda word: (-total[word], word))[:_PORTRAIT_WEIGHTS]
+    details = [f"in {n_texts[word]} of {len(found)} texts" for word in ranked]
     return [
-        Weight(
-            name=readable(word, 30),
-            value=total[word] / len(found),
-            detail=f"in {n_texts[word]} of {len(found)} texts",
-        )
-        for word in ranked
+        Weight(readable(word, 30), total[word] / len(found), detail)
+        for word, detail in zip(ranked, details, strict=True)
         if total[word] > 0
     ]
 
@@ -553,45 +512,40 @@ def _strongest_features(
 ) -> list[Weight]:
     """Return the features that change the score most, on average over the rows."""
     mean, here = contributions.mean(axis=0), np.median(rows, axis=0)
-    ranked = np.argsort(-np.abs(mean), kind="stable")[:limit].tolist()
-    return [
-        Weight(
-            name=readable(sources.feature_names[i], 40),
-            value=float(mean[i]),
-            detail=f"{sources.value(i, here[i])}, usually {sources.value(i, sources.usual[i])}",
-            column=i,
-        )
-        for i in ranked
-        if mean[i]
-    ]
+    weights = []
+    for i in np.argsort(-np.abs(mean), kind="stable")[:limit].tolist():
+        name, usual = readable(sources.feature_names[i], 40), sources.value(i, sources.usual[i])
+        detail = f"{sources.value(i, here[i])}, usually {usual}"
+        weights.append(Weight(name, float(mean[i]), detail, column=i))
+    return [one for one in weights if one.value]
 
 
 def explain_words(
     sources: Sources, texts: Sequence[str], asked: Codes, places: Codes | None
-) -> list[WordContributions]:
+) -> list[explain.WordContributions]:
     """Return what the words of each text add to the score of the class asked about.
 
     ``places`` are those of the texts among the rows that are judged; None for other texts.
     """
-    found: dict[int, WordContributions] = {}
-    for who, here, scores in _askers(sources, asked, places):
-        part = occlude_words(who, take_rows(texts, here), asked[here], scores, max_pieces=_PIECES)
-        found.update(zip(here.tolist(), part, strict=True))
+    found: dict[int, explain.WordContributions] = {}
+    for who, here, part, scores in _askers(sources, texts, asked, places):
+        said = explain.occlude_words(who, part, asked[here], scores, max_pieces=_PIECES)
+        found.update(zip(here.tolist(), said, strict=True))
     return [found[number] for number in range(len(found))]
 
 
 def _explain_features(sources: Sources, X: Any, asked: Codes, places: Codes | None) -> Floats:
     """Return what each feature adds to the score of the class asked about."""
     values = np.empty((len(asked), len(sources.usual)))
-    for who, here, scores in _askers(sources, asked, places):
-        values[here] = occlude_features(who, take_rows(X, here), sources.usual, asked[here], scores)
+    for who, here, part, scores in _askers(sources, X, asked, places):
+        values[here] = explain.occlude_features(who, part, sources.usual, asked[here], scores)
     return values
 
 
 def _askers(
-    sources: Sources, asked: Codes, places: Codes | None
-) -> Iterator[tuple[Any, Codes, Floats | None]]:
-    """Yield who is asked about which rows, and the scores that are known of them.
+    sources: Sources, X: Any, asked: Codes, places: Codes | None
+) -> Iterator[tuple[Any, Codes, Any, Floats | None]]:
+    """Yield who is asked about which rows, these, and the scores that are known of them.
 
     Of rows that are judged they are, and of training rows the members are asked that left them out.
     """
@@ -599,9 +553,9 @@ def _askers(
     members = evaluation.members_of(places)
     scores = None if places is None else evaluation.scores[places, asked]
     if members is None or scores is None:
-        yield sources.model, np.arange(len(asked)), scores
+        yield sources.model, np.arange(len(asked)), X, scores
         return
     kinds, number = np.unique(members, axis=1, return_inverse=True)
     for kind, of in enumerate(kinds.T):
         here = np.flatnonzero(number.ravel() == kind)
-        yield sources.model._only(of), here, scores[here]
+        yield sources.model._only(of), here, explain.take_rows(X, here), scores[here]

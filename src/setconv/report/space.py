@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from setconv.explain import unit_blocks, unit_parts
-from setconv.report.measure import Codes, Evaluation, Flags, Floats
+from setconv.explain import Codes, Flags, Floats, unit_blocks, unit_parts
+from setconv.report.measure import Evaluation
 from setconv.sampling import draw_by_class
 
 

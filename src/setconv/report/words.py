@@ -68,6 +68,5 @@ def listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-FILTERS = {
-    one.__name__: one for one in (readable, figure, signed, of_100, per_cent, count, quoted, listed)
-}
+_ALL = (readable, figure, signed, of_100, per_cent, count, quoted, listed)
+FILTERS = {one.__name__: one for one in _ALL}

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from setconv.text.tfidf import TfidfEncoder
 
 _HOMES = {
-    "CacheInfo": "setconv.text.cache",
-    "EmbeddingCache": "setconv.text.cache",
+    **dict.fromkeys(("CacheInfo", "EmbeddingCache", "SpaceInfo"), "setconv.text.cache"),
     "SetConvTextClassifier": "setconv.pipelines",
-    "SpaceInfo": "setconv.text.cache",
     "TextEncoder": "setconv.text.encoder",
     "TfidfEncoder": "setconv.text.tfidf",
 }

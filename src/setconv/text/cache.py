@@ -33,7 +33,6 @@ from setconv.messages import check_choice, check_integer
 logger = logging.getLogger("setconv")
 
 _FILE = "embeddings-1.sqlite"  # the number is that of the format
-_SIDES = ("", "-wal", "-shm")  # the file itself, and those that SQLite keeps beside it
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spaces (
     id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE,
@@ -198,23 +197,20 @@ class EmbeddingCache:
                 known[block] = _read_block(database, keys[block], out[block])
             return known
 
-        nothing = np.zeros(len(texts), dtype=bool)
-        return self._run(read, nothing) if os.path.lexists(self.path) else nothing
+        return self._run(read, np.zeros(len(texts), dtype=bool))
 
     def store(self, space: Space, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Add embeddings, a row for each text."""
         values = [row.tobytes() for row in np.ascontiguousarray(vectors, dtype=_STORED)]
         pairs = list(zip(space.keys(texts), values, strict=True))
-        self._run(lambda database: _add(database, space, pairs, self.max_bytes), None)
+        self._run(lambda database: _add(database, space, pairs, self.max_bytes), None, make=True)
 
     def info(self) -> CacheInfo:
         """Return what is in the cache."""
-        spaces: tuple[SpaceInfo, ...] = ()
+        spaces: tuple[SpaceInfo, ...] = self._run(_read_spaces, ())
         size = 0
-        if os.path.lexists(self.path):
-            spaces = self._run(_read_spaces, spaces)
-            with suppress(OSError):  # as above, where it cannot be used
-                size = self.path.stat().st_size
+        with suppress(OSError):  # as above, where it is not there or cannot be used
+            size = self.path.stat().st_size
         entries = sum(space.entries for space in spaces)
         return CacheInfo(self.path.parent, entries, size, self.max_bytes, spaces)
 
@@ -231,11 +227,14 @@ class EmbeddingCache:
             _discard(_aside(self.path))
         elif known:
             check_choice("model", model, known)
-        there = os.path.lexists(self.path)
-        return self._run(lambda database: _remove(database, model), 0) if there else 0
+        return self._run(lambda database: _remove(database, model), 0)
 
-    def _run(self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result) -> _Result:
+    def _run(
+        self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result, make: bool = False
+    ) -> _Result:
         """Do something with the database; trouble with it is reported but never fatal."""
+        if not make and not os.path.lexists(self.path):
+            return otherwise
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             before = _identity(self.path)
@@ -337,9 +336,9 @@ def _set_aside(path: Path, error: Exception) -> None:
     """Move a damaged file out of the way, in the place of one that was damaged before."""
     aside = _aside(path)
     _discard(aside)
-    for side in _SIDES:
+    for one, place in zip(_files(path), _files(aside), strict=True):
         with suppress(FileNotFoundError):
-            path.with_name(path.name + side).replace(aside.with_name(aside.name + side))
+            one.replace(place)
     logger.warning(
         "the cache of embeddings %s is damaged (%s): moved to %s, and a new one begun",
         *(path, error, aside.name),
@@ -350,9 +349,13 @@ def _aside(path: Path) -> Path:
     return path.with_name(f"{path.name}.damaged")
 
 
+def _files(path: Path) -> list[Path]:
+    """Return the file itself, and those that SQLite keeps beside it."""
+    return [path.with_name(path.name + side) for side in ("", "-wal", "-shm")]
+
+
 def _discard(path: Path) -> None:
-    for side in _SIDES:
-        one = path.with_name(path.name + side)
+    for one in _files(path):
         with suppress(OSError):
             if one.is_dir() and not one.is_symlink():
                 shutil.rmtree(one)
@@ -363,8 +366,7 @@ def _discard(path: Path) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the file, made if it is not there; a block of ``with database`` is one transaction."""
-    for side in _SIDES:  # SQLite would wait for a pipe
-        one = path.with_name(path.name + side)
+    for one in _files(path):  # SQLite would wait for a pipe
         before = _identity(one)
         usable = before is None or (one.is_file() and os.access(one, os.R_OK | os.W_OK))
         if not usable and _identity(one) == before:  # else another process has just closed it
@@ -431,10 +433,7 @@ def _checksum(key: bytes, value: bytes) -> int:
 
 
 def _add(
-    database: sqlite3.Connection,
-    space: Space,
-    pairs: Sequence[tuple[bytes, bytes]],
-    max_bytes: int,
+    database: sqlite3.Connection, space: Space, pairs: Sequence[tuple[bytes, bytes]], max_bytes: int
 ) -> None:
     """Add keys with their values in one transaction; what was unused longest makes room."""
     now = int(time.time())
@@ -495,20 +494,17 @@ def _read_spaces(database: sqlite3.Connection) -> tuple[SpaceInfo, ...]:
     for row in rows:
         if [type(value) for value in row] != [str, str, int, str, int, int, int]:
             raise sqlite3.DatabaseError("its entries are not those of a cache")
-        model, pooling, length, dtype, entries, size, used = row
-        date = datetime.fromtimestamp(used, UTC)
-        spaces.append(SpaceInfo(model, pooling, length, dtype, entries, size, date))
+        made_of = (*row[:-1], datetime.fromtimestamp(row[-1], UTC))
+        spaces.append(SpaceInfo(*made_of))
     return tuple(spaces)
 
 
 def _remove(database: sqlite3.Connection, model: str | None) -> int:
     """Remove what a model has encoded, or everything; return how many entries that were."""
     of_model = "WHERE ?1 IS NULL OR space IN (SELECT id FROM spaces WHERE model = ?1)"
+    chosen = f"SELECT id FROM entries {of_model}"
     with database:
-        database.execute(
-            f"DELETE FROM vectors WHERE ?1 IS NULL OR id IN (SELECT id FROM entries {of_model})",
-            (model,),
-        )
+        database.execute(f"DELETE FROM vectors WHERE ?1 IS NULL OR id IN ({chosen})", (model,))
         gone = database.execute(f"DELETE FROM entries {of_model}", (model,))
         database.execute("DELETE FROM spaces WHERE ?1 IS NULL OR model = ?1", (model,))
     with suppress(sqlite3.OperationalError):  # in use elsewhere: the room is used again, at least

@@ -25,15 +25,9 @@ from tqdm import tqdm
 
 from setconv.errors import ModelFileError
 from setconv.messages import is_shown
+from setconv.text import transformer
 from setconv.text.cache import EmbeddingCache, Space, fill, open_cache
-from setconv.text.transformer import (
-    BUILT_IN,
-    EncoderFiles,
-    Network,
-    choose_numbers,
-    find_model,
-    load_network,
-)
+from setconv.text.transformer import BUILT_IN, EncoderFiles, Network
 from setconv.validation import at_least, check_parameter, check_texts, one_of
 
 if TYPE_CHECKING:
@@ -173,7 +167,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         self._check_parameters()
         files = self.find_files()
-        device, dtype = choose_numbers(self.device, self.dtype)
+        device, dtype = transformer.choose_numbers(self.device, self.dtype)
         space = Space(files.name, files.identity, self.pooling, int(self.max_length), dtype)
         given = [shorten(text, space.max_length) for text in check_texts(texts)]
         place = {text: row for row, text in enumerate(dict.fromkeys(given))}
@@ -193,7 +187,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self, files: EncoderFiles, space: Space, device: torch.device, texts: Sequence[str]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32]]]:
         """Yield embeddings batch by batch, each with the numbers of its texts."""
-        network = load_network(files, device, space.dtype)
+        network = transformer.load_network(files, device, space.dtype)
         if space.max_length > network.longest and space.identity not in _warned:
             _warned.add(space.identity)
             logger.warning(
@@ -223,7 +217,7 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def find_files(self) -> EncoderFiles:
         """Return the model's files; one of the hub that is not on this machine is downloaded."""
-        return find_model(self.model, self.revision)
+        return transformer.find_model(self.model, self.revision)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -237,20 +231,12 @@ class TextEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         machine and are left out.
         """
         files = self.find_files()
-        config = {
-            "model": files.name,
-            "revision": files.revision,
-            "fingerprint": files.fingerprint,
-            "parameters": {name: plain(getattr(self, name)) for name, plain in _SAVED.items()},
-        }
-        return config, {}
+        known = {"model": files.name, "revision": files.revision, "fingerprint": files.fingerprint}
+        parameters = {name: plain(getattr(self, name)) for name, plain in _SAVED.items()}
+        return {**known, "parameters": parameters}, {}
 
     @classmethod
-    def restore(
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],  # noqa: ARG003
-    ) -> Self:
+    def restore(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:  # noqa: ARG003
         """Make an encoder from what `describe` gave; another model in its place is refused."""
         encoder = cls(config["model"], revision=config["revision"], **config["parameters"])
         encoder._check_parameters()

@@ -95,7 +95,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._check_parameters()
         given = check_texts(texts)
         vectorizers = self._new_vectorizers()
-        counted = _stack([one.fit_transform(given) for one in vectorizers.values()])
+        counts = [one.fit_transform(given) for one in vectorizers.values()]
+        counted = sparse.hstack(counts, format="csr")
         enough = max(_FEWEST, counted.shape[0] // _TEXTS_PER_COLUMN)
         width = min(self.n_components, enough, *counted.shape)
         _, _, components = randomized_svd(counted, width, n_iter=5, random_state=self.random_state)
@@ -116,7 +117,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         check_is_fitted(self, "components_")
         given = check_texts(texts)
-        return self._project(_stack([one.transform(given) for one in self.vectorizers_.values()]))
+        counted = [one.transform(given) for one in self.vectorizers_.values()]
+        return self._project(sparse.hstack(counted, format="csr"))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fitted encoder as data for JSON, and arrays."""
@@ -164,10 +166,8 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         for name in _COUNTED:
             value = getattr(self, name)
             if not _is_range(value) and (value is not None or name == "words"):
-                raise ParameterError(
-                    f"{name}={value!r}: give the shortest and the longest run, such as (1, 2).",
-                    parameter=name,
-                )
+                why = f"{name}={value!r}: give the shortest and the longest run, such as (1, 2)."
+                raise ParameterError(why, parameter=name)
 
     @property
     def _n_features_out(self) -> int:
@@ -181,10 +181,5 @@ class TfidfEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 def _is_range(value: Any) -> bool:
-    if not isinstance(value, tuple) or len(value) != 2 or not all(map(is_integer, value)):
-        return False
-    return bool(1 <= value[0] <= value[1])
-
-
-def _stack(parts: list[Any]) -> Any:
-    return sparse.hstack(parts, format="csr")
+    pair = isinstance(value, tuple) and len(value) == 2 and all(map(is_integer, value))
+    return pair and bool(1 <= value[0] <= value[1])

@@ -228,11 +228,9 @@ def _download(name: str, revision: str | None) -> EncoderFiles:
 def _snapshot(name: str, revision: str | None, *, local: bool) -> EncoderFiles:
     from huggingface_hub import snapshot_download
 
-    folder = snapshot_download(
-        name, revision=revision, local_files_only=local, allow_patterns=_PATTERNS
-    )
-    commit = Path(folder).name  # the hub's cache has one folder a commit
-    return EncoderFiles(name, Path(folder), commit)
+    options: Any = {"local_files_only": local, "allow_patterns": _PATTERNS}
+    folder = Path(snapshot_download(name, revision=revision, **options))
+    return EncoderFiles(name, folder, folder.name)  # the hub's cache has one folder a commit
 
 
 def _list_weights(folder: Path) -> list[str]:
@@ -280,16 +278,10 @@ class Network:
 
     def tokenise(self, texts: Sequence[str], max_length: int) -> list[list[int]]:
         """Return the token numbers of each text, special tokens included."""
+        cut = {"truncation": True, "max_length": min(max_length, self.longest), "padding": False}
+        bare = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
         with _turn:
-            found = self.tokenizer(
-                list(texts),
-                truncation=True,
-                max_length=min(max_length, self.longest),
-                padding=False,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )
+            found = self.tokenizer(list(texts), **cut, **bare)
         nothing = [self.tokenizer.unk_token_id or 0]  # a text of which the tokenizer keeps nothing
         return [tokens or nothing for tokens in found["input_ids"]]
 
@@ -302,10 +294,9 @@ class Network:
         numbers = np.full(mask.shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
         numbers[mask] = np.concatenate(tokens)
         present = torch.from_numpy(mask.astype(np.int64)).to(self.device)
+        given = torch.from_numpy(numbers).to(self.device)
         with torch.inference_mode():
-            found = self.module(
-                input_ids=torch.from_numpy(numbers).to(self.device), attention_mask=present
-            )
+            found = self.module(input_ids=given, attention_mask=present)
         return found.last_hidden_state, present
 
 

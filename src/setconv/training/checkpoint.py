@@ -110,8 +110,7 @@ class Checkpoint:
         # All else of the state follows from the history.
         state = json.dumps({"step": self.state.step, "history": self.state.history})
         tensors = {
-            name: tensor.detach().cpu().contiguous()
-            for name, tensor in _flat(self.sections).items()
+            key: one.detach().cpu().contiguous() for key, one in _flat(self.sections).items()
         }
         metadata = {"format": _FORMAT, "fingerprint": self.fingerprint, "state": state}
         metadata["checksum"] = _checksum(tensors, state)
@@ -230,9 +229,7 @@ def _check_tensors(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> No
 
 def _flat(sections: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
     return {
-        f"{section}/{name}": tensor
-        for section, named in sections.items()
-        for name, tensor in named.items()
+        f"{part}/{name}": one for part, named in sections.items() for name, one in named.items()
     }
 
 

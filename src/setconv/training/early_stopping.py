@@ -70,12 +70,9 @@ def monitored_figure(monitor: str, scores: NDArray[np.float64], codes: Indices) 
     n_classes = 2 if scores.shape[1] == 1 else scores.shape[1]
     figure = np.nan
     if monitor != "loss":
-        found = report(
-            codes,
-            (scores[:, 0] > 0).astype(int) if n_classes == 2 else np.argmax(scores, axis=1),
-            scores[:, 0] if n_classes == 2 else scores,
-            classes=np.arange(n_classes),
-        )
+        said = scores[:, 0] if n_classes == 2 else scores
+        decided = (said > 0).astype(int) if n_classes == 2 else np.argmax(said, axis=1)
+        found = report(codes, decided, said, classes=np.arange(n_classes))
         figure = {
             "auc": found.macro_auc,
             "average_precision": found[found.positive].average_precision,

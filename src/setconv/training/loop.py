@@ -303,20 +303,15 @@ class Trainer:
         lr = self.optimizer.lr_at(state.step - 1)
         state.history.append({"step": state.step, "loss": state.loss, "lr": lr})
         if look and self.evaluate is not None:
-            self._look(self.evaluate(state.step))
+            if not state.look(self.evaluate(state.step)):
+                state.stop = state.stop or self._out_of_patience()
+            elif self.restore_best:
+                self._best_weights = copy.deepcopy(self.network.state_dict())
         self._notify("on_record")
 
-    def _look(self, score: float) -> None:
-        if not self.state.look(score):
-            self.state.stop = self.state.stop or self._out_of_patience()
-        elif self.restore_best:
-            self._best_weights = copy.deepcopy(self.network.state_dict())
-
     def _out_of_patience(self) -> bool:
-        patience = self.settings.patience
-        return (
-            self.restore_best and patience is not None and self.state.looks_since_best >= patience
-        )
+        patience = self.settings.patience if self.restore_best else None
+        return patience is not None and self.state.looks_since_best >= patience
 
     def _notify(self, event: str) -> None:
         for callback in self.callbacks:
