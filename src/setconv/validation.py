@@ -206,10 +206,9 @@ def _known_columns(estimator: Any) -> list[str] | None:
 
 def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:
     estimator.n_features_in_ = width
+    vars(estimator).pop("feature_names_in_", None)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def _compare_columns(estimator: Any, width: int) -> None:
