@@ -593,24 +593,22 @@ class TrainingRun:
         if objective.confidence is None:
             return
         rows, why, evidence = self.train, None, self.evidence
-        units: Any = rows.units
         if len(self.split.left_out) > 1:
             known = evidence.known
             judged = evidence.rows[known]
-            rows = Rows(self.rows, rows.codes[judged], rows.weights[judged])
             units = None if evidence.units is None else evidence.units[known]
+            rows = Rows(self.rows, rows.codes[judged], rows.weights[judged], units=units)
             why = f"{objective}: {evidence.doubt}" if evidence.doubt else None
         elif self.validation is not None:
             rows = self.validation.take(np.flatnonzero(self.validation.weights))
-            units = rows.units
             if self.parameters.early_stopping:
                 why = f"{objective}: the validation rows choose the weights. Give members instead."
         if why is None and objective.kind == "recall":
             rare = rarest(np.bincount(self.train.codes))
             own = rows.codes == (rare if objective.target is None else objective.target)
             size = effective_size(rows.weights[own])
-            if units is not None:
-                size = len(np.unique(units[own]))
+            if rows.units is not None:
+                size = len(np.unique(rows.units[own]))
             why = too_few_rows(objective, size)
         if why is not None:
             raise ParameterError(why, parameter="objective")
