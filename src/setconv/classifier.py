@@ -467,12 +467,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             try:
                 rows, labels, _ = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
             except DataError as error:
-                raise type(error)(
-                    f"In X_val or y_val: {error}",
-                    parameter=f"{error.parameter or 'X'}_val",
-                    row=error.row,
-                    column=error.column,
-                ) from error
+                why, name = f"In X_val or y_val: {error}", f"{error.parameter or 'X'}_val"
+                place: Any = {"row": error.row, "column": error.column}
+                raise type(error)(why, parameter=name, **place) from error
             yield rows, labels, given.keys
 
     def _fit_checked(
@@ -696,9 +693,8 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             counts = self._count(codes, weights)
             if not counts.all():
                 absent = np.asarray(self.classes_)[counts == 0][0]
-                raise LabelError(
-                    f"y has no rows of class {absent}: give rows of every class.", parameter="y"
-                )
+                why = f"y has no rows of class {absent}: give rows of every class."
+                raise LabelError(why, parameter="y")
             scales = weight_scales(weights, codes, len(self.classes_))
             model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
         self._model = model
@@ -910,10 +906,9 @@ def check_parameters(estimator: Any) -> Parameters:
             for part in value.values() if isinstance(value, dict) else value:
                 check_parameter(estimator, name, part, [_PARTS[name]])
     if isinstance(plain["lr"], dict) and set(plain["lr"]) != set(_LR_GROUPS):
-        raise ParameterError(
-            f"lr={plain['lr']!r}: give one number, or exactly the keys {', '.join(_LR_GROUPS)}.",
-            parameter="lr",
-        )
+        keys = ", ".join(_LR_GROUPS)
+        why = f"lr={plain['lr']!r}: give one number, or exactly the keys {keys}."
+        raise ParameterError(why, parameter="lr")
     return SimpleNamespace(**plain)
 
 

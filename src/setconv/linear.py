@@ -52,9 +52,8 @@ class Discriminants(Part):
 
         It is the same call for `SparseLines`, which look at the rows themselves.
         """
-        weights, intercepts = (
-            torch.from_numpy(one).to(views.device) for one in (self.weights, self.intercepts)
-        )
+        tensors = map(torch.from_numpy, (self.weights, self.intercepts))
+        weights, intercepts = (one.to(views.device) for one in tensors)
         if len(views) == 1:
             products = weights @ views[0].T
         else:
@@ -101,8 +100,7 @@ class DiscriminantSums:
         Member ``m`` takes view ``m`` modulo their number.
         """
         classes = self._eye[self._codes[part]] * self._weights[part][:, None]
-        left_out = self._split.left_out_of(part)
-        self._sums.add(part, views, torch.from_numpy(classes), left_out)
+        self._sums.add(part, views, torch.from_numpy(classes), self._split.left_out_of(part))
 
     def fit(self) -> Discriminants:
         """Return the discriminants."""
@@ -374,8 +372,7 @@ def minimise_logistic(
         start = size if start is None else start
         if (size <= _ACCURACY * start).all():
             break
-        step = _solve(problem, margin, gradient)
-        place, margin = _descend(problem, place, margin, step)
+        place, margin = _descend(problem, place, margin, _solve(problem, margin, gradient))
     return place[:-1] * scale, place[-1].copy()
 
 

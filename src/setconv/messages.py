@@ -66,11 +66,8 @@ def require_column(name: str, known: Sequence[str], parameter: str) -> str:
     if name in known:
         return name
     near = did_you_mean(str(name), known)
-    raise DataError(
-        f"There is no column {name!r}.{near} The columns are {listed(known)}.",
-        parameter=parameter,
-        column=name,
-    )
+    why = f"There is no column {name!r}.{near} The columns are {listed(known)}."
+    raise DataError(why, parameter=parameter, column=name)
 
 
 def is_missing(value: Any) -> bool:
@@ -95,9 +92,8 @@ def is_integer(value: Any) -> bool:
 def check_integer(name: str, value: Any, *, least: int) -> None:
     """Refuse what is no integer of at least ``least``."""
     if not is_integer(value) or value < least:
-        raise ParameterError(
-            f"{name}={value!r}: give an integer of at least {least}.", parameter=name
-        )
+        why = f"{name}={value!r}: give an integer of at least {least}."
+        raise ParameterError(why, parameter=name)
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -109,9 +105,8 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
 def is_shown(progress: Any) -> bool:
     """Whether progress is to be seen; "auto" is where standard error is a terminal."""
     if progress not in ("auto", True, False):
-        raise ParameterError(
-            f'progress={progress!r}: choose True, False or "auto".', parameter="progress"
-        )
+        why = f'progress={progress!r}: choose True, False or "auto".'
+        raise ParameterError(why, parameter="progress")
     return sys.stderr.isatty() if progress == "auto" else bool(progress)
 
 
@@ -121,6 +116,5 @@ def needed(what: str, package: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs {package}: pip install 'setconv[{extra}]'"
-        ) from error
+        why = f"{what} needs {package}: pip install 'setconv[{extra}]'"
+        raise MissingDependencyError(why) from error

@@ -110,8 +110,7 @@ def save(saved: SavedModel, folder: Path) -> None:
 
 def pack(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Return a model as the content of its file, with the checksum."""
-    signed = {"sha256": _UNSIGNED, **config}
-    text = json.dumps(signed, allow_nan=False, separators=(",", ":"))
+    text = json.dumps({"sha256": _UNSIGNED, **config}, allow_nan=False, separators=(",", ":"))
     tensors = {n: torch.from_numpy(np.asarray(one, order="C")) for n, one in arrays.items()}
     content = bytearray(save_tensors(tensors, {"setconv": text}))
     if not content.startswith(_HEAD, 8) or int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
@@ -309,19 +308,12 @@ def describe(estimator: Any) -> SavedModel:
     # The objective of the decision that is saved, whatever was set for the next fit.
     parameters = {**estimator.get_params(deep=False), "objective": estimator.objective_}
     fitted, arrays = describe_fitted(estimator._model, estimator._decision)
+    libraries = {"torch": torch, "scikit-learn": sklearn, "numpy": np}
+    versions = {name: library.__version__ for name, library in libraries.items()}
+    kept = {name: value for name, value in parameters.items() if name not in _LEFT_OUT}
     config = {
-        "versions": {
-            "setconv": __version__,
-            "torch": torch.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "parameters": {
-            name: _encode_parameter(name, value)
-            for name, value in parameters.items()
-            if name not in _LEFT_OUT
-        },
+        "versions": {"setconv": __version__, **versions, "python": platform.python_version()},
+        "parameters": {name: _encode_parameter(name, value) for name, value in kept.items()},
         "classes": _encode_labels(estimator.classes_),
         "class_counts": estimator.class_counts_.tolist(),
         "weight_scales": estimator._weight_scales.tolist(),

@@ -55,10 +55,8 @@ def _encoder_class(kind: str) -> Any:
 
 
 def _from_classifier(name: str) -> property:
-    return property(
-        lambda self: getattr(self._fitted(), name),
-        doc=f"``{name}`` of the classifier; see `setconv.SetConvClassifier`.",
-    )
+    said = f"``{name}`` of the classifier; see `setconv.SetConvClassifier`."
+    return property(lambda self: getattr(self._fitted(), name), doc=said)
 
 
 class EncodedClassifier(ClassifierMixin, BaseEstimator):
@@ -193,20 +191,16 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):
         saved = describe(self._fitted())
         kind = type(self.encoder_).__name__
         if kind not in _ENCODERS or type(self.encoder_) is not _encoder_class(kind):
-            raise ModelFileError(
-                f"An encoder of type {kind} cannot be saved without pickle (these can: "
-                f"{', '.join(_ENCODERS)}).",
-                hint="The classifier of its rows can be: model.classifier_.save(folder).",
-            )
+            known = ", ".join(_ENCODERS)
+            why = f"An encoder of type {kind} cannot be saved without pickle (these can: {known})."
+            hint = "The classifier of its rows can be: model.classifier_.save(folder)."
+            raise ModelFileError(why, hint=hint)
         config, arrays = self.encoder_.describe()
         files = self.encoder_.files if copy_encoder else {}
         encoder = {"kind": kind, **config}
-        return SavedModel(
-            type(self).__name__,
-            saved.config | {"takes": self.takes, "encoder": encoder, "source": self.source_},
-            saved.arrays | {f"encoder/{name}": np.array(one) for name, one in arrays.items()},
-            files,
-        )
+        told = {"takes": self.takes, "encoder": encoder, "source": self.source_}
+        own = {f"encoder/{name}": np.array(one) for name, one in arrays.items()}
+        return SavedModel(type(self).__name__, saved.config | told, saved.arrays | own, files)
 
     @classmethod
     def restore(cls, saved: SavedModel, classifier: SetConvClassifier) -> Self:

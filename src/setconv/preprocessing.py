@@ -291,8 +291,7 @@ class Scaler:
             return _narrow(rows)[None]
         if len(self.views) == 1:
             return _narrow(self.views[0](rows))[None]
-        width = self.width(rows.shape[1])
-        scaled = np.zeros((len(self.views), len(rows), width), dtype=np.float32)
+        scaled = np.zeros((len(self.views), len(rows), self.width(rows.shape[1])), np.float32)
         for place, view in zip(scaled, self.views, strict=True):
             place[:, : view.width] = _narrow(view(rows))
         return scaled
@@ -418,8 +417,7 @@ class Standard(Part):
 
     def fits(self, n_features: int) -> bool:
         """Say whether the arrays have the shapes that go with so many columns."""
-        alike = self.mean.shape == self.scale.shape == (n_features,)
-        return alike and bool((self.scale > 0).all())
+        return self.mean.shape == self.scale.shape == (n_features,) and bool((self.scale > 0).all())
 
 
 _KNOTS = 500  # points that a column's distribution is kept at
@@ -462,8 +460,7 @@ class Normal(Part):
                 kept = np.unique(np.searchsorted(rank, np.linspace(rank[0], rank[-1], _KNOTS)))
             knots.append(found[kept])
             values.append(normal[kept])
-        starts = np.cumsum([0, *map(len, knots)])
-        return cls(np.concatenate(knots), np.concatenate(values), starts)
+        return cls(np.concatenate(knots), np.concatenate(values), np.cumsum([0, *map(len, knots)]))
 
     @property
     def width(self) -> int:

@@ -215,8 +215,7 @@ def threshold_for_precision(
     ranked = RankedScores(margins, member)
     # The last cut decides for no row: it has no precision.
     decided = len(margins) - ranked.places[:-1]
-    counts = ranked.counts(rows.weights[ranked.order])
-    precision = counts.precision[:-1]
+    precision = ranked.counts(rows.weights[ranked.order]).precision[:-1]
     good = precision >= level - 1e-12
     # A precision seen on fewer than five rows says next to nothing.
     solid = decided >= min(5, int(decided[0]))
@@ -229,8 +228,7 @@ def threshold_for_precision(
     alarms[ranked.order[ranked.places[cut] :]] = True
     if _classes_differ(rows):
         every = np.ones(len(margins), dtype=np.bool_)
-        weighted = WeightedRows.of(rows.codes, rows.weights, rows.units)
-        size = weighted.size(alarms, member, every)
+        size = WeightedRows.of(rows.codes, rows.weights, rows.units).size(alarms, member, every)
     else:
         units = None if rows.units is None else rows.units[alarms]
         size = effective_size(rows.weights[alarms], units)

@@ -540,10 +540,7 @@ class FittedDecision:
             confidence_intervals=True,
             groups=found.units,
         )
-        measured = replace(
-            measured,
-            weighted=not _are_one(self.rule.evidence.own_weights),
-            prior=None if prior is None else dict(zip(classes, prior.tolist(), strict=True)),
-            notes=self._all_notes(),
-        )
+        weighted = not _are_one(self.rule.evidence.own_weights)
+        shares = None if prior is None else dict(zip(classes, prior.tolist(), strict=True))
+        measured = replace(measured, weighted=weighted, prior=shares, notes=self._all_notes())
         return replace(self, report=without_figures(measured, self.report.unjudged))

@@ -345,8 +345,7 @@ def left_out_means(embedded: Tensor, average: Tensor) -> Tensor:
     """
     share = average.sum(dim=-2).unsqueeze(-1)  # of each row in its own side, (..., rows, 1)
     share = torch.where(share < _NEARLY_ALL, share, 0.0)
-    own_side = (average > 0).to(embedded.dtype).mT
-    own = own_side @ (average @ embedded)
+    own = (average > 0).to(embedded.dtype).mT @ (average @ embedded)
     return (own - share * embedded) / (1 - share)
 
 
@@ -357,7 +356,6 @@ def apply(function: type[Function], *arguments: Any) -> Any:
         return function.apply(*arguments)
     # Autocast would round products here, but not those of the gradient.
     low = (torch.bfloat16, torch.float16)
+    full = (a.float() if isinstance(a, Tensor) and a.dtype in low else a for a in arguments)
     with torch.autocast(kind, enabled=False):
-        return function.apply(
-            *(a.float() if isinstance(a, Tensor) and a.dtype in low else a for a in arguments)
-        )
+        return function.apply(*full)

@@ -197,8 +197,7 @@ def _segment_mean(
     if weights is None:
         weights = embedded.new_ones(embedded.shape[-2])
     shape = (*embedded.shape[:-2], size, embedded.shape[-1])
-    weighted = embedded * weights.unsqueeze(-1)
-    sums = embedded.new_zeros(shape).index_add(-2, segments, weighted)
+    sums = embedded.new_zeros(shape).index_add(-2, segments, embedded * weights.unsqueeze(-1))
     total = weights.new_zeros((*weights.shape[:-1], size)).index_add(-1, segments, weights)
     _refuse_empty(total)
     return sums / total.unsqueeze(-1)

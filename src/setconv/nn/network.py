@@ -91,9 +91,8 @@ class SetConvNetwork(nn.Module):
     ) -> None:
         super().__init__()
         if similarity not in ("cosine", "dot"):
-            raise ParameterError(
-                f'similarity={similarity!r}: choose "cosine" or "dot".', parameter="similarity"
-            )
+            why = f'similarity={similarity!r}: choose "cosine" or "dot".'
+            raise ParameterError(why, parameter="similarity")
         self.spec: dict[str, Any] = {
             "in_features": in_features,
             "n_heads": n_heads,
@@ -121,10 +120,8 @@ class SetConvNetwork(nn.Module):
         self.setconv = SetConv(sizes[-1], out_features, stack=self.n_stacked, generator=generator)
         self.output = None
         if output is not None:
-            xavier = math.sqrt(2 * out_features / (out_features + output))
-            self.output = linear(
-                out_features, output, stack=self.n_stacked, bias=False, gain=xavier
-            )
+            gain = math.sqrt(2 * out_features / (out_features + output))  # Xavier's
+            self.output = linear(out_features, output, stack=self.n_stacked, bias=False, gain=gain)
         self.log_temperature = None
         if similarity == "cosine":
             start = torch.full((self.n_stacked,), math.log(_TEMPERATURE))
@@ -280,8 +277,7 @@ def _beside(linear: StackedLinear) -> Callable[[Tensor], Tensor]:
         if rows.dim() != 2 or bias is None:
             plain: Tensor = linear(rows)
             return plain
-        product = torch.addmm(bias.view(-1), rows, wide)
-        return product.view(-1, stack, n_out).transpose(0, 1)
+        return torch.addmm(bias.view(-1), rows, wide).view(-1, stack, n_out).transpose(0, 1)
 
     return forward
 
@@ -294,7 +290,6 @@ def resolve_device(device: str) -> torch.device:
         resolved = torch.device(device)
         torch.empty(0, device=resolved)
     except (RuntimeError, AssertionError, TypeError) as error:
-        raise ParameterError(
-            f"device={device!r} cannot be used here: {error}", parameter="device"
-        ) from error
+        why = f"device={device!r} cannot be used here: {error}"
+        raise ParameterError(why, parameter="device") from error
     return resolved

@@ -109,9 +109,8 @@ class Checkpoint:
         """Write the checkpoint; an earlier one is replaced in one move."""
         # All else of the state follows from the history.
         state = json.dumps({"step": self.state.step, "history": self.state.history})
-        tensors = {
-            key: one.detach().cpu().contiguous() for key, one in _flat(self.sections).items()
-        }
+        named = _flat(self.sections)
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
         metadata = {"format": _FORMAT, "fingerprint": self.fingerprint, "state": state}
         metadata["checksum"] = _checksum(tensors, state)
         with _writable(folder):
@@ -140,11 +139,9 @@ def _writable(folder: Path) -> Iterator[None]:
     except OSError as error:
         with suppress(OSError):
             folder.rmdir()  # if nothing is in it: there is nothing to go on from
-        raise CheckpointError(
-            f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error}).",
-            parameter="checkpoint_dir",
-            hint="Give a folder with space that you may write to.",
-        ) from error
+        why = f"No checkpoint can be written to checkpoint_dir={str(folder)!r} ({error})."
+        hint = "Give a folder with space that you may write to."
+        raise CheckpointError(why, parameter="checkpoint_dir", hint=hint) from error
 
 
 def read_checkpoint(folder: str | Path, own: Checkpoint) -> Checkpoint:
@@ -159,11 +156,9 @@ def read_checkpoint(folder: str | Path, own: Checkpoint) -> Checkpoint:
     """
     path = Path(folder) / FILE_NAME
     if not path.is_file():
-        raise CheckpointError(
-            f"There is no checkpoint in {folder} (looked for {FILE_NAME}).",
-            parameter="resume_from",
-            hint="Give the folder that was checkpoint_dir, or fit without resume_from.",
-        )
+        why = f"There is no checkpoint in {folder} (looked for {FILE_NAME})."
+        hint = "Give the folder that was checkpoint_dir, or fit without resume_from."
+        raise CheckpointError(why, parameter="resume_from", hint=hint)
     try:
         with safe_open(path, framework="pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
@@ -228,9 +223,7 @@ def _check_tensors(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> No
 
 
 def _flat(sections: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {
-        f"{part}/{name}": one for part, named in sections.items() for name, one in named.items()
-    }
+    return {f"{key}/{name}": one for key, named in sections.items() for name, one in named.items()}
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:

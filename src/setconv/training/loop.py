@@ -225,8 +225,7 @@ class Trainer:
             set_aside(self.checkpoints.folder)
             self._checkpoint(self._best_weights).write(self.checkpoints.folder)
         self._notify("on_fit_begin")
-        steps = range(self.state.step, self.settings.max_steps)
-        draws = (self.episodes.draw() for _ in steps)
+        draws = (self.episodes.draw() for _ in range(self.state.step, self.settings.max_steps))
         try:
             with threads_for(self._operations()), closing(self.feed.batches(draws)) as batches:
                 while self.state.step < self.settings.max_steps and not self.state.stop:
@@ -292,8 +291,7 @@ class Trainer:
         """Add the loss, and a look at the validation rows when due, to the history."""
         state = self.state
         recorded = state.history[-1]["step"] if state.history else 0
-        mean = float(self._loss_sum) / (state.step - recorded)
-        state.loss = mean / self.network.n_members
+        state.loss = float(self._loss_sum) / (state.step - recorded) / self.network.n_members
         if not math.isfinite(state.loss):
             raise DivergedError(
                 f"The training loss is {state.loss} at step {state.step}: lower lr "
@@ -368,9 +366,8 @@ class EpisodeLoss:
     def __init__(
         self, layout: Layout, side_weight: NDArray[np.float64], device: torch.device
     ) -> None:
-        self.average, self.target, self._sides = (
-            torch.from_numpy(one).to(device).unsqueeze(1) for one in layout
-        )
+        tensors = (torch.from_numpy(one).to(device).unsqueeze(1) for one in layout)
+        self.average, self.target, self._sides = tensors
         weight = torch.as_tensor(side_weight, dtype=torch.float32, device=device)
         self.offset = (weight[:, 1] / weight[:, 0]).log().view(-1, 1, 1)
         self._side_weight = weight

@@ -109,8 +109,7 @@ class Adam:
     @torch.no_grad()
     def step(self, step: int) -> None:
         """Take a step, whose number is counted from 0, along the gradients, and forget these."""
-        adamw = self.settings.optimizer == "adamw"
-        take = torch._fused_adamw_ if adamw else torch._fused_adam_
+        take = torch._fused_adamw_ if self.settings.optimizer == "adamw" else torch._fused_adam_
         for group in self._groups:
             torch._foreach_add_(group.steps, 1)
             take(
