@@ -118,11 +118,10 @@ class Labels:
         return found
 
 
-@contextmanager
 def open_rows(
     estimator: Any, X: Any, y: Any, *, reset: bool, time: Any = None, looks: str = ""
-) -> Iterator[tuple[Features, Labels, Array | None]]:
-    """Give rows, their labels and times, all checked; files are read to their end in each pass.
+) -> tuple[Features, Labels, Array | None]:
+    """Return rows, their labels and times, all checked; files are read to their end in each pass.
 
     Parameters
     ----------
@@ -142,8 +141,7 @@ def open_rows(
     X = collected(X)
     if not _is_stored(X):
         rows = check_rows(estimator, X, reset=reset)
-        yield rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
-        return
+        return rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
     label, when = (one if isinstance(one, str) else None for one in (y, time))
     columns = None if reset else _known_columns(estimator)
     source = open_source(X, columns, label, when, partial(_bar, estimator.progress, "reading"))
@@ -163,15 +161,14 @@ def open_rows(
         _compare_columns(estimator, width)
     labels = check_labels(y if label is None else Labels.of(*source.labels()), n_rows)
     moments = check_time(time if when is None else source.times(), n_rows)
-    if not stays:
-        rows = source.rows.whole()
-        if reset and label is None:
-            column = LabelColumn(labels, source.names)
-            column.add(slice(0, n_rows), rows)
-            column.refuse()
-        yield rows, labels, moments
-    else:
-        yield source.rows, labels, moments
+    if stays:
+        return source.rows, labels, moments
+    rows = source.rows.whole()
+    if reset and label is None:
+        column = LabelColumn(labels, source.names)
+        column.add(slice(0, n_rows), rows)
+        column.refuse()
+    return rows, labels, moments
 
 
 def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
