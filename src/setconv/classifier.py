@@ -8,7 +8,6 @@ fit, update, predict, decide otherwise, save. At the end are its predictions as 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -439,11 +438,9 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         X, X_val = (one if isinstance(one, EncodedRows) else EncodedRows(one) for one in (X, X_val))
         looks = "X_val" if X_val.rows is not None else ""
         given: Any = {"time": time, "looks": "early_stopping" if self.early_stopping else looks}
-        with (
-            columns_kept_on_error(self),
-            open_rows(self, X.rows, y, reset=True, **given) as (rows, labels, moments),
-            self._open_validation(X_val, y_val) as validation,
-        ):
+        with columns_kept_on_error(self):
+            rows, labels, moments = open_rows(self, X.rows, y, reset=True, **given)
+            validation = self._open_validation(X_val, y_val)
             weights = None if sample_weight is None else check_weights(sample_weight, rows.shape[0])
             groups, apart = check_groups(groups, rows.shape[0]), not isinstance(y, str)
             X = replace(X, rows=rows)
@@ -451,26 +448,23 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 X, labels, weights, groups, moments, validation, resume_from, y_apart=apart
             )
 
-    @contextmanager
     def _open_validation(
         self, given: EncodedRows, y_val: Any
-    ) -> Iterator[tuple[Features, Labels, Keys | None] | None]:
-        """Give validation rows, their labels and keys, if there are any."""
+    ) -> tuple[Features, Labels, Keys | None] | None:
+        """Return validation rows, their labels and keys, if there are any."""
         X_val = given.rows
         if X_val is None and y_val is None:
-            yield None
-            return
+            return None
         if X_val is None or y_val is None:
             missing = "X_val" if X_val is None else "y_val"
             raise DataError("Give both X_val and y_val, or neither.", parameter=missing)
-        with ExitStack() as opened:
-            try:
-                rows, labels, _ = opened.enter_context(open_rows(self, X_val, y_val, reset=False))
-            except DataError as error:
-                why, name = f"In X_val or y_val: {error}", f"{error.parameter or 'X'}_val"
-                place: Any = {"row": error.row, "column": error.column}
-                raise type(error)(why, parameter=name, **place) from error
-            yield rows, labels, given.keys
+        try:
+            rows, labels, _ = open_rows(self, X_val, y_val, reset=False)
+        except DataError as error:
+            why, name = f"In X_val or y_val: {error}", f"{error.parameter or 'X'}_val"
+            place: Any = {"row": error.row, "column": error.column}
+            raise type(error)(why, parameter=name, **place) from error
+        return rows, labels, given.keys
 
     def _fit_checked(
         self,
@@ -618,14 +612,14 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "occur.",
                 parameter="classes",
             )
-        with open_rows(self, X, y, reset=first) as (rows, labels, _):
-            weights = check_weights(sample_weight, rows.shape[0])
-            if classes is not None:
-                self._announce(classes, first=first)
-            codes = labels.encoded(self.classes_)
-            if self.__sklearn_is_fitted__():
-                return self._add_rows(rows, codes, weights)
-            return self._fit_once_all_are_seen(rows, labels, weights)
+        rows, labels, _ = open_rows(self, X, y, reset=first)
+        weights = check_weights(sample_weight, rows.shape[0])
+        if classes is not None:
+            self._announce(classes, first=first)
+        codes = labels.encoded(self.classes_)
+        if self.__sklearn_is_fitted__():
+            return self._add_rows(rows, codes, weights)
+        return self._fit_once_all_are_seen(rows, labels, weights)
 
     def _announce(self, classes: ArrayLike, *, first: bool) -> None:
         """Take over the classes of the first call of `partial_fit`, or compare with them."""
@@ -687,16 +681,16 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._fitted()
-        with open_rows(self, X, y, reset=False) as (rows, labels, _):
-            weights = check_weights(sample_weight, rows.shape[0])
-            codes = labels.encoded(self.classes_)
-            counts = self._count(codes, weights)
-            if not counts.all():
-                absent = np.asarray(self.classes_)[counts == 0][0]
-                why = f"y has no rows of class {absent}: give rows of every class."
-                raise LabelError(why, parameter="y")
-            scales = weight_scales(weights, codes, len(self.classes_))
-            model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
+        rows, labels, _ = open_rows(self, X, y, reset=False)
+        weights = check_weights(sample_weight, rows.shape[0])
+        codes = labels.encoded(self.classes_)
+        counts = self._count(codes, weights)
+        if not counts.all():
+            absent = np.asarray(self.classes_)[counts == 0][0]
+            why = f"y has no rows of class {absent}: give rows of every class."
+            raise LabelError(why, parameter="y")
+        scales = weight_scales(weights, codes, len(self.classes_))
+        model = self._model.without_rows().with_rows(rows, codes, weights * scales[codes])
         self._model = model
         self.class_counts_, self._weight_scales = counts, scales
         self._decision = self._decision.updated({"post_train": int(counts.sum())})

@@ -10,7 +10,7 @@ weights and groups. A `Part` is learned, and is nothing but arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import UnionType
 from typing import (
     Any,
@@ -95,11 +95,9 @@ class Matrix(Protocol):
     @property
     def shape(self) -> Any:
         """Number of rows and of columns."""
-        ...
 
     def __getitem__(self, key: Any, /) -> Any:
         """Return the rows of a slice or of an array of row numbers, as an array or csr matrix."""
-        ...
 
 
 @runtime_checkable
@@ -110,15 +108,12 @@ class StoredRows(Protocol):
 
     def blocks(self, size: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, so many at a time; each block is good until the next is asked for."""
-        ...
 
     def subset(self, chosen: NDArray[Any]) -> StoredRows:
         """Return the rows of these numbers, which ascend; none is read yet."""
-        ...
 
     def whole(self) -> NDArray[Any]:
         """Return all rows as an array."""
-        ...
 
 
 Features: TypeAlias = Matrix | StoredRows
@@ -139,11 +134,9 @@ class Mergeable(Protocol):
 
     def add(self, *rows: Any) -> None:
         """Add rows."""
-        ...
 
     def merge(self, other: Self) -> None:
         """Add the sums of rows that come after these."""
-        ...
 
 
 _Sums = TypeVar("_Sums", bound=Mergeable)
@@ -166,7 +159,7 @@ class BlockSums(Generic[_Sums]):
     def add(self, part: slice, *rows: Any) -> None:
         """Add rows, of which ``part`` has the numbers; a block does not end among them."""
         if part.start and part.start % MERGED == 0:
-            self._close()
+            self._total, self._block = self.total(), self._empty()
         self._block.add(*rows)
 
     def total(self) -> _Sums:
@@ -175,10 +168,6 @@ class BlockSums(Generic[_Sums]):
             return self._block
         self._total.merge(self._block)
         return self._total
-
-    def _close(self) -> None:
-        self._total = self.total()
-        self._block = self._empty()
 
 
 @dataclass(frozen=True)
@@ -224,13 +213,11 @@ class Rows:
 
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Return the rows of these numbers; those that are not in memory stay where they are."""
-        others: dict[str, Any] = {
-            name: values[chosen]
-            for name, values in vars(self).items()
-            if isinstance(values, np.ndarray) and name != "features"
-        }
-        found = {"numbers": chosen, **others, "natural": self.natural}
-        return Rows(choose(self.features, chosen), **found)
+        taken: dict[str, Any] = {"numbers": chosen, "features": choose(self.features, chosen)}
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray) and name != "features":
+                taken[name] = values[chosen]
+        return replace(self, **taken)
 
     @property
     def weights_once(self) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ of them, with the settled sizes, for a few steps. Nothing is written.
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -92,33 +91,31 @@ def estimate_fit(
     (36, {0: 27, 1: 9}, 0)
     """
     classifier, encoding = estimator, 0.0
-    opened: Any
     if isinstance(estimator, EncodedClassifier):
         classifier = estimator.classifier or SetConvClassifier()
         rows, encoding = _encoded(estimator, X)
-        opened = nullcontext((rows, check_labels(y, len(X)), None))
-    else:
-        opened = open_rows(clone(classifier), X, y, reset=True, time=time)
+        labels = check_labels(y, len(X))
     parameters = check_parameters(classifier)
-    with opened as (rows, labels, _):
-        classes, codes = encode_labels(labels)
-        parse_objective(parameters.objective, classes)
-        ties = check_groups(groups, len(codes))
-        (n_rows, width), counts = (len(codes), rows.shape[1]), np.bincount(codes)
-        # What a step costs depends on the shape of the rows alone, so rows are made up; of sparse
-        # ones it depends on the columns that they share.
-        of = np.repeat(np.arange(len(classes)), share_out(counts, min(n_rows, _SAMPLE), least=8))
-        sample: Any = np.random.default_rng(0).standard_normal((len(of), width)).astype(np.float32)
-        sample = rows[: len(of)] if issparse(rows) else sample
-        prepared = prepare_rows(parameters.scaling, Rows(sample, of, np.ones(len(of))), 0)
-        parameters = settle(parameters, n_rows, prepared, ties, len(classes))
-        fitted, training, embedding = _timed(parameters, sample, of)
-        evidence = min(n_rows, MOST_EVIDENCE) if parameters.n_members > 1 else 0
-        seconds, scratch = training + embedding * (n_rows + evidence) + encoding * n_rows, 0
-        stored = isinstance(rows, StoredRows)
-        if stored:
-            seconds += _PASSES * _seconds_a_row(rows) * n_rows
-            scratch = most_gathered(parameters, n_rows, len(classes)) * rows.nbytes // n_rows
+    if classifier is estimator:
+        rows, labels, _ = open_rows(clone(classifier), X, y, reset=True, time=time)
+    classes, codes = encode_labels(labels)
+    parse_objective(parameters.objective, classes)
+    ties = check_groups(groups, len(codes))
+    (n_rows, width), counts = (len(codes), rows.shape[1]), np.bincount(codes)
+    # What a step costs depends on the shape of the rows alone, so rows are made up; of sparse
+    # ones it depends on the columns that they share.
+    of = np.repeat(np.arange(len(classes)), share_out(counts, min(n_rows, _SAMPLE), least=8))
+    sample: Any = np.random.default_rng(0).standard_normal((len(of), width)).astype(np.float32)
+    sample = rows[: len(of)] if issparse(rows) else sample
+    prepared = prepare_rows(parameters.scaling, Rows(sample, of, np.ones(len(of))), 0)
+    parameters = settle(parameters, n_rows, prepared, ties, len(classes))
+    fitted, training, embedding = _timed(parameters, sample, of)
+    evidence = min(n_rows, MOST_EVIDENCE) if parameters.n_members > 1 else 0
+    seconds, scratch = training + embedding * (n_rows + evidence) + encoding * n_rows, 0
+    stored = isinstance(rows, StoredRows)
+    if stored:
+        seconds += _PASSES * _seconds_a_row(rows) * n_rows
+        scratch = most_gathered(parameters, n_rows, len(classes)) * rows.nbytes // n_rows
     return FitEstimate(
         n_rows=n_rows,
         n_columns=width,

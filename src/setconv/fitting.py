@@ -61,6 +61,7 @@ from setconv.training.loop import Callback, EpisodeLoss, Feed, Trainer
 from setconv.training.optimizer import TrainingSettings
 
 logger = logging.getLogger("setconv")
+StandsFor: TypeAlias = tuple[float, ...] | None  # rows of its class for each judged one; None: 1
 Parameters: TypeAlias = SimpleNamespace  # those of the classifier by name, as plain values
 _SCALING_ROWS = 4096  # rows by which the linear part of the scores is weighed
 _VALIDATION_FOLDS = 5  # by which decisions are judged where there are no members
@@ -161,37 +162,25 @@ def fit_model(
     with ExitStack() as opened:
         rows: Any = features
         if isinstance(features, StoredRows):
-            others = [
-                looked,
-                _evenly(n_rows),
-                *anchors.chosen,
-                *_draw_subsets(split, parameters.post_size, [post_seed, 0]),
-            ]
+            subsets = _draw_subsets(split, parameters.post_size, [post_seed, 0])
+            others = [looked, _evenly(n_rows), *anchors.chosen, *subsets]
             rows = opened.enter_context(closing(_gathered(features, drawn, others)))
-        lines = parameters.linear_share > 0
         linear = _second_pass(
-            prepared, train, split, rows if stored else None, anchors, scaler, device, lines=lines
+            prepared, train, split, rows, anchors, scaler, device, lines=parameters.linear_share > 0
         )
         model = SetConvModel.make(
             network,
-            scaler,
             anchors.anchors(rows),
-            n_classes,
-            offset,
+            scaler=scaler,
+            n_classes=n_classes,
+            offset=offset,
             front=prepared.front,
             linear=linear,
             chosen=split.speakers,
         )
-        run = TrainingRun(
-            model,
-            train,
-            rows if stored else train.features,
-            split,
-            _Evidence.of(train, rows, split, looked, stands_for),
-            post_seed,
-            validation,
-            parameters,
-        )
+        given = rows if stored else train.features
+        evidence = _Evidence.of(train, rows, split, looked, stands_for)
+        run = TrainingRun(model, train, given, split, evidence, post_seed, validation, parameters)
         run.check_confidence(objective)
         uniform = bool((train.weights == train.weights[0]).all())
         weights = None if uniform else torch.from_numpy(train.weights).float().to(device)
@@ -209,13 +198,9 @@ def fit_model(
             callbacks=callbacks,
             checkpoints=_plan_checkpoints(run, seed, digest, resume_from),
         )
+        plan = (*train.features.shape, n_classes, n_members, parameters.max_steps, device)
         logger.info(
-            "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.",
-            *train.features.shape,
-            n_classes,
-            n_members,
-            parameters.max_steps,
-            device,
+            "Fitting %d rows of %d features in %d classes: %d members, %d steps on %s.", *plan
         )
         state = trainer.run()
         logger.info("Took %d steps; the last training loss is %.4f.", state.step, state.loss)
@@ -231,7 +216,7 @@ def _second_pass(
     prepared: PreparedRows,
     train: Rows,
     split: Split,
-    gathered: GatheredRows | None,
+    by_number: Any,
     anchors: AnchorRows,
     scaler: Scaler,
     device: torch.device,
@@ -246,10 +231,11 @@ def _second_pass(
     discriminants: DiscriminantSums | None = None
     if lines and not prepared.has_lines:
         discriminants = DiscriminantSums(train.codes, train.weights, split, n_classes)
-    if gathered is not None or discriminants is not None or anchors.from_sums:
+    gathers = isinstance(by_number, GatheredRows)
+    if gathers or discriminants is not None or anchors.from_sums:
         for part, rows in row_blocks(prepared.features):
-            if gathered is not None:
-                gathered.add(part, rows)
+            if gathers:
+                by_number.add(part, rows)
             if anchors.from_sums:
                 anchors.add(part, rows)
             if discriminants is not None:
@@ -264,20 +250,27 @@ def _second_pass(
 
 def _split(train: Rows, classes: NDArray[Any], n_members: int, seed: int) -> Split:
     """Say which members leave which rows out, and which of them judge these."""
-    passed = None
-    if train.moments is not None:
-        if n_members < FEWEST_FORWARD:
-            raise ParameterError(
-                f"n_members={n_members} with time: some members judge rows that come after all "
-                f"that they learned, the others predict. Give n_members of at least "
-                f"{FEWEST_FORWARD}.",
-                parameter="n_members",
-            )
-        cuts = forward_cuts(train.moments, train.codes, max(2, n_members // 2))
-        passed = np.searchsorted(cuts, train.moments, side="right")
-    split = split_rows(train.codes, n_members, seed, train.units, passed, train.buckets)
-    if train.moments is not None:
-        _check_forward(split, train.moments, train.codes, classes)
+    moments, codes = train.moments, train.codes
+    if moments is None:
+        return split_rows(codes, n_members, seed, train.units, None, train.buckets)
+    if n_members < FEWEST_FORWARD:
+        raise ParameterError(
+            f"n_members={n_members} with time: some members judge rows that come after all that "
+            f"they learned, the others predict. Give n_members of at least {FEWEST_FORWARD}.",
+            parameter="n_members",
+        )
+    cuts = forward_cuts(moments, codes, max(2, n_members // 2))
+    passed = np.searchsorted(cuts, moments, side="right")
+    split = split_rows(codes, n_members, seed, train.units, passed, train.buckets)
+    if not split.counts[split.judged.any(axis=0)].any():
+        early = np.bincount(codes[moments < moments.max()], minlength=len(classes))
+        late = int(np.argmin(early.clip(max=2) - (np.bincount(codes) > 2)))
+        raise DataError(
+            f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
+            f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
+            "time, or give later rows.",
+            parameter="time",
+        )
     return split
 
 
@@ -309,9 +302,7 @@ def most_gathered(parameters: Parameters, n_rows: int, n_classes: int) -> int:
     return min(n_rows, int(drawn + others))
 
 
-def _draw_evidence(
-    split: Split, n_classes: int, seed: int
-) -> tuple[Indices, tuple[float, ...] | None]:
+def _draw_evidence(split: Split, n_classes: int, seed: int) -> tuple[Indices, StandsFor]:
     """Return the rows that are scored out of fold, and how many of its class each stands for.
 
     All rows or, of very many, all of the rare classes and a sample of the others.
@@ -420,21 +411,6 @@ def _check_objective(objective: Any, classes: NDArray[Any], *, has_evidence: boo
     return parsed
 
 
-def _check_forward(
-    split: Split, moments: NDArray[np.int64], codes: NDArray[Any], classes: NDArray[Any]
-) -> None:
-    """Say if nobody can judge."""
-    if not split.counts[split.judged.any(axis=0)].any():
-        early = np.bincount(codes[moments < moments.max()], minlength=len(classes))
-        late = int(np.argmin(early.clip(max=2) - (np.bincount(codes) > 2)))
-        raise DataError(
-            f"No row can be judged forward in time: class {classes.tolist()[late]!r} has "
-            f"{early[late]} rows before the last moment, too few to be known by then. Fit without "
-            "time, or give later rows.",
-            parameter="time",
-        )
-
-
 # Measured by benchmarks.quality.confidence.
 JUDGED_BY_PARTS = (
     "Each row is judged by {} of {} members, so that figures tend to be low: on made data with 20 "
@@ -501,17 +477,12 @@ class _Evidence:
     rows: Indices
     judged: NDArray[np.bool_]
     units: NDArray[Any] | None
-    stands_for: tuple[float, ...] | None
+    stands_for: StandsFor
     doubt: str
 
     @classmethod
     def of(
-        cls,
-        train: Rows,
-        features: Any,
-        split: Split,
-        rows: Indices,
-        stands_for: tuple[float, ...] | None,
+        cls, train: Rows, features: Any, split: Split, rows: Indices, stands_for: StandsFor
     ) -> _Evidence:
         """Say who judges the rows; ``features`` has theirs by number."""
         judged, crossed = split.judged[:, split.kinds[rows]], False
@@ -622,24 +593,22 @@ class TrainingRun:
         if objective.confidence is None:
             return
         rows, why, evidence = self.train, None, self.evidence
-        units: Any = rows.units
         if len(self.split.left_out) > 1:
             known = evidence.known
             judged = evidence.rows[known]
-            rows = Rows(self.rows, rows.codes[judged], rows.weights[judged])
             units = None if evidence.units is None else evidence.units[known]
+            rows = Rows(self.rows, rows.codes[judged], rows.weights[judged], units=units)
             why = f"{objective}: {evidence.doubt}" if evidence.doubt else None
         elif self.validation is not None:
             rows = self.validation.take(np.flatnonzero(self.validation.weights))
-            units = rows.units
             if self.parameters.early_stopping:
                 why = f"{objective}: the validation rows choose the weights. Give members instead."
         if why is None and objective.kind == "recall":
             rare = rarest(np.bincount(self.train.codes))
             own = rows.codes == (rare if objective.target is None else objective.target)
             size = effective_size(rows.weights[own])
-            if units is not None:
-                size = len(np.unique(units[own]))
+            if rows.units is not None:
+                size = len(np.unique(rows.units[own]))
             why = too_few_rows(objective, size)
         if why is not None:
             raise ParameterError(why, parameter="objective")
@@ -681,15 +650,10 @@ class TrainingRun:
             units=None if asked.units is None else asked.units[known],
             stands_for=asked.stands_for,
         )
-        counts = np.bincount(codes, minlength=len(labels))
-        return model, UnseenRows(
-            evidence=evidence.evened(),
-            source="out_of_fold",
-            unjudged=_never_left_out(train, counts, labels),
-            left_out=judged,
-            rows=rows if train.numbers is None else train.numbers[rows],
-            doubt=asked.doubt,
-        )
+        unjudged = _never_left_out(train, np.bincount(codes, minlength=len(labels)), labels)
+        rows = rows if train.numbers is None else train.numbers[rows]
+        evened = evidence.evened()
+        return model, UnseenRows(evened, "out_of_fold", unjudged, judged, rows, asked.doubt)
 
     def _score_validation(
         self, model: SetConvModel, labels: Sequence[Any], seed: int
@@ -713,12 +677,9 @@ class TrainingRun:
             n_classes=len(labels),
             units=fresh.units,
         )
-        return UnseenRows(
-            evidence=evidence.evened(),
-            source="none" if self.parameters.early_stopping else "validation",
-            unjudged=dict.fromkeys(absent, why),
-            left_out=folds == np.arange(_VALIDATION_FOLDS)[:, None],
-        )
+        source: ReportSource = "none" if self.parameters.early_stopping else "validation"
+        left_out = folds == np.arange(_VALIDATION_FOLDS)[:, None]
+        return UnseenRows(evidence.evened(), source, dict.fromkeys(absent, why), left_out)
 
 
 def decide(

@@ -39,6 +39,9 @@ SUBSET = 100  # rows whose mean is the anchor "subset"
 CENTROIDS = 4  # anchors of "kmeans"
 
 
+_ARRAYS = ("anchors", "levels", "spreads", "chosen")  # attributes that are arrays by themselves
+
+
 class _Block(NamedTuple):
     """Rows on their way through a model: which, as they came, as seen, and ``h(x)``.
 
@@ -93,30 +96,19 @@ class SetConvModel:
 
     @classmethod
     def make(
-        cls,
-        network: SetConvNetwork,
-        scaler: Scaler,
-        anchors: NDArray[np.float64],
-        n_classes: int,
-        offset: list[float],
-        *,
-        front: SparseFront | None = None,
-        linear: LinearPart | None = None,
-        chosen: NDArray[np.bool_],
+        cls, network: SetConvNetwork, anchors: NDArray[np.float64], **others: Any
     ) -> SetConvModel:
-        """Return a model that has seen no rows yet, its members on the scales that they have."""
+        """Return a model that has seen no rows yet, its members on the scales that they have.
+
+        ``others`` are the attributes that these two do not decide.
+        """
         return cls(
             network=network,
-            scaler=scaler,
             anchors=anchors,
-            n_classes=n_classes,
-            offset=offset,
-            front=front,
-            linear=linear,
             sums=SideSums.empty(network.n_stacked, network.setconv.out_features * len(anchors[0])),
             levels=np.zeros(network.n_stacked),
             spreads=np.ones(network.n_stacked),
-            chosen=chosen,
+            **others,
         )
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -137,10 +129,7 @@ class SetConvModel:
         weights = {f"network/{name}": t for name, t in self.network.state_dict().items()}
         weights |= {"sums/total": self.sums.total, "sums/weight": self.sums.weight}
         arrays = {
-            "anchors": self.anchors,
-            "levels": self.levels,
-            "spreads": self.spreads,
-            "chosen": self.chosen,
+            **{name: getattr(self, name) for name in _ARRAYS},
             **{name: tensor.detach().cpu().numpy() for name, tensor in weights.items()},
         }
         for place, part in there.items():
@@ -171,15 +160,12 @@ class SetConvModel:
         model = cls(
             network=network.to(device),
             scaler=Scaler(tuple(one for place, one in parts.items() if place.startswith("views/"))),
-            anchors=arrays["anchors"],
             n_classes=config["n_classes"],
             offset=config["offset"],
             front=parts.get("front"),
             linear=parts.get("linear"),
             sums=SideSums(*(torch.from_numpy(arrays[f"sums/{n}"]) for n in ("total", "weight"))),
-            levels=arrays["levels"],
-            spreads=arrays["spreads"],
-            chosen=arrays["chosen"],
+            **{name: arrays[name] for name in _ARRAYS},
         )
         model._check_shapes(config["n_features"])
         return model
@@ -507,6 +493,8 @@ class AnchorRows:
     ----------
     chosen : list of int arrays
         For each head of each member, rows by number; empty where a pass makes the anchors.
+    from_sums : bool
+        Whether they are means, for which a pass over all rows is needed.
     """
 
     def __init__(
@@ -522,6 +510,7 @@ class AnchorRows:
         self._heads, self._width = count_heads(n_classes), n_features
         self._rng = np.random.default_rng(seed)
         self.chosen: list[NDArray[np.int64]] = []
+        self.from_sums = isinstance(anchor, str) and anchor == "mean"
         if isinstance(anchor, str) and anchor not in ("mean", *_RULES):
             raise ParameterError(
                 f"anchor={anchor!r}: choose 'mean', {', '.join(map(repr, _RULES))}, a callable or "
@@ -546,11 +535,6 @@ class AnchorRows:
             return self._split.draw(some, SUBSET, self._rng)
         rng = np.random.default_rng([MOST_ANCHOR_ROWS, number])
         return np.sort(self._split.draw(some, MOST_ANCHOR_ROWS, rng))
-
-    @property
-    def from_sums(self) -> bool:
-        """Whether they are means, for which a pass over all rows is needed."""
-        return isinstance(self._anchor, str) and self._anchor == "mean"
 
     def add(self, part: slice, rows: Any) -> None:
         """Look at rows, which have these numbers."""
@@ -623,8 +607,6 @@ _RULES = {"subset": _mean, "kmeans": _centroids}
 
 
 def _mean_and_spread(scores: Array, weights: Array | None) -> tuple[float, float]:
-    if weights is None:
-        return float(scores.mean()), float(scores.std())
     mean = np.average(scores, weights=weights)
     return float(mean), float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
 

@@ -360,11 +360,7 @@ FEW_ROWS = 30
 
 
 def _alike_by_nature(
-    rows: Features,
-    first: Indices,
-    copies: Indices,
-    units: Indices,
-    codes: Indices,
+    rows: Features, first: Indices, copies: Indices, units: Indices, codes: Indices
 ) -> bool:
     """Whether there are few different rows, and too few of a class to deal them by kind."""
     n_kinds = _distinct_by_class(copies, codes).min()

@@ -120,14 +120,8 @@ def look_through(
             together = buckets(train.groups)
         elif natural:
             together = buckets(np.arange(len(codes)))
-    tied = replace(
-        train,
-        units=ties.units,
-        shares=ties.shares,
-        crossing=ties.crossing,
-        buckets=together,
-        natural=ties.natural,
-    )
+    found = {name: getattr(ties, name) for name in ("units", "shares", "crossing", "natural")}
+    tied = replace(train, buckets=together, **found)
     return FirstPass(tied, ties, digest.digest(), None if many else all_keys, spread)
 
 

@@ -35,7 +35,7 @@ from tqdm import tqdm
 
 from setconv.data import Features, as_floats, check_range, collected, unmasked
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
-from setconv.io.disk import Batch, show_bytes
+from setconv.io.disk import Batch, not_finite, show_bytes
 from setconv.io.opening import open_source, read_batches
 from setconv.messages import excerpt, is_missing, is_shown, listed
 from setconv.metrics.arithmetic import encode
@@ -118,11 +118,10 @@ class Labels:
         return found
 
 
-@contextmanager
 def open_rows(
     estimator: Any, X: Any, y: Any, *, reset: bool, time: Any = None, looks: str = ""
-) -> Iterator[tuple[Features, Labels, Array | None]]:
-    """Give rows, their labels and times, all checked; files are read to their end in each pass.
+) -> tuple[Features, Labels, Array | None]:
+    """Return rows, their labels and times, all checked; files are read to their end in each pass.
 
     Parameters
     ----------
@@ -142,8 +141,7 @@ def open_rows(
     X = collected(X)
     if not _is_stored(X):
         rows = check_rows(estimator, X, reset=reset)
-        yield rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
-        return
+        return rows, check_labels(y, rows.shape[0]), check_time(time, rows.shape[0])
     label, when = (one if isinstance(one, str) else None for one in (y, time))
     columns = None if reset else _known_columns(estimator)
     source = open_source(X, columns, label, when, partial(_bar, estimator.progress, "reading"))
@@ -163,15 +161,14 @@ def open_rows(
         _compare_columns(estimator, width)
     labels = check_labels(y if label is None else Labels.of(*source.labels()), n_rows)
     moments = check_time(time if when is None else source.times(), n_rows)
-    if not stays:
-        rows = source.rows.whole()
-        if reset and label is None:
-            column = LabelColumn(labels, source.names)
-            column.add(slice(0, n_rows), rows)
-            column.refuse()
-        yield rows, labels, moments
-    else:
-        yield source.rows, labels, moments
+    if stays:
+        return source.rows, labels, moments
+    rows = source.rows.whole()
+    if reset and label is None:
+        column = LabelColumn(labels, source.names)
+        column.add(slice(0, n_rows), rows)
+        column.refuse()
+    return rows, labels, moments
 
 
 def iter_batches(estimator: Any, X: Any, keep: Sequence[str] = ()) -> Iterator[Batch]:
@@ -206,10 +203,9 @@ def _known_columns(estimator: Any) -> list[str] | None:
 
 def _remember_columns(estimator: Any, width: int, names: Sequence[str] | None) -> None:
     estimator.n_features_in_ = width
+    vars(estimator).pop("feature_names_in_", None)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def _compare_columns(estimator: Any, width: int) -> None:
@@ -312,7 +308,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Array | csr_matrix:
         raise DataError(str(error)) from error
     if issparse(rows):
         return _tidy_sparse(rows)
-    _refuse_non_finite(rows, getattr(estimator, "feature_names_in_", None))
+    places, names = not_finite(rows), getattr(estimator, "feature_names_in_", None)
+    if len(places):
+        row, column = (int(place) for place in places[0])
+        name = column if names is None else str(names[column])
+        _refuse_value(rows[row, column], row, name, len(places))
     checked: Array = rows
     return checked
 
@@ -379,18 +379,6 @@ def _tidy_sparse(rows: Any) -> csr_matrix:
         row = int(np.searchsorted(tidy.indptr, place, side="right")) - 1
         _refuse_value(tidy.data[place], row, int(tidy.indices[place]), int((~finite).sum()))
     return tidy
-
-
-def _refuse_non_finite(rows: Array, names: Array | None) -> None:
-    # A sum is finite if all its terms are (but for overflow): a cheap first look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum(dtype=np.float64)):
-            return
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = (int(place) for place in np.argwhere(~finite)[0])
-        name = column if names is None else str(names[column])
-        _refuse_value(rows[row, column], row, name, int((~finite).sum()))
 
 
 def _refuse_value(value: float, row: int, column: int | str, count: int) -> NoReturn:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from setconv.data import CHUNK
 from setconv.errors import DataError, DataTypeError
 
 if TYPE_CHECKING:
@@ -194,13 +195,10 @@ class StreamedRows:
     def whole(self) -> NDArray[Any]:
         """Return all rows as an array."""
         rows, at = np.empty(self.shape, self.dtype), 0
-        for block in self.blocks(_HELD):
+        for block in self.blocks(CHUNK):
             rows[at : at + len(block)] = block
             at += len(block)
         return rows
-
-
-_HELD = 8192  # rows
 
 
 class GatheredRows:
@@ -328,6 +326,15 @@ def memmap_rows(X: np.memmap[Any, Any], bar: Bar = nullcontext) -> StreamedRows:
     return StreamedRows(read, rows.shape, rows.dtype, bar)
 
 
+def not_finite(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the places, each a row and a column, of numbers that are NaN or infinite."""
+    # A sum is finite if all its terms are (but for overflow): a cheap first look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return np.empty((0, 2), dtype=np.int64)
+    return np.argwhere(~np.isfinite(rows))
+
+
 def refuse_not_finite(
     rows: NDArray[Any], first_row: int, names: Sequence[str] | None = None
 ) -> None:
@@ -341,11 +348,7 @@ def refuse_not_finite(
     names : sequence of str or None, default=None
         Of the columns; None if they only have numbers.
     """
-    # A sum is finite if all its terms are (but for overflow): a cheap first look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum()):
-            return
-    places = np.argwhere(~np.isfinite(rows))
+    places = not_finite(rows)
     if not len(places):
         return
     row, number = (int(place) for place in places[0])

@@ -309,13 +309,20 @@ def read_arrow(data: Any) -> ColumnReader:
 def _read_dataset(dataset: ds.Dataset) -> ColumnReader:
     files = [path for path in map(Path, getattr(dataset, "files", ())) if path.is_file()]
     marks, name = _marks(files), "The dataset"
+    # The defaults read a gigabyte ahead.
+    options: dict[str, Any] = {"batch_size": 4096, "batch_readahead": 1, "fragment_readahead": 1}
     parquet = isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat)
+    if parquet:
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+        )
 
     def tables(columns: list[str]) -> Iterator[pa.Table]:
         with _explained(None, name):
             try:
                 with _unchanged(marks, name):
-                    yield from _cut(_scan(dataset, columns))
+                    wanted = {column: ds.field(column) for column in columns}
+                    yield from _cut(dataset.scanner(wanted, **options).to_batches())
             except (pa.ArrowException, OSError):
                 # It does not say in which file: in the first that cannot be read alone.
                 for file in files if parquet else ():
@@ -336,21 +343,3 @@ def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         height = max(BLOCK * len(batch) // max(batch.nbytes, 1), 1)
         for part in gen_batches(len(batch), height):
             yield pa.Table.from_batches([batch.slice(part.start, height)])
-
-
-def _scan(dataset: ds.Dataset, names: list[str]) -> Iterable[pa.RecordBatch]:
-    options: dict[str, Any] = {}
-    if isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
-        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
-        )
-    # The defaults read a gigabyte ahead.
-    scanner = dataset.scanner(
-        {name: ds.field(name) for name in names},
-        batch_size=4096,
-        batch_readahead=1,
-        fragment_readahead=1,
-        **options,
-    )
-    batches: Iterable[pa.RecordBatch] = scanner.to_batches()
-    return batches
