@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -353,3 +355,19 @@ def test_other_memmaps_are_refused(mapped):
     for other in (mapped(np.int64), X[::2], X[:, 1:], X[0], mapped(mode="c")):
         with pytest.raises(DataTypeError):
             open_source(other)
+
+
+def test_without_pyarrow_a_path_names_what_it_needs():
+    program = (
+        "import sys\n"
+        "sys.modules['pyarrow'] = None\n"
+        "from setconv import SetConvClassifier\n"
+        "from setconv.errors import MissingDependencyError\n"
+        "try:\n"
+        "    SetConvClassifier().fit('rows.parquet', 'label')\n"
+        "except MissingDependencyError as error:\n"
+        "    assert \"pip install 'setconv[cli]'\" in str(error)\n"
+        "else:\n"
+        "    raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -86,9 +86,9 @@ def open_source(
         _refuse_names("label", label)
         _refuse_names("time", time)
         return Source(memmap_rows(X, bar), None, lambda: (np.empty(0),) * 2, lambda: np.empty(0))
+    reader = _column_reader(X)
     from setconv.io.columns import CodedColumn, check_label_column, time_values
 
-    reader = _column_reader(X)
     if label is not None:
         check_label_column(reader.schema, label)
     if time is not None:
