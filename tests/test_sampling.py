@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from setconv import data
 from setconv.io.opening import open_source
 from setconv.sampling import (
     assign_folds,
@@ -311,3 +312,12 @@ def test_judges_learn_from_what_lies_before_the_rows_that_they_judge(data, n_mem
     assert np.array_equal(judged.any(axis=0), left_out[:n_judges].any(axis=0))
     if judges.any() and judged.any(axis=0).sum() > 1 and units is None:
         assert judges.sum() > 1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64])
+def test_small_numbers_are_counted_a_part_at_a_time(kind, monkeypatch):
+    monkeypatch.setattr(data, "MERGED", 7)
+    numbers = np.array([3, 0, 3, 1, 0] * 5, dtype=kind)
+    assert data.count_each(numbers).tolist() == [10, 5, 0, 10]
+    assert data.count_each(numbers, 6).tolist() == [10, 5, 0, 10, 0, 0]
+    assert data.count_each(numbers[:0], 2).tolist() == [0, 0]

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from setconv.data import Features, Rows, StoredRows, choose, joined
+from setconv.data import Features, Rows, StoredRows, choose, count_each, joined
 from setconv.decisions.objective import weight_scales
 from setconv.decisions.rule import FittedDecision, Predictions
 from setconv.episodes import HeadSharing, QuerySource
@@ -539,7 +539,7 @@ class SetConvClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _count(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of rows of each class that have a weight."""
-        return np.bincount(codes[weights > 0], minlength=len(self.classes_))
+        return count_each(codes[weights > 0], len(self.classes_))
 
     network_ = _fitted_attribute("_model.network")
     threshold_basis_ = _fitted_attribute("_decision.basis")

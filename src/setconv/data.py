@@ -230,6 +230,18 @@ def choose(features: Features, chosen: NDArray[np.int64]) -> Any:
     return features.subset(chosen) if isinstance(features, StoredRows) else features[chosen]
 
 
+def count_each(numbers: NDArray[Any], size: int = 0) -> NDArray[np.int64]:
+    """Return how often each number from 0 on occurs, up to ``size`` of them at least.
+
+    `numpy.bincount` alone would make eight bytes of each of many small numbers.
+    """
+    largest = int(numbers.max()) if len(numbers) else -1
+    counts = np.zeros(max(size, largest + 1), dtype=np.int64)
+    for part in gen_batches(len(numbers), MERGED):
+        counts += np.bincount(numbers[part], minlength=len(counts))
+    return counts
+
+
 def joined(parts: Iterator[NDArray[Any]], n_rows: int = 0) -> NDArray[Any]:
     """Return arrays end to end, of which all but one block of memory is let go as they come.
 

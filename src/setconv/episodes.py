@@ -343,7 +343,7 @@ class Layout(NamedTuple):
 
 
 _AHEAD = 16  # draws that are made at once: one at a time, numpy's calls would cost more than rows
-_PLANNED = 1 << 20  # numbers that are sorted at once
+_PLANNED = 1 << 18  # numbers that are sorted at once
 
 
 class EpisodeBatches:
@@ -390,7 +390,7 @@ class EpisodeBatches:
             ]
 
         self._deal, dealers = deal, deal()
-        self._drawn = _draws(dealers)
+        self._drawn: Iterator[Indices] = _draws(dealers)
         self._found: tuple[Indices, Indices] | None = None
         self._kinds = split.kinds
         quotas = [dealer.quotas for dealer in dealers]
@@ -401,18 +401,19 @@ class EpisodeBatches:
 
         Of many rows what is drawn are ranks: they are found here once, before the first draw.
         """
-        coming = islice(_draws(self._deal()), draws)
-        known = np.empty(0, dtype=np.int64)
-        fresh = [known]
+        coming, seen = islice(self._drawn, draws), np.zeros(len(self._kinds), dtype=np.bool_)
+        fresh = [np.empty(0, dtype=np.int64)]
         for one in coming:
-            drawn = [one, *islice(coming, _PLANNED // one.size)]
-            new, first = np.unique(np.concatenate(drawn), return_index=True)
-            order = np.argsort(first)
-            order = order[~np.isin(new, known)[order]]
-            fresh.append(new[order])
-            known = np.union1d(known, new)
+            drawn = np.concatenate([one, *islice(coming, _PLANNED // one.size)], axis=None)
+            new, first = np.unique(drawn[~seen[drawn]], return_index=True)
+            fresh.append(new[np.argsort(first)])
+            seen[new] = True
+        del coming
+        self._drawn = iter(())  # its decks go before there are others
+        self._drawn = _draws(self._deal())
         rows = np.concatenate(fresh)
         if is_many(len(self._kinds)):
+            known = np.flatnonzero(seen)
             found = nth_rows(self._kinds, known)
             self._found = known, found
             rows = found[np.searchsorted(known, rows)]

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from setconv.data import Rows, StoredRows, count_heads, row_blocks
+from setconv.data import Rows, StoredRows, count_each, count_heads, row_blocks
 from setconv.decisions.minimums import FORWARD, SHARED, too_few_rows
 from setconv.decisions.objective import Grounds, Objective, OutOfFoldScores, parse_objective
 from setconv.decisions.rule import DecisionRule, FittedDecision, ReportSource
@@ -165,6 +165,7 @@ def fit_model(
             subsets = _draw_subsets(split, parameters.post_size, [post_seed, 0])
             others = [looked, _evenly(n_rows), *anchors.chosen, *subsets]
             rows = opened.enter_context(closing(_gathered(features, drawn, others)))
+        del drawn
         linear = _second_pass(
             prepared, train, split, rows, anchors, scaler, device, lines=parameters.linear_share > 0
         )
@@ -281,9 +282,11 @@ def _evenly(n_rows: int) -> Indices:
 
 def _gathered(stream: Any, drawn: Indices, others: Sequence[Indices]) -> GatheredRows:
     """Return a place for rows of a stream: those that training draws first, in that order."""
-    extra = np.setdiff1d(np.concatenate(others), drawn)
-    numbers = np.concatenate([drawn, extra])
-    order = np.argsort(numbers, kind="stable")
+    wanted = np.zeros(stream.shape[0], dtype=np.bool_)
+    wanted[drawn] = True
+    extra = np.unique(np.concatenate(others))
+    numbers = np.concatenate([drawn, extra[~wanted[extra]]])
+    order = np.argsort(numbers)
     return GatheredRows(stream, numbers[order], order)
 
 
@@ -604,7 +607,7 @@ class TrainingRun:
             if self.parameters.early_stopping:
                 why = f"{objective}: the validation rows choose the weights. Give members instead."
         if why is None and objective.kind == "recall":
-            rare = rarest(np.bincount(self.train.codes))
+            rare = rarest(count_each(self.train.codes))
             own = rows.codes == (rare if objective.target is None else objective.target)
             size = effective_size(rows.weights[own])
             if rows.units is not None:
@@ -696,7 +699,7 @@ def decide(
     ``codes`` are those of all training rows: how frequent the classes are.
     """
     labels = tuple(classes.tolist())
-    counts = np.bincount(codes, minlength=len(labels))
+    counts = count_each(codes, len(labels))
     grounds = Grounds(
         classes=classes,
         positive=rarest(counts),

@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from setconv.data import Features, StoredRows, choose, collected, row_blocks, unmasked
+from setconv.data import Features, StoredRows, choose, collected, count_each, row_blocks, unmasked
 from setconv.errors import DataError
 from setconv.messages import is_missing
 
@@ -91,7 +91,7 @@ def nth_rows(kinds: NDArray[Any], ranks: Indices) -> Indices:
     """
     order = np.argsort(ranks, kind="stable")
     wanted, found = ranks[order], np.empty(len(ranks), dtype=np.int64)
-    counts = np.bincount(kinds)
+    counts = count_each(kinds)
     place = np.cumsum(counts) - counts  # of the next row of each kind
     for part in gen_batches(len(kinds), _SCANNED):
         here = kinds[part]
@@ -152,6 +152,9 @@ def bootstrap_weights(codes: NDArray[Any], rng: np.random.Generator) -> NDArray[
     return drawn
 
 
+_KEYED = 1 << 20  # numbers at a time, of which there are copies of eight bytes
+
+
 def row_keys(rows: Features) -> Keys:
     """Return a number for each row, the same for rows that hold the same numbers.
 
@@ -162,7 +165,7 @@ def row_keys(rows: Features) -> Keys:
         return _sparse_keys(rows)
     factors = _factors(np.arange(rows.shape[1]))
     keys = np.empty(rows.shape[0], dtype=np.uint64)
-    for part, some in row_blocks(rows):
+    for part, some in row_blocks(rows, max(1, _KEYED // rows.shape[1])):
         keys[part] = (_bits(some) * factors).sum(axis=1, dtype=np.uint64)
     return keys
 
@@ -327,12 +330,14 @@ def tie_copies(
     groups : array of shape (n_rows,), optional
     """
     numbers = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    in_order = np.sort(keys)
+    if (in_order[1:] != in_order[:-1]).all():
+        return Ties(numbers)
+    del in_order
     _, first, copies, counts = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     n_copies = len(keys) - len(first)
-    if not n_copies:
-        return Ties(numbers)
     units = copies if numbers is None else _joined(numbers, copies)
     if rows is not None and _alike_by_nature(rows, first, copies, units, codes):
         return Ties(numbers, natural=True)
@@ -436,7 +441,7 @@ class Split:
     @cached_property
     def counts(self) -> Indices:
         """Rows of each kind."""
-        return np.bincount(self.kinds, minlength=len(self.classes))
+        return count_each(self.kinds, len(self.classes))
 
     def left_out_of(self, part: Any) -> NDArray[np.bool_]:
         """Return the members that do not learn from some rows, (n_members, n_rows)."""

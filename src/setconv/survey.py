@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import gammaln
 
-from setconv.data import Features, Rows, StoredRows, row_blocks
+from setconv.data import Features, Rows, StoredRows, count_each, row_blocks
 from setconv.preprocessing import Spread
 from setconv.sampling import (
     FEW_ROWS,
@@ -107,7 +107,7 @@ def look_through(
         labels.refuse()
     picked = stack_rows(sample)
     own = row_keys(picked) if keys is None else keys[drawn]
-    warn_of_leaks(picked, classes, codes[drawn], np.bincount(codes), own, names)
+    warn_of_leaks(picked, classes, codes[drawn], count_each(codes), own, names)
     if not many:
         assert all_keys is not None
         ties, together = tie_copies(all_keys, rows, codes, train.groups), None
@@ -145,7 +145,7 @@ _MOST_NAMED = 5
 
 def _draw_for_leaks(sparse: bool, width: int, codes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the rows that `warn_of_leaks` looks at: as many of each class."""
-    counts = np.bincount(codes)
+    counts = count_each(codes)
     most = _LEAK_ROWS if sparse else min(_LEAK_ROWS, _LEAK_CELLS // width)
     return draw_by_class(codes, np.minimum(counts, most // len(counts)), np.random.default_rng(0))
 

@@ -33,7 +33,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tqdm import tqdm
 
-from setconv.data import Features, as_floats, check_range, collected, unmasked
+from setconv.data import Features, as_floats, check_range, collected, count_each, unmasked
 from setconv.errors import DataError, DataTypeError, LabelError, ParameterError, SetConvError
 from setconv.io.disk import Batch, not_finite, show_bytes
 from setconv.io.opening import open_source, read_batches
@@ -102,7 +102,7 @@ class Labels:
     @property
     def counts(self) -> NDArray[np.int64]:
         """The number of rows of each."""
-        return np.bincount(self.codes, minlength=len(self.names))
+        return count_each(self.codes, len(self.names))
 
     def take(self, chosen: NDArray[Any]) -> Labels:
         """Return the labels of chosen rows."""
@@ -492,7 +492,7 @@ def check_classes(classes: Any) -> Array:
 
 def encode_labels(labels: Labels) -> tuple[Array, NDArray[Any]]:
     """Return the sorted classes that occur and the class number of each row; at least two."""
-    there = np.bincount(labels.codes, minlength=len(labels.names)) > 0
+    there = count_each(labels.codes, len(labels.names)) > 0
     classes = labels.names[there]
     if len(classes) < 2:
         raise LabelError(
@@ -509,7 +509,7 @@ def encode_labels(labels: Labels) -> tuple[Array, NDArray[Any]]:
 
 def warn_of_equal_counts(classes: Array, codes: NDArray[np.int64]) -> None:
     """Say what resampling in front of the fit does, where the data looks like it."""
-    counts = np.bincount(codes)
+    counts = count_each(codes)
     if counts.min() == counts.max():
         warnings.warn(
             f"All {len(classes)} classes have exactly {counts[0]:,} rows. If that was made by "

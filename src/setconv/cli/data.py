@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from setconv.cli.options import err, note, say, stage, tell
-from setconv.data import joined
+from setconv.data import count_each, joined
 from setconv.errors import DataError, LabelError, ParameterError, SetConvError
 from setconv.io.columns import (
     CodedColumn,
@@ -268,11 +268,11 @@ def _labels(
     ``others`` has the columns that could hold the labels of a new model instead.
     """
     values, codes = column
-    counts = np.bincount(codes, minlength=len(values))
+    counts = count_each(codes, len(values))
     if join is not None:
         again = _spelled_once(values, counts, classes, join=join).dictionary_encode()
         values, codes = again.dictionary, as_numpy(again.indices).astype(codes.dtype)[codes]
-        counts = np.bincount(codes, minlength=len(values))
+        counts = count_each(codes, len(values))
         if classes is None:
             refuse_no_classes(counts, name, others)
     return Labels.of(labels_of(values, counts), codes)
