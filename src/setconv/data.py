@@ -237,8 +237,8 @@ def count_each(numbers: NDArray[Any], size: int = 0) -> NDArray[np.int64]:
     """
     largest = int(numbers.max()) if len(numbers) else -1
     counts = np.zeros(max(size, largest + 1), dtype=np.int64)
-    for part in gen_batches(len(numbers), MERGED):
-        counts += np.bincount(numbers[part], minlength=len(counts))
+    for start in range(0, len(numbers), MERGED):
+        counts += np.bincount(numbers[start : start + MERGED], minlength=len(counts))
     return counts
 
 
