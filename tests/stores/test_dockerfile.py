@@ -5,7 +5,9 @@ Nothing is built here: the commands of the Dockerfile are read, and run where th
 
 import fnmatch
 import json
+import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -59,14 +61,14 @@ def test_the_base_image_is_of_a_python_that_is_supported():
 
 
 def test_it_runs_as_a_user_without_rights():
-    last = [name for name, _ in instructions()][::-1].index("USER")
-    assert not {"RUN", "COPY"} & {name for name, _ in instructions()[::-1][:last]}
+    names = [name for name, _ in instructions()]
+    assert names[::-1].index("USER") < names[::-1].index("FROM")  # of the image, not of its build
     (user,) = of("USER")
     assert int(user) > 0
-    assert any(f"--uid {user} " in rest for rest in of("RUN"))
+    assert any(f"useradd --create-home --uid {user} " in rest for rest in of("RUN"))
 
 
-class Service(BaseHTTPRequestHandler):
+class Answers(BaseHTTPRequestHandler):
     """Says how it is at /health/ready alone."""
 
     def do_GET(self):
@@ -91,10 +93,29 @@ def health(port):
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
 def test_the_health_check_tells_whether_the_service_is_ready(status, code):
-    with HTTPServer(("127.0.0.1", 0), Service) as server:
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
         server.status = status
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         assert health(server.server_port) == code
         thread.join()
     assert health(server.server_port) == 1  # nobody answers
+
+
+def test_the_command_of_the_image_serves_a_model_until_it_is_told_to_end(tmp_path, fitted):
+    fitted.save(tmp_path / "model")
+    entry, given = (json.loads(*of(name)) for name in ("ENTRYPOINT", "CMD"))
+    given[given.index("/model")] = str(tmp_path / "model")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    source = str(ROOT / "src")
+    service = subprocess.Popen(
+        [sys.executable, "-m", *entry, *given, "--port", str(port)],
+        env=os.environ | {"PYTHONPATH": source, "SETCONV_TOKEN": "of-this-test"},
+    )
+    try:
+        while health(port):
+            assert service.poll() is None
+    finally:
+        service.terminate()
+    assert service.wait(60) == 0

@@ -12,6 +12,7 @@ import pytest
 from hub_stub import running
 from scipy.sparse import random as random_sparse
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from small_models import make_rows, small
@@ -20,7 +21,8 @@ import setconv
 from setconv import SetConvTableClassifier, SetConvTextClassifier, load
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("mlflow")
+for package in ("mlflow", "optuna", "skops", "tensorboard"):
+    pytest.importorskip(package)
 # MLflow's own.
 pytestmark = pytest.mark.filterwarnings("default::sqlalchemy.exc.SADeprecationWarning")
 
@@ -99,19 +101,25 @@ def files_of(folder):
     return {name: content for name, content in found.items() if "__pycache__" not in name}
 
 
-def run(program, place, **environment):
-    """Run a program in a folder, in a process of its own; return what it prints."""
-    source = str(Path(setconv.__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, *program],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def predict(tmp_path, monkeypatch):
+    """Predict digits with the command line; return what it writes."""
+    pytest.importorskip("typer")
+    from setconv.cli import main
+
+    digits = load_digits()
+    rows = pd.DataFrame(digits.data[:20], columns=digits.feature_names)
+    rows.to_csv(tmp_path / "new.csv", index=False)
+
+    def run(folder):
+        given = ("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "said.csv")
+        monkeypatch.setattr(sys, "argv", ["setconv", *map(str, given)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code
+        return (tmp_path / "said.csv").read_text("utf-8")
+
+    return run
 
 
 # ---------------------------------------------------------------------------- skops and MLflow
@@ -191,14 +199,8 @@ def test_a_run_in_mlflow_has_the_parameters_and_figures_of_the_classifier(names)
     assert found.data.params == {name: str(value) for name, value in clf.get_params().items()}
 
 
-def test_the_command_line_takes_the_folder_that_came_back_from_mlflow(names, place):
-    rows = ",".join(f"x{n}" for n in range(64))
-    rows += "\n" + "\n".join(",".join(map(str, row)) for row in names["X_test"][:20])
-    (place / "new.csv").write_text(rows, "utf-8")
-    command = ["-m", "setconv", "predict"]
-    answers = [run([*command, one, "new.csv"], place) for one in ("model", names["folder"])]
-    assert answers[0] == answers[1]
-    assert answers[0].count("\n") == 21
+def test_the_command_line_takes_the_folder_that_came_back_from_mlflow(names, place, predict):
+    assert predict(names["folder"]) == predict(place / "model")
 
 
 # --------------------------------------------------------------------------------- callbacks
@@ -217,6 +219,17 @@ def test_tensorboard_has_the_history_of_the_fit_and_the_classifier_can_be_copied
     assert vars(copy.deepcopy(clf).callbacks[0]) == {"folder": "runs/first"}
 
 
+def test_tensorboard_has_what_validation_rows_say(names, binary, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    clf = small(callbacks=[names["TensorBoard"](tmp_path)], early_stopping=True, max_steps=30)
+    looks = [one for one in clf.fit(*binary).history_ if "validation" in one]
+    found = EventAccumulator(str(tmp_path)).Reload().Scalars("validation")
+    expected = [(one["step"], np.float32(one["validation"])) for one in looks]
+    assert [(one.step, one.value) for one in found] == expected
+    assert 0 < len(looks) < len(clf.history_)
+
+
 def test_optuna_is_told_what_validation_rows_say_and_prunes_the_worse_trial(names):
     import optuna
 
@@ -227,7 +240,7 @@ def test_optuna_is_told_what_validation_rows_say_and_prunes_the_worse_trial(name
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(setconv.fitting, "automatic_steps", lambda *_: 20)
         study.optimize(names["objective"], n_trials=2)
-        again = clone(names["clf"]).set_params(lr=0.01)
+        again = clone(names["clf"]).set_params(lr=0.01, monitor="auc")
         rows = {"X_val": names["X_val"], "y_val": names["y_val"]}
         again.fit(names["X_fit"], names["y_fit"], **rows)
     good, bad = study.trials
@@ -244,18 +257,28 @@ def test_optuna_is_told_what_validation_rows_say_and_prunes_the_worse_trial(name
 QUICK = "from setconv import fitting\nfitting.automatic_steps = lambda *_: 5\n"
 
 
-def test_a_folder_goes_to_the_hub_and_comes_back_as_it_was(blocks, tmp_path):
+def test_a_folder_goes_to_the_hub_and_comes_back_as_it_was(blocks, tmp_path, predict):
     pytest.importorskip("huggingface_hub")
     recipe = "\n".join([QUICK, *blocks[""], *blocks["Hugging Face hub"], "print(folder)"])
-    # A model that was there before, with an encoder of its own.
+    # Of a model that was there before, with an encoder.
     earlier = {"encoder-0123456789abcdef0123/vocab.txt": (False, b"old")}
     with running("someone/eights", earlier) as hub:
-        here = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "hf_stub"}
-        here |= {"HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
-        folder = Path(run(["-c", recipe], tmp_path, **here).splitlines()[-1])
-        assert {name: content for name, (_, content) in hub.commits[-1][1].items()} == files_of(
-            folder
+        # Read by huggingface_hub at its import: a process of its own.
+        given = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "hf_stub"}
+        given |= {"HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1", "OMP_NUM_THREADS": "1"}
+        given["PYTHONPATH"] = str(Path(setconv.__file__).parent.parent)
+        done = subprocess.run(
+            [sys.executable, "-c", recipe],
+            cwd=tmp_path,
+            env=os.environ | given,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
-    there = files_of(folder)
-    del there[".gitattributes"]
-    assert there == files_of(tmp_path / "model")
+        assert done.returncode == 0, done.stderr
+        stored = {name: content for name, (_, content) in hub.commits[-1][1].items()}
+    folder = Path(done.stdout.splitlines()[-1])
+    assert files_of(folder) == stored
+    del stored[".gitattributes"]
+    assert files_of(tmp_path / "model") == stored
+    assert predict(folder) == predict(tmp_path / "model")
