@@ -1,16 +1,20 @@
-# A service for one model, on the CPU:
+# A service for one model:
 #
-#   docker build -t setconv .
+#   docker build -t setconv --build-arg TORCH_INDEX=... .
 #   docker run -p 8000:8000 -v "$PWD/model:/model:ro" -e SETCONV_TOKEN setconv
+#
+# TORCH_INDEX is the index of PyTorch's builds for the CPU, which its installation page names.
+# Without it the image has the usual build, and gigabytes of CUDA.
 
 FROM python:3.12-slim AS build
 RUN python -m venv /opt/setconv
 ENV PATH=/opt/setconv/bin:$PATH
 WORKDIR /setconv
 COPY constraints.txt ./
+ARG TORCH_INDEX
 # A layer of its own: the largest package changes least.
 RUN pip install --no-cache-dir -c constraints.txt torch \
-    --extra-index-url https://download.pytorch.org/whl/cpu
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"}
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN pip install --no-cache-dir -c constraints.txt ".[cli,serve,text]"
