@@ -1,1 +1,204 @@
-def export_model() -> None: ...
+"""The folder of an export: graph, encoder, program, and what was found when they were tried.
+
+All of it is made and tried in a folder beside its place, which is moved there at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnxruntime.quantization import quantize_dynamic
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from setconv._version import __version__
+from setconv.errors import DataError, ModelFileError, ParameterError
+from setconv.export.graph import OPSET, rounds, to_onnx
+from setconv.export.predict import Model
+from setconv.io.columns import as_table
+from setconv.io.encoder import FeatureEncoder
+from setconv.text.encoder import TextEncoder, pool
+from setconv.text.transformer import load_network
+
+_LIBRARIES = (np, onnx, onnxruntime, torch)
+
+
+def export_model(
+    model: Any, folder: str | Path, *, int8: bool = False, verify: Any = None
+) -> list[str]:
+    """Write a folder that predicts without torch; the README in it says how.
+
+    Parameters
+    ----------
+    model : SetConvClassifier, SetConvTextClassifier or SetConvTableClassifier
+        Fitted; its encoder, if it has one, is a `TextEncoder` or `FeatureEncoder`.
+    folder : path
+        A new one, or an empty one.
+    int8 : bool, default=False
+        Whether the weights of a text encoder are rounded to eight bits. What that costs is
+        measured, so there have to be texts to verify with.
+    verify : sequence of str, table or array, optional
+        Rows that model and export both predict. How far they differ is in the README.
+
+    Returns
+    -------
+    list of str
+        What was found, a sentence for each comparison.
+    """
+    encoder = getattr(model, "encoder_", None)
+    texts = isinstance(encoder, TextEncoder)
+    if not texts and not isinstance(encoder, FeatureEncoder | None):
+        raise ParameterError(
+            f"A {type(encoder).__name__} cannot be exported. What works: to fit with a TextEncoder "
+            "(all-MiniLM-L6-v2); setconv.export.to_onnx, for rows that your encoder makes; "
+            "or setconv predict."
+        )
+    if int8 and (verify is None or not texts):
+        why = "it rounds the encoder of a model of texts, and texts are needed to measure the loss"
+        raise ParameterError(f"int8=True: {why} (verify=).", parameter="int8")
+    graph, found = to_onnx(model), []
+    with _moved(Path(folder).absolute()) as new:
+        onnx.save(graph, new / "model.onnx")
+        shutil.copyfile(str(files("setconv.export") / "predict.py"), new / "predict.py")
+        about = _describe(model) | (_write_encoder(encoder, new) if texts else {})
+        _write(new, about)
+        Model(new).predict(["a text"] if texts else np.zeros((1, about["n_features"])))
+        if verify is not None:
+            found.append(_compare(model, new, verify, "float32"))
+        if int8:
+            quantize_dynamic(new / "encoder.onnx", new / "rounded.onnx")
+            (new / "rounded.onnx").replace(new / "encoder.onnx")
+            found.append(_compare(model, new, verify, "int8"))
+        readme = (files("setconv.export") / "readme.md").read_text(encoding="utf-8")
+        compared = "\n".join(f"- {one}" for one in found or ["It was not (`--verify FILE` does)."])
+        (new / "README.md").write_text(readme.format(compared=compared, **about), encoding="utf-8")
+        digests = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in new.iterdir()}
+        del digests["setconv.json"]
+        _write(new, about | {"compared": found, "sha256": digests})
+    return found
+
+
+@contextmanager
+def _moved(place: Path) -> Iterator[Path]:
+    """Give a new folder, which takes its place at the end; after an error it is gone."""
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        raise ModelFileError(f"{place} is there already: give a new folder, or remove it first.")
+    new = place.with_name(f".{place.name}.new-{secrets.token_hex(4)}")
+    new.mkdir(parents=True)
+    try:
+        yield new
+        new.rename(place)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    """Return what the program needs to know, and what people want to."""
+    encoder, classifier = getattr(model, "encoder_", None), getattr(model, "classifier_", model)
+    rule, names = classifier._decision.rule, getattr(model, "feature_names_in_", None)
+    columns = None if names is None else [{"name": str(one), "kind": "number"} for one in names]
+    if isinstance(encoder, FeatureEncoder):
+        columns = encoder.describe()[0]["columns"]
+    by_cost = rule.objective.cost is not None and len(rule.thresholds) > 1
+    return {
+        "format": "setconv-export",
+        "takes": getattr(model, "takes", "rows"),
+        "classes": model.classes_.tolist(),
+        "objective": str(rule.objective),
+        "threshold": None if by_cost else rule.thresholds.tolist(),
+        "threshold_basis": model.threshold_basis_,
+        "prior": None if rule.prior is None else rule.prior.tolist(),
+        "text": (getattr(model, "source_", None) or {}).get("text", "text"),
+        "columns": columns,
+        "n_features": classifier.n_features_in_,
+        "dtype": "float32" if rounds(model) else "float64",
+        "opset": OPSET,
+        "versions": {"setconv": __version__}
+        | {one.__name__: one.__version__ for one in _LIBRARIES},
+    }
+
+
+def _write(folder: Path, about: dict[str, Any]) -> None:
+    told = json.dumps(about, indent=2, allow_nan=False)
+    (folder / "setconv.json").write_text(f"{told}\n", encoding="utf-8")
+
+
+class _Embedding(nn.Module):
+    """The network of an encoder, with what `TextEncoder` does after it."""
+
+    def __init__(self, network: Any, encoder: TextEncoder) -> None:
+        super().__init__()
+        self.network, self.pooling, self.normalize = network, encoder.pooling, encoder.normalize
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        states = self.network(input_ids=input_ids, attention_mask=attention_mask)
+        pooled = pool(states.last_hidden_state, attention_mask, self.pooling)
+        return nn.functional.normalize(pooled, eps=1e-38) if self.normalize else pooled
+
+
+def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
+    """Write the network and the tokenizer of texts; return what is to be known of them."""
+    network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
+    if not network.tokenizer.is_fast:
+        raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")
+    tokenizer = Tokenizer.from_str(network.tokenizer.backend_tokenizer.to_str())
+    tokenizer.no_padding()
+    length = min(encoder.max_length, network.longest)
+    tokenizer.enable_truncation(length, direction=network.tokenizer.truncation_side)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    ids = torch.ones(2, 8, dtype=torch.int64)
+    with warnings.catch_warnings():  # of torch, on what it does itself
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            _Embedding(network.module, encoder).eval(),
+            (ids, ids),
+            folder / "encoder.onnx",
+            input_names=["input_ids", "attention_mask"],
+            output_names=["sentence_embedding"],  # a node inside has the shorter name
+            dynamic_shapes=(free, free),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    onnx.checker.check_model(folder / "encoder.onnx")
+    return {
+        "max_length": encoder.max_length,
+        "pooling": encoder.pooling,
+        "normalize": encoder.normalize,
+        "unknown": network.tokenizer.unk_token_id or 0,
+    }
+
+
+def _compare(model: Any, folder: Path, rows: Any, numbers: str) -> str:
+    """Say how far the model and its export differ on rows."""
+    exported = Model(folder)
+    try:
+        given: Any = rows if isinstance(rows, np.ndarray | list) else as_table(rows).to_pylist()
+        if exported.about["takes"] == "rows":
+            rows = given = exported.encode(given)
+        with warnings.catch_warnings():  # the matrix has no names
+            warnings.simplefilter("ignore", UserWarning)
+            ours, theirs = model.predictions(rows), exported.predict(given)
+    except ValueError as error:
+        raise DataError(f"The rows to verify with cannot be predicted. {error}") from error
+    apart = np.abs(theirs["probabilities"] - ours.probabilities).max()
+    others = np.count_nonzero(model.classes_[theirs["label"]] != ours.labels)
+    return (
+        f"{numbers}, {len(ours):,} rows: {others:,} decisions differ, and probabilities by at most "
+        f"{apart:.1e}"
+    )
