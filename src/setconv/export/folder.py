@@ -161,12 +161,12 @@ def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     tokenizer.enable_truncation(length, direction=network.tokenizer.truncation_side)
     tokenizer.save(str(folder / "tokenizer.json"))
     free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    ids = torch.ones(2, 8, dtype=torch.int64)
+    ids = torch.arange(16).reshape(2, 8)  # not the same tensor twice: its uses would be one input
     with warnings.catch_warnings():  # of torch, on what it does itself
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _Embedding(network.module, encoder).eval(),
-            (ids, ids),
+            (ids, torch.ones_like(ids)),
             folder / "encoder.onnx",
             input_names=["input_ids", "attention_mask"],
             output_names=["sentence_embedding"],  # a node inside has the shorter name
