@@ -25,7 +25,7 @@ MODELS = {
     "several anchors": {"anchor": "kmeans", "output": 5},
     "separate heads": {"heads": "separate", "encoder": (6, 8), "anchor": "kmeans"},
     "dot product": {"similarity": "dot"},
-    "no encoder": {"encoder": (), "n_members": 1, "scaling": "standard"},
+    "no encoder": {"encoder": (), "out_features": 16, "n_members": 1, "scaling": "standard"},
     "the paper's rule": {"objective": None},
     "most probable": {"objective": "accuracy"},
     "class weights": {"class_weight": {0: 1, 1: 5}, "objective": "f1"},
