@@ -25,8 +25,6 @@ def command(
         bool, Option("--int8", help="Round the encoder of texts to 8 bits; needs --verify.")
     ] = False,
     text: options.Text = None,
-    file_format: options.Format = None,
-    encoding: options.Encoding = None,
 ) -> None:
     """Write a model as ONNX, with a program that needs numpy, onnxruntime and tokenizers only.
 
@@ -40,7 +38,7 @@ def command(
 
     fitted, rows = load_model(model, "cpu"), None
     if verify is not None:
-        with Reading(text, None, file_format, encoding).open(verify) as reader:
+        with Reading(text).open(verify) as reader:
             plan, rows = column_plan(fitted, reader, text, "none"), reader.read()
         if plan.text is not None:
             rows = texts_of(rows, plan.text, np.arange(1, len(rows) + 1))

@@ -32,6 +32,7 @@ from setconv.io.columns import as_table
 from setconv.io.encoder import FeatureEncoder
 from setconv.text.encoder import TextEncoder, pool
 from setconv.text.transformer import load_network
+from setconv.validation import check_texts
 
 _LIBRARIES = (np, onnx, onnxruntime, torch)
 
@@ -59,23 +60,25 @@ def export_model(
         What was found, a sentence for each comparison.
     """
     encoder = getattr(model, "encoder_", None)
-    texts = isinstance(encoder, TextEncoder)
-    if not texts and not isinstance(encoder, FeatureEncoder | None):
+    if not isinstance(encoder, TextEncoder | FeatureEncoder | None):
         raise ParameterError(
             f"A {type(encoder).__name__} cannot be exported. What works: to fit with a TextEncoder "
             "(all-MiniLM-L6-v2); setconv.export.to_onnx, for rows that your encoder makes; "
             "or setconv predict."
         )
-    if int8 and (verify is None or not texts):
+    if int8 and (verify is None or not isinstance(encoder, TextEncoder)):
         why = "it rounds the encoder of a model of texts, and texts are needed to measure the loss"
         raise ParameterError(f"int8=True: {why} (verify=).", parameter="int8")
     graph, found = to_onnx(model), []
     with _moved(Path(folder).absolute()) as new:
         onnx.save(graph, new / "model.onnx")
         shutil.copyfile(str(files("setconv.export") / "predict.py"), new / "predict.py")
-        about = _describe(model) | (_write_encoder(encoder, new) if texts else {})
+        about = _describe(model)
+        trial: Any = np.zeros((1, about["n_features"]))
+        if isinstance(encoder, TextEncoder):
+            about, trial = about | _write_encoder(encoder, new), ["a text"]
         _write(new, about)
-        Model(new).predict(["a text"] if texts else np.zeros((1, about["n_features"])))
+        Model(new).predict(trial)
         if verify is not None:
             found.append(_compare(model, new, verify, "float32"))
         if int8:
@@ -162,37 +165,30 @@ def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     length = min(encoder.max_length, network.longest)
     tokenizer.enable_truncation(length, direction=network.tokenizer.truncation_side)
     tokenizer.save(str(folder / "tokenizer.json"))
-    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    ids = torch.arange(16).reshape(2, 8)  # not the same tensor twice: its uses would be one input
+    # Not one tensor twice: its uses would be one input. A node inside has the output's usual name.
+    ids, free = torch.arange(16).reshape(2, 8) % 2, dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC)
+    options: Any = {"dynamo": True, "dynamic_shapes": (free, free), "external_data": False}
+    options |= {"input_names": ["input_ids", "attention_mask"], "verbose": False}
     with warnings.catch_warnings():  # of torch, on what it does itself
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            _Embedding(network.module, encoder).eval(),
-            (ids, torch.ones_like(ids)),
-            folder / "encoder.onnx",
-            input_names=["input_ids", "attention_mask"],
-            output_names=["sentence_embedding"],  # a node inside has the shorter name
-            dynamic_shapes=(free, free),
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-        )
-    onnx.checker.check_model(folder / "encoder.onnx")
-    return {
-        "max_length": encoder.max_length,
-        "pooling": encoder.pooling,
-        "normalize": encoder.normalize,
-        "unknown": network.tokenizer.unk_token_id or 0,
-    }
+        module, given = _Embedding(network.module, encoder).eval(), (ids, torch.ones_like(ids))
+        path, outputs = folder / "encoder.onnx", ["sentence_embedding"]
+        torch.onnx.export(module, given, path, output_names=outputs, **options)
+    onnx.checker.check_model(path)
+    saved = {name: getattr(encoder, name) for name in ("max_length", "pooling", "normalize")}
+    return saved | {"unknown": network.tokenizer.unk_token_id or 0}
 
 
 def _compare(model: Any, folder: Path, rows: Any, numbers: str) -> str:
     """Say how far the model and its export differ on rows."""
-    exported = Model(folder)
+    exported, given = Model(folder), rows
     try:
-        given: Any = rows if isinstance(rows, np.ndarray | list) else as_table(rows).to_pylist()
+        if exported.about["takes"] == "texts":
+            given = rows = check_texts(rows)
+        else:
+            given = rows if isinstance(rows, np.ndarray) else as_table(rows).to_pylist()
         if exported.about["takes"] == "rows":
-            rows = given = exported.encode(given)
+            given = rows = exported.encode(given)
         with warnings.catch_warnings():  # the matrix has no names
             warnings.simplefilter("ignore", UserWarning)
             ours, theirs = model.predictions(rows), exported.predict(given)
@@ -200,7 +196,5 @@ def _compare(model: Any, folder: Path, rows: Any, numbers: str) -> str:
         raise DataError(f"The rows to verify with cannot be predicted. {error}") from error
     apart = np.abs(theirs["probabilities"] - ours.probabilities).max()
     others = np.count_nonzero(model.classes_[theirs["label"]] != ours.labels)
-    return (
-        f"{numbers}, {len(ours):,} rows: {others:,} decisions differ, and probabilities by at most "
-        f"{apart:.1e}"
-    )
+    differ = f"{others:,} decisions differ, and probabilities by at most {apart:.1e}"
+    return f"{numbers}, {len(ours):,} rows: {differ}"

@@ -8,7 +8,7 @@ everything from the scores on in double. All heads of all members that speak are
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,11 +17,12 @@ from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_help
 
 from setconv.decisions.rule import DecisionRule
 from setconv.errors import ParameterError
-from setconv.linear import Discriminants
 from setconv.model import SetConvModel
 from setconv.preprocessing import CLIP, NARROW, Normal, Pieces, View
 
 Array = NDArray[Any]
+# A view of the rows, (1, 1, n, width), its width, and the places of the members that see it.
+_Seen = tuple[str, int, slice]
 OPSET = 17
 _IR = 8  # the format of files that came with this opset: older runtimes read it
 _SHORTEST = np.float32(1e-12)  # to which torch takes a vector's length when it normalises it
@@ -60,12 +61,9 @@ def to_onnx(model: Any) -> ModelProto:
     add, info = _Graph(), helper.make_tensor_value_info
     with torch.inference_mode():
         _decide(add, rule, _scores(add, inner, *_views(add, inner, rounded=rounds(model))))
-    wide = ["n", len(rule.grounds.classes)]
-    outputs = [
-        info("label", INTEGER, ["n"]),
-        info("probabilities", DOUBLE, wide),
-        info("decision", DOUBLE, wide if len(rule.thresholds) > 1 else ["n"]),
-    ]
+    wide: list[Any] = ["n", len(rule.grounds.classes)]
+    outputs = [info("label", INTEGER, ["n"]), info("probabilities", DOUBLE, wide)]
+    outputs.append(info("decision", DOUBLE, wide[: len(rule.thresholds)]))
     given = [info("X", DOUBLE, ["n", inner.n_features])]
     graph = helper.make_graph(add.nodes, "setconv", given, outputs, add.initialisers)
     opset = [helper.make_opsetid("", OPSET)]
@@ -99,14 +97,6 @@ class _Graph:
         return name
 
 
-class _Seen(NamedTuple):
-    """A view of the rows, (1, 1, n, width), and the places of the members that see it."""
-
-    rows: str
-    width: int
-    members: slice
-
-
 def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> tuple[list[_Seen], Array]:
     """Add what the members that speak see; also return these, those of one view together."""
     narrow = add("Cast", "X", to=FLOAT)
@@ -121,7 +111,7 @@ def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> tuple[list[_Se
             view = model.scaler.views[group[0] % count]
             found = _view(add, view, narrow if rounded else wide, wide, rounded=rounded)
             columns, width = add("Cast", found, to=FLOAT), view.width
-        seen.append(_Seen(add("Unsqueeze", columns, np.array([0, 1])), width, slice(*span)))
+        seen.append((add("Unsqueeze", columns, np.array([0, 1])), width, slice(*span)))
     return seen, np.concatenate(groups)
 
 
@@ -177,7 +167,7 @@ def _scores(add: _Graph, model: SetConvModel, seen: list[_Seen], members: Array)
         """Add the product of rows, or of what each member sees, with its matrices."""
         if rows is not None:
             return add("MatMul", rows, weights)
-        parts = [add("MatMul", one.rows, weights[one.members, :, : one.width]) for one in seen]
+        parts = [add("MatMul", one, weights[places, :, :width]) for one, width, places in seen]
         return add("Concat", *parts, axis=0)
 
     rows = None
@@ -202,7 +192,6 @@ def _scores(add: _Graph, model: SetConvModel, seen: list[_Seen], members: Array)
     scores = add("Squeeze", add("MatMul", embedded, stacked(difference)), np.array([3]))
     scores = add("Cast", add("Transpose", scores, perm=[0, 2, 1]), to=DOUBLE)
     if model.linear is not None:
-        assert isinstance(model.linear, Discriminants)  # others are of sparse rows
         weights = stacked(model.linear.weights, 1).swapaxes(1, 2)[:, None]
         lines = add("Squeeze", product(None, weights), np.array([1]))
         lines = add("Add", lines, stacked(model.linear.intercepts, 0)[:, None])
@@ -238,13 +227,12 @@ def _decide(add: _Graph, rule: DecisionRule, scores: str) -> None:
 
 def _logits(add: _Graph, rule: DecisionRule, scores: str) -> str:
     """Add the log-odds of the classes in the training data, or of the second of two alone."""
-    calibrator = rule.calibrator
+    calibrator, many = rule.calibrator, len(rule.thresholds) > 1
     if calibrator is None:  # the paper's rule
-        many = len(rule.thresholds) > 1
         return add("Neg", _softplus(add, add("Neg", scores))) if many else scores
     u = add("Div", add("Sub", scores, np.float64(calibrator.centre)), np.float64(calibrator.scale))
     low, high = map(np.float64, calibrator.slopes)
-    if low == high or len(rule.thresholds) > 1:
+    if low == high or many:
         curve = add("Mul", u, low)
     else:
         below, above = (_softplus(add, one) for one in (add("Neg", u), u))
@@ -254,7 +242,5 @@ def _logits(add: _Graph, rule: DecisionRule, scores: str) -> str:
 
 def _softplus(add: _Graph, values: str) -> str:
     """Add log(1 + exp(x)), which runtimes have in single precision only."""
-    rest = add("Exp", add("Neg", add("Abs", values)))
-    return add(
-        "Add", add("Max", values, np.float64(0)), add("Log", add("Add", rest, np.float64(1)))
-    )
+    rest = add("Add", add("Exp", add("Neg", add("Abs", values))), np.float64(1))
+    return add("Add", add("Max", values, np.float64(0)), add("Log", rest))
