@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import secrets
 import shutil
 import warnings
@@ -84,7 +85,8 @@ def export_model(
         if int8:
             # A scale a channel, and 7 bits, which no processor's sums of products overflow.
             finer = {"per_channel": True, "reduce_range": True}
-            quantize_dynamic(new / "encoder.onnx", new / "rounded.onnx", **finer)
+            with _quiet():
+                quantize_dynamic(new / "encoder.onnx", new / "rounded.onnx", **finer)
             (new / "rounded.onnx").replace(new / "encoder.onnx")
             found.append(_compare(model, new, verify, "int8"))
         readme = (files("setconv.export") / "readme.md").read_text(encoding="utf-8")
@@ -94,6 +96,19 @@ def export_model(
         del digests["setconv.json"]
         _write(new, about | {"compared": found, "sha256": digests})
     return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep other libraries from telling what they do themselves."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager
@@ -169,8 +184,7 @@ def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     ids, free = torch.arange(16).reshape(2, 8) % 2, dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC)
     options: Any = {"dynamo": True, "dynamic_shapes": (free, free), "external_data": False}
     options |= {"input_names": ["input_ids", "attention_mask"], "verbose": False}
-    with warnings.catch_warnings():  # of torch, on what it does itself
-        warnings.simplefilter("ignore")
+    with _quiet():
         module, given = _Embedding(network.module, encoder).eval(), (ids, torch.ones_like(ids))
         path, outputs = folder / "encoder.onnx", ["sentence_embedding"]
         torch.onnx.export(module, given, path, output_names=outputs, **options)
@@ -189,8 +203,7 @@ def _compare(model: Any, folder: Path, rows: Any, numbers: str) -> str:
             given = rows if isinstance(rows, np.ndarray) else as_table(rows).to_pylist()
         if exported.about["takes"] == "rows":
             given = rows = exported.encode(given)
-        with warnings.catch_warnings():  # the matrix has no names
-            warnings.simplefilter("ignore", UserWarning)
+        with _quiet():  # the matrix has no names
             ours, theirs = model.predictions(rows), exported.predict(given)
     except ValueError as error:
         raise DataError(f"The rows to verify with cannot be predicted. {error}") from error
