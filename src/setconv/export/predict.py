@@ -111,7 +111,7 @@ def cells(value: Any, column: dict[str, Any], row: int) -> Any:
             return np.eye(len(known) + 1 + extra)[place + (missing and extra)]
         number = number_of(value, kind)
         return [column["median"], *[1] * extra] if np.isnan(number) else [number, *[0] * extra]
-    except (KeyError, TypeError, ValueError):
+    except (ArithmeticError, KeyError, TypeError, ValueError):
         where = f"The column {column['name']!r} has {str(value)[:60]!r} in row {row}"
         raise ValueError(f"{where}, which is no {kind}.") from None
 
@@ -151,7 +151,7 @@ if __name__ == "__main__":
     try:
         model = Model()
         found = model.predict(read(sys.argv[1]))
-    except (ValueError, OSError, csv.Error) as error:
+    except (ValueError, OSError, RecursionError, csv.Error) as error:
         sys.exit(f"error: {error}")
     classes, writer = model.about["classes"], csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["predicted_label", *(f"probability_{one}" for one in classes)])
