@@ -23,7 +23,7 @@ from tiny_bert import make_texts, save_tiny_bert
 import setconv.export.folder
 from setconv.errors import DataError, MissingDependencyError, ModelFileError, ParameterError
 from setconv.export import export_model
-from setconv.export.predict import Model
+from setconv.export.predict import Model, read
 from setconv.pipelines import SetConvTableClassifier, SetConvTextClassifier, load
 from setconv.text.encoder import TextEncoder
 
@@ -159,6 +159,17 @@ def test_a_table_is_predicted_where_there_is_no_torch(table_model, table_export,
     said, classes = table_model.predictions(table), table_model.classes_
     printed = bare(place / "predict.py", write_jsonl(tmp_path / "rows.jsonl", rows))
     check_answers(printed, said, classes)
+
+
+def test_a_key_that_few_rows_have_is_a_column_of_all(table_model, table_export, tmp_path):
+    table = make_table(2000, seed=3)
+    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+    for row in rows[:-1]:
+        del row["day"]
+    table["day"] = [None] * 1999 + table["day"][-1:]
+    found = read(str(write_jsonl(tmp_path / "rows.jsonl", rows)))
+    labels = Model(table_export[0]).predict(found)["label"]
+    assert table_model.classes_[labels].tolist() == table_model.predict(table).tolist()
 
 
 def test_a_csv_is_predicted_where_there_is_no_torch(bare, tmp_path):

@@ -137,12 +137,13 @@ def read(path: str) -> list[Any]:
             found = json.loads(f"[{','.join(line for line in file if line.strip())}]")
             if not all(isinstance(one, dict) for one in found):
                 raise ValueError(f"{path}: each line must be one object by column name.")
-            return list(found)
+            names = {name: None for row in found for name in row}
+            return [names | row for row in found]
         csv.field_size_limit(1 << 30)
-        names, *rows = list(filter(None, csv.reader(file, strict=True))) or [[]]
-    if {len(one) for one in rows} - {len(set(names))}:
+        head, *rows = list(filter(None, csv.reader(file, strict=True))) or [[]]
+    if {len(one) for one in rows} - {len(set(head))}:
         raise ValueError(f"{path}: two columns have one name, or a row more or fewer than these.")
-    return [dict(zip(names, one, strict=True)) for one in rows]
+    return [dict(zip(head, one, strict=True)) for one in rows]
 
 
 if __name__ == "__main__":
