@@ -23,7 +23,8 @@ SOURCE = Path(setconv.__file__).parent
 
 NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
 NAMES += ["__version__", "load", "metrics", "presets", "promises"]
-OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "text")
+OTHERS = ("baselines", "datasets", "experiment", "explain", "export", "io", "metrics", "nn")
+OTHERS += ("report", "text")
 
 METHODS = {
     "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "time", "resume_from"],
@@ -46,7 +47,7 @@ METHODS = {
 LAYERS = [
     {"__main__", "cli"},
     {"experiment"},
-    {"baselines", "datasets", "estimate", "report"},
+    {"baselines", "datasets", "estimate", "export", "report"},
     {"pipelines", "text"},
     {"classifier"},
     {"fitting", "model", "persistence", "survey", "validation"},

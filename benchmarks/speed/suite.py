@@ -26,6 +26,7 @@ PARTS = (
     "disk",
     "bounds",
     "encode",
+    "onnx",
     "start",
 )
 

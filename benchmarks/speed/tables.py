@@ -194,6 +194,27 @@ def encode(found: dict[str, Any]) -> str:
     return table([*head, "from the cache", "a text alone, of the bare network's"], rows)
 
 
+def onnx(found: dict[str, Any]) -> str:
+    names = {"table": "a table", "texts": "texts, MiniLM", "int8": "texts, `--int8`"}
+    rows = [
+        [
+            text,
+            f"{one['out']:.3g} MB",
+            times(one["library_start"], one["export_start"]),
+            f"{seconds(one['library_start'])}, {seconds(one['export_start'])}",
+            *(
+                f"{times(one[f'library_{size}'], one[f'export_{size}'])} "
+                f"({milliseconds(one[f'export_{size}'])})"
+                for size in ("one", "many")
+            ),
+        ]
+        for name, text in names.items()
+        for one in [found[name]]
+    ]
+    head = ["model", "export", "first answer, sooner by", "library, export"]
+    return table([*head, "1 row, faster by", f"{found['many']} rows, faster by"], rows)
+
+
 def start(found: dict[str, Any]) -> str:
     commands = {
         "python": "`python -c pass`",

@@ -223,6 +223,22 @@ TARGETS = (
         digits=None,
     ),
     Target(
+        "first answer of an exported table model, sooner than with torch by",
+        "onnx",
+        lambda onnx: onnx["table"]["library_start"] / onnx["table"]["export_start"],
+        5.0,
+        least=True,
+        digits=1,
+    ),
+    Target(
+        "that of an exported model of texts",
+        "onnx",
+        lambda onnx: onnx["texts"]["library_start"] / onnx["texts"]["export_start"],
+        5.0,
+        least=True,
+        digits=1,
+    ),
+    Target(
         "`import setconv` adds to torch and scikit-learn",
         "start",
         lambda start: start["package"],

@@ -34,6 +34,7 @@ _MODULES = (
     "errors",
     "experiment",
     "explain",
+    "export",
     "io",
     "metrics",
     "model",

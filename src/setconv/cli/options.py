@@ -91,6 +91,7 @@ err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 _FLAGS = {
     **{name: f"--{name}" for name in ("objective", "prior", "device", "format", "encoding")},
     **{name: f"--{name}" for name in ("text", "label", "features", "time", "keep", "pooling")},
+    **{name: f"--{name}" for name in ("int8", "verify")},
     "groups": "--group",
     "y": "--label",
     "model": "--encoder",

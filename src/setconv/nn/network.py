@@ -208,13 +208,17 @@ class SetConvNetwork(nn.Module):
         anchors : Tensor of shape (heads, n_anchors, d)
             With several anchors a head, the embeddings for each are laid side by side.
         """
+        kernels = self.kernels(anchors)
+        if len(kernels) == 1:
+            return kernels[0]
+        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+
+    def kernels(self, anchors: Tensor) -> list[Kernel]:
+        """Return the kernels of all heads for each of their anchors (heads, n_anchors, d)."""
         stack = self.layers[0].weight.shape[:-2] if self.layers else ()
         encoded = self.encode(anchors.reshape(*stack, -1, anchors.shape[-1]))
         encoded = encoded.view(*anchors.shape[:-1], -1)
-        if encoded.shape[-2] == 1:
-            return self.setconv.prepare(encoded)
-        kernels: list[Kernel] = [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
-        return lambda rows: torch.cat([kernel(rows) for kernel in kernels], dim=-1)
+        return [self.setconv.prepare(one) for one in encoded.split(1, dim=-2)]
 
     def finish(self, embedded: Tensor) -> Tensor:
         """Turn the mean ``h`` of a set, or of a row, into what is compared; (heads, ..., d_o).
