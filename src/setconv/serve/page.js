@@ -3,7 +3,7 @@
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
   const MISSING = /^(|na|n\/a|nan|null|\?)$/i;
   const SWITCH = { true: true, 1: true, false: false, 0: false };
-  const ON = { out_of_fold: "training rows that were left out", validation: "validation rows", none: "no rows" };
+  const ON = { out_of_fold: "training rows that were left out", validation: "validation rows", none: "none" };
   const AT_ONCE = 256; // rows of a request, so that progress is seen
   const SHOWN = 300; // rows of a table
   let model, two, names; // what the service says of its model, and its classes as keys
@@ -31,7 +31,7 @@
     return [make(share < 0 ? "span.weight.minus" : "span.weight", filled), make("span.number", words)];
   };
   const table = (kind, caption, heads, rows) => {
-    const line = ([first, ...rest]) => [make("th", first, { scope: "row" }), rest.map((cell) => make("td", cell))];
+    const line = ([first, ...rest]) => [make("th", first, { scope: "row" }), rest.map((of) => make("td", of))];
     const head = make("tr", heads.map((name) => make("th", name, { scope: "col" })));
     const body = make("tbody", rows.map((cells) => make("tr", line(cells))));
     const whole = make(`table.${kind}`, [make("caption", caption), make("thead", head), body]);
@@ -62,7 +62,7 @@
     at("gate").showModal();
   }));
   const call = async (path, body, signal) => {
-    for (;;) {
+    for (let left = 20; ; left -= 1) {
       signal.throwIfAborted();
       const used = token;
       const headers = { "Content-Type": "application/json", ...(used && { Authorization: `Bearer ${used}` }) };
@@ -74,7 +74,7 @@
       if (reply.ok) return said;
       const words = (said.error ?? `The service answered with an error, ${reply.status}.`)
         .replace(/^rows\[\d+\](?=\[)| in row \d+/g, "").replace(/^rows\[\d+\]/, "It"); // only here it has a number
-      if (reply.status === 429 || reply.status === 503) {
+      if (left && (reply.status === 429 || reply.status === 503)) {
         const seconds = Number(reply.headers.get("Retry-After")) || 1;
         at("busy").textContent = `The service is busy. Asking again in ${seconds} s …`;
         await wait(seconds, signal);
@@ -206,15 +206,14 @@
     if (given.length) trial.prior = two ? given[0][1] : Object.fromEntries(given);
     tryOut();
   };
-  const reset = () => {
-    tries.try?.abort();
+  const reset = () => attempt("try", "moved", async () => {
     trial = rule = null;
     if (one) one.moved = null;
-    at("moved").ariaBusy = "false";
     showMoved();
-  };
+  });
   const showMoved = () => {
-    const both = rule ? [model.report, rule.report] : [model.report], changes = sheet?.said?.filter(changed).length;
+    const both = rule ? [model.report, rule.report] : [model.report];
+    const changes = sheet?.said?.filter((said) => said.label !== undefined && decide(said) !== said.label).length;
     const row = (words, name, k) => [words, ...both.map((report) => {
       const of = k === undefined ? report : report?.per_class[k], bounds = of?.intervals?.[name];
       return [figure(of?.[name]), bounds ? make("small", bounds.map(figure).join(" to ")) : ""];
@@ -230,7 +229,6 @@
     showOne();
     if (sheet?.ended) showSheet();
   };
-  const changed = (said) => said.label !== undefined && decide(said) !== said.label;
 
   // ---- Many rows
 
@@ -350,7 +348,8 @@
     model.reach = Math.ceil(Math.max(8, 1.5 * Math.abs(said.threshold) || 0));
     [two, names] = [said.classes.length === 2, said.classes.map(nameOf)];
     document.title = at("name").textContent = said.name;
-    at("lead").replaceChildren(`Says of each ${texts ? "text" : "row"} whether it is `, ...quoted(said.positive), ".");
+    const whether = two ? quoted(said.positive) : said.classes.slice(0, 20).flatMap((of) => [...quoted(of), " "]);
+    at("lead").replaceChildren(`Says of each ${texts ? "text" : "row"} whether it is `, ...whether);
     at("above").append(...quoted(said.classes[1]));
     const area = make("textarea", [], { rows: 7, required: true, dir: "auto" });
     const what = texts ? "Text" : `${said.n_features} numbers, with commas between`;
