@@ -52,6 +52,7 @@ def visits(browser, kind=Visit):
 
     def visit(address, **options):
         contexts.append(browser.new_context(**{"viewport": WIDE, **options}))
+        contexts[-1].set_default_timeout(10_000)
         return kind(contexts[-1].new_page(), address)
 
     yield visit

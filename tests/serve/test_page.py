@@ -125,7 +125,7 @@ class Asked(Visit):
         return self.tab.locator("#fields :is(input, select, textarea)").all()
 
     def verdict(self):
-        self.tab.wait_for_selector("#answer[aria-busy=false] .says")
+        self.tab.wait_for_selector("#answer[aria-busy=false] > *")
         return self.tab.inner_text("#answer strong").removeprefix("▲ ")
 
     def moved(self):
@@ -161,7 +161,12 @@ class Asked(Visit):
 
 
 def shares(row):
-    return [cell.inner_text().split()[0] for cell in row.locator("td").all()]
+    return [float(cell.inner_text().split()[0]) for cell in row.locator("td").all()]
+
+
+def near(value):
+    """Of three digits the last may be rounded either way."""
+    return pytest.approx(value, abs=5.1e-4)
 
 
 def shown(value):
@@ -250,7 +255,7 @@ def test_numbers_are_decided_in_a_row_a_class(visit, model_of):
 def test_an_error_of_the_service_is_shown_as_its_sentence(visit):
     opened = visit("incidents")
     opened.decide("   ")
-    assert "It is '   ': give a text" in opened.tab.inner_text("#answer [role=alert]")
+    assert "give a text of at most" in opened.tab.inner_text("#answer [role=alert]")
 
 
 def test_an_answer_that_is_outdated_is_dropped(visit):
@@ -341,9 +346,9 @@ def test_an_objective_and_a_prior_give_what_the_library_gives(visit, model_of, o
         opened.tab.fill("#objective", objective)
     opened.tab.click("#trial button.main")
     figures, of = opened.moved(), model.report_["fire"]
-    assert figures["“fire”: found"] == [shown(served), shown(of.sensitivity)]
-    assert figures["“fire”: right when said"][1] == shown(of.precision)
-    assert figures["All: MCC"][1] == shown(model.report_.mcc)
+    assert figures["“fire”: found"] == [near(served), near(of.sensitivity)]
+    assert figures["“fire”: right when said"][1] == near(of.precision)
+    assert figures["All: MCC"][1] == near(model.report_.mcc)
     assert model.threshold_basis_ in opened.tab.inner_text("#moved")
     said = model.predictions([text])
     assert opened.verdict() == said.labels[0]
@@ -358,7 +363,7 @@ def test_of_many_classes_each_has_its_prior(visit, model_of):
         opened.tab.fill(f"#shares input[name='{name}']", str(share))
     opened.tab.click("#trial button.main")
     model.set_prior({1: 0.2, 2: 0.3, 3: 0.1}).set_objective("accuracy")
-    assert opened.moved()["“2”: found"][1] == shown(model.report_[2].sensitivity)
+    assert opened.moved()["“2”: found"][1] == near(model.report_[2].sensitivity)
 
 
 def test_an_objective_that_is_not_known_is_refused_in_a_sentence(visit):
@@ -434,9 +439,9 @@ def test_the_rows_of_a_file_follow_the_decision_that_is_tried(visit, model_of):
     opened.upload(as_csv([["text"], *([text] for text in texts)]))
     opened.run()
     before = model.predict(texts)
-    after = model.set_objective("recall>=0.99 @ 60%").predict(texts)
+    after = model.set_objective("recall>=0.99").predict(texts)
     assert (before != after).any()
-    opened.tab.fill("#objective", "recall>=0.99 @ 60%")
+    opened.tab.fill("#objective", "recall>=0.99")
     opened.tab.click("#trial button.main")
     opened.moved()
     assert f"decided otherwise: {(before != after).sum()}" in opened.tab.inner_text("#moved")
@@ -504,7 +509,7 @@ def test_a_table_without_a_column_is_refused_by_its_name(visit):
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_files_are_read_as_python_reads_them(visit, mark, end):
     opened = visit("incidents")
-    rows = [["a", f'quo"te{mark} and{end}line', ""], ["", "", '"'], ["é", "日本", f"{mark}x "]]
+    rows = [["a", f'quo"te{mark} and{end}line', ""], ["", "", '"'], ["é", "日本", f" x{mark}"]]
     opened.upload(as_csv([["x", "text", "y"], *rows], delimiter=mark, lineterminator=end))
     opened.tab.wait_for_selector("#go:not([hidden])")
     opened.run()
@@ -610,7 +615,11 @@ def test_words_can_be_read_on_what_is_behind_them(visit):
         opened.tab.wait_for_selector("#go:not([hidden])")
         pairs = opened.tab.evaluate(INKS)
         assert len(pairs) > 20
-        bad = [(words, ink, ground) for words, ink, ground in pairs if contrast(ink, ground) < 4.5]
+        bad = [
+            (words, contrast(ink, ground))
+            for words, size, ink, ground in pairs
+            if contrast(ink, ground) < (3 if size >= 24 else 4.5)
+        ]
         assert bad == []
 
 
@@ -619,9 +628,11 @@ INKS = """() => [...document.querySelectorAll("body *")].filter(
     (one) => one.checkVisibility() && [...one.childNodes].some(
         (node) => node.nodeType === 3 && node.textContent.trim())
 ).map((one) => {
-    const grounds = [];
-    for (let of = one; of; of = of.parentElement) grounds.unshift(getComputedStyle(of).backgroundColor);
-    return [one.textContent.slice(0, 40), getComputedStyle(one).color, grounds];
+    const grounds = [], of = getComputedStyle(one);
+    for (let behind = one; behind; behind = behind.parentElement) {
+        grounds.unshift(getComputedStyle(behind).backgroundColor);
+    }
+    return [one.textContent.slice(0, 40), parseFloat(of.fontSize), of.color, grounds];
 })"""
 
 

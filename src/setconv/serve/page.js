@@ -71,6 +71,8 @@
       const said = await reply?.json().catch(() => ({}));
       signal.throwIfAborted();
       if (!reply) throw new Error("The service cannot be reached. Is it running?");
+      const other = said.model && said.model.version !== model.version;
+      if (other) at("busy").textContent = "The service has another model now: load this page again.";
       if (reply.ok) return said;
       const words = (said.error ?? `The service answered with an error, ${reply.status}.`)
         .replace(/^rows\[\d+\](?=\[)| in row \d+/g, "").replace(/^rows\[\d+\]/, "It"); // only here it has a number
@@ -123,7 +125,7 @@
     return Object.fromEntries(model.columns.map((column, k) => [column.name, typed(column, texts[k])]));
   };
   const ask = () => attempt("ask", "answer", async (signal) => {
-    const row = rowOf([...at("ask").elements].map((field) => field.value));
+    const row = rowOf([...at("ask").elements].slice(0, -1).map((field) => field.value)); // but the button
     const body = { rows: [row], top: model.takes === "texts" ? 200 : 8 };
     one = { row, ...(await call("explain", body, signal)).explanations[0] };
     showOne();
@@ -142,9 +144,14 @@
       share < Math.max(...Object.values(said.probabilities)) ? make("p.note", why) : "",
       ...reasonsOf(), ...nearestOf());
   };
-  const placeOf = (value) => Math.min(Math.max(50 + (50 * value) / model.reach, 0), 100);
+  // The slider and the scale reach as far as anything that was seen so far.
+  const reach = (...values) => {
+    model.reach = Math.ceil(Math.max(model.reach ?? 8, ...values.map((value) => 1.1 * Math.abs(value))));
+    [at("explorer-slider").min, at("explorer-slider").max] = [-model.reach, model.reach];
+    return values.map((value) => 50 + (50 * value) / model.reach);
+  };
   const scaleOf = (said) => {
-    const cut = (rule ?? model).threshold, [from, to] = [placeOf(cut), placeOf(said.score)];
+    const cut = (rule ?? model).threshold, [from, to] = reach(cut, said.score);
     const filled = `left: ${Math.min(from, to)}%; width: ${Math.abs(to - from)}%`;
     at("explorer-mark").hidden = false;
     at("explorer-mark").style.setProperty("--at", to / 100);
@@ -181,8 +188,8 @@
   const nearestOf = () => {
     const items = (one.nearest ?? []).slice(0, 5).map((of) => {
       const values = Object.entries(of.values ?? {}).map(([name, value]) => `${name} ${value ?? "missing"}`);
-      const text = of.text ?? values.join(" · ");
-      return make("li", [make("blockquote", text.slice(0, 300) + (text[300] ? " …" : ""), { dir: "auto" }),
+      const text = of.text ?? values.join(" · "), short = text.slice(0, 300) + (text[300] ? " …" : "");
+      return make("li", [short ? make("blockquote", short, { dir: "auto" }) : "",
         make("small", [bdi(of.label), ` · ${of.id ?? `row ${of.row}`} · similarity ${of.similarity.toFixed(2)}`])]);
     });
     return items.length ? [make("h3", "Most alike in training"), make("ol.rows", items)] : [];
@@ -225,8 +232,9 @@
       ["Figure", "As served", "Tried here"].slice(0, 1 + both.length), rows));
     at("moved").replaceChildren(make("p", [rule ? "What is tried rests on: " : "As served, it rests on: ",
       (rule ?? model).threshold_basis, changes === undefined ? "" : `. Rows of the file decided otherwise: ${changes}`]));
-    if (two) at("explorer-slider").value = at("cut").value = (rule ?? model).threshold.toFixed(4);
     showOne();
+    if (two) reach((rule ?? model).threshold);
+    if (two) at("explorer-slider").value = at("cut").value = (rule ?? model).threshold.toFixed(4);
     if (sheet?.ended) showSheet();
   };
 
@@ -345,7 +353,6 @@
 
   const begin = async (signal) => {
     const said = (model = await call("model", null, signal)), texts = said.takes === "texts";
-    model.reach = Math.ceil(Math.max(8, 1.5 * Math.abs(said.threshold) || 0));
     [two, names] = [said.classes.length === 2, said.classes.map(nameOf)];
     document.title = at("name").textContent = said.name;
     const whether = two ? quoted(said.positive) : said.classes.slice(0, 20).flatMap((of) => [...quoted(of), " "]);
@@ -356,7 +363,6 @@
     at("fields").append(...(said.columns?.map(fieldOf) ?? [make("label.wide", [what, area])]));
     const shares = two ? [nameOf(said.positive)] : names, number = { type: "number", min: 0, max: 100, step: "any" };
     at("shares").append(...shares.map((name) => make("label", [bdi(name), make("input", [], { ...number, name })])));
-    [at("explorer-slider").min, at("explorer-slider").max] = [-model.reach, model.reach];
     at("explorer").hidden = !two || !said.can_move;
     [at("trial").hidden, at("fixed").hidden] = [!said.can_move, said.can_move];
     const facts = { "Rows in training": said.classes.map((of, k) => `${nameOf(of)}: ${said.class_counts[k]}`).join(", "),
