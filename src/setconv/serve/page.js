@@ -24,6 +24,7 @@
   const bdi = (label) => make("bdi", nameOf(label));
   const quoted = (label) => ["“", bdi(label), "”"];
   const figure = (value) => (Number.isFinite(value) ? value.toFixed(3).replace("-", "\u2212") : "n/a");
+  const bytes = (text) => new TextEncoder().encode(text).length;
   const signed = (value) => (value > 0 ? "+" : "") + figure(value);
   const perCent = (share) => `${(100 * share).toFixed(1)} %`;
   const bar = (share, words) => {
@@ -126,8 +127,7 @@
   };
   const ask = () => attempt("ask", "answer", async (signal) => {
     const row = rowOf([...at("ask").elements].slice(0, -1).map((field) => field.value)); // but the button
-    const body = { rows: [row], top: model.takes === "texts" ? 200 : 8 };
-    one = { row, ...(await call("explain", body, signal)).explanations[0] };
+    one = { row, ...(await call("explain", { rows: [row], top: 24 }, signal)).explanations[0] };
     showOne();
     if (trial) tryOut();
   });
@@ -284,7 +284,7 @@
     records.forEach((record, k) => {
       try {
         if (record.length !== header.length) throw new Error(`${record.length} fields, but ${header.length} names.`);
-        const row = rowOf(sheet.places.map((place) => record[place])), size = new Blob([JSON.stringify(row)]).size;
+        const row = rowOf(sheet.places.map((place) => record[place])), size = bytes(JSON.stringify(row));
         if (size > model.limits.body_bytes - 99) throw new Error("It is larger than what the service takes at once.");
         rows.push({ row, k, size });
       } catch (error) {
@@ -355,7 +355,8 @@
     const said = (model = await call("model", null, signal)), texts = said.takes === "texts";
     [two, names] = [said.classes.length === 2, said.classes.map(nameOf)];
     document.title = at("name").textContent = said.name;
-    const whether = two ? quoted(said.positive) : said.classes.slice(0, 20).flatMap((of) => [...quoted(of), " "]);
+    const asked = two ? [said.positive] : said.classes.slice(0, 20);
+    const whether = asked.flatMap((of, k) => [k ? ", " : "", ...quoted(of)]);
     at("lead").replaceChildren(`Says of each ${texts ? "text" : "row"} whether it is `, ...whether);
     at("above").append(...quoted(said.classes[1]));
     const area = make("textarea", [], { rows: 7, required: true, dir: "auto" });
