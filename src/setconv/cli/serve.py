@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
 from setconv.cli import options
 from setconv.cli.options import say
 from setconv.errors import ParameterError
-
-if TYPE_CHECKING:
-    from setconv.serve.served import TrainingRows
 
 EPILOG = (
     "Examples: [bold]setconv serve model/[/]   "
@@ -60,32 +58,20 @@ def command(
         token = token_file.read_text(encoding="utf-8").strip()
     if token == "":
         raise ParameterError("The token is empty: write one, or leave it out.")
-    settings = Settings(
-        rows=max_rows,
-        body_bytes=max_bytes,
-        text_length=max_text,
-        seconds=max_seconds,
-        waiting=max_waiting,
-        connections=max_connections,
-        token=token,
-        log_texts=log_texts,
-        root_path=root_path.rstrip("/"),
-        device=device,
-        train=None if train is None else partial(_training_rows, train, label),
-    )
-    say_where = partial(_started, model)
-    listen: dict[str, Any] = {"host": host, "port": port, "to_all": open_}
-    run(model, settings, **listen, workers=workers, started=say_where)
+    limits = (max_rows, max_bytes, max_text, max_seconds, max_waiting, max_connections)
+    rows = None if train is None else partial(_training_rows, train, label)
+    settings = Settings(*limits, token, log_texts, root_path.rstrip("/"), device, rows)
+    where = partial(_started, model)
+    run(model, settings, (host, port), workers, to_all=open_, started=where)
 
 
 def _started(model: Path, address: str) -> None:
     say(f"{model} is served at {address}; Ctrl-C ends it")
 
 
-def _training_rows(file: str, label: str | None, model: Any) -> TrainingRows:
-    """Read the rows among which the nearest are sought."""
+def _training_rows(file: str, label: str | None, model: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Read the rows among which the nearest are sought, and what is told of each."""
     from setconv.cli.data import Reading, encoded, load_rows
-    from setconv.serve.served import TrainingRows
 
     known = load_rows(file, Reading(), model=model, label=label, skip_empty=True)
     if known.is_text:
@@ -94,13 +80,11 @@ def _training_rows(file: str, label: str | None, model: Any) -> TrainingRows:
         shown = [{"values": {k: _plain(v) for k, v in one.items()}} for one in known.X.to_pylist()]
     rows = zip(known.numbers.tolist(), known.y.tolist(), shown, strict=True)
     told = [{"row": number, **one, "label": label} for number, label, one in rows]
-    return TrainingRows(encoded(model, known.X, known.numbers), told)
+    return encoded(model, known.X, known.numbers), told
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    if isinstance(value, bool | int | str) or value is None:
-        return value
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None  # not a number, too
-    return str(value)
+    """Return a value as JSON has it; what is no finite number is missing."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

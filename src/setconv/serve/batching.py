@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from setconv.errors import SetConvError
 from setconv.serve.forms import RefusedError
+from setconv.serve.gate import Metrics
 
+_BATCH = 256  # rows: prediction works in blocks of so many
 _Run = Callable[[Any, Sequence[Any]], list[Any]]
 
 
@@ -33,38 +34,28 @@ class Batcher:
     ----------
     run : callable
         From a model and rows to as many answers.
-    most : int
-        Rows of a batch; one request may have more.
-    waiting : int
+    longest : int
         Rows that may wait.
-    watch : callable
-        Told the rows of each batch, and its answers.
-
-    Attributes
-    ----------
-    queued : int
-        Rows that wait.
+    metrics : Metrics, optional
+        Counts the batches, and the rows that wait.
     """
 
-    def __init__(
-        self, run: _Run, most: int, waiting: int, watch: Callable[[list[Any]], None]
-    ) -> None:
-        self._run, self._most, self._longest, self._watch = run, most, waiting, watch
+    def __init__(self, run: _Run, longest: int, metrics: Metrics | None = None) -> None:
+        self._run, self._longest, self._metrics = run, longest, metrics
         self._jobs: deque[_Job | None] = deque()
         self._changed = threading.Condition()
-        self.queued = 0
+        self._queued = 0
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     async def ask(self, served: Any, rows: Sequence[Any], seconds: float) -> list[Any]:
         """Return the answers to rows; refused if too many wait, or too long."""
-        if self.queued and self.queued + len(rows) > self._longest:
+        if self._queued and self._queued + len(rows) > self._longest:
             raise RefusedError(429, "Too many rows are waiting: ask again in a second.")
-        loop = asyncio.get_running_loop()
-        answers: asyncio.Future[list[Any]] = loop.create_future()
+        answers: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         with self._changed:
             self._jobs.append(_Job(served, rows, answers))
-            self.queued += len(rows)
+            self._queued += len(rows)
             self._changed.notify()
         try:
             async with asyncio.timeout(seconds):
@@ -96,11 +87,11 @@ class Batcher:
             n_rows = 0
             while self._jobs and (job := self._jobs[0]) is not None:
                 n_rows += len(job.rows)
-                if batch and (n_rows > self._most or job.served is not batch[0].served):
+                if batch and (n_rows > _BATCH or job.served is not batch[0].served):
                     break
                 batch.append(job)
                 self._jobs.popleft()
-            self.queued -= sum(len(job.rows) for job in batch)
+            self._queued -= sum(len(job.rows) for job in batch)
             return batch
 
     def _answer(self, jobs: list[_Job]) -> list[Any]:
@@ -109,7 +100,9 @@ class Batcher:
             found = self._run(jobs[0].served, [row for job in jobs for row in job.rows])
         except Exception as error:
             return [error] if len(jobs) == 1 else [self._answer([job])[0] for job in jobs]
-        self._watch(found)
+        if self._metrics is not None:
+            self._metrics.batch(found)
+            self._metrics.queue.set(self._queued)
         rest = iter(found)
         return [[next(rest) for _ in job.rows] for job in jobs]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from typing import Any, NoReturn
@@ -19,31 +19,9 @@ from setconv.io.columns import MISSING
 from setconv.messages import did_you_mean, excerpt, listed
 
 Schema = Mapping[str, Any]
+Path = tuple[str | int, ...]
 
-_LONG = 100  # characters of a value that are looked at for a message
-
-
-def text(longest: int, words: str, pattern: str | None = None) -> Schema:
-    """Return the schema of a text; ``words`` say what to give."""
-    found = {"type": ["string"], "maxLength": longest, "description": words}
-    return found if pattern is None else {**found, "pattern": pattern}
-
-
-def array_of(items: Schema, least: int, most: int, words: str) -> Schema:
-    """Return the schema of a list."""
-    bounds = {"minItems": least, "maxItems": most}
-    return {"type": ["array"], "items": items, **bounds, "description": words}
-
-
-def record(properties: Mapping[str, Schema], required: list[str], words: str) -> Schema:
-    """Return the schema of an object without other properties."""
-    return {
-        "type": ["object"],
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-        "description": words,
-    }
+_LONG = 100  # characters of a name, or of a value, that are looked at for a message
 
 
 class RefusedError(SetConvError):
@@ -54,8 +32,25 @@ class RefusedError(SetConvError):
         self.status = status
 
 
+def text(longest: int, words: str, pattern: str = "") -> Schema:
+    """Return the schema of a text; ``words`` say what to give."""
+    return {"type": ["string"], "maxLength": longest, "pattern": pattern, "description": words}
+
+
+def array_of(items: Schema, least: int, most: int, words: str) -> Schema:
+    """Return the schema of a list."""
+    bounds = {"minItems": least, "maxItems": most, "description": words}
+    return {"type": ["array"], "items": items, **bounds}
+
+
+def record(properties: Mapping[str, Schema], required: Sequence[str], words: str) -> Schema:
+    """Return the schema of an object without other properties."""
+    closed = {"required": [*required], "additionalProperties": False, "description": words}
+    return {"type": ["object"], "properties": properties, **closed}
+
+
 def _no_number(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is no number there, give null for a missing value")
+    raise ValueError(f"{literal} is no number there; null stands for a missing value")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
@@ -64,34 +59,23 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number)
 def read_json(body: bytes) -> Any:
     """Return the JSON of a body in UTF-8; NaN and Infinity are refused."""
     try:
-        return _DECODER.decode(read_text(body))
-    except RecursionError as error:
-        raise DataError("The body is nested too deeply: give a list of rows.") from error
-    except json.JSONDecodeError as error:
-        raise DataError(f"The body is not JSON: {error}. Mend it there.") from error
-    except ValueError as error:
-        why = error if isinstance(error, DataError) else f"The body is not JSON: {error}."
-        raise DataError(str(why)) from error
+        return _DECODER.decode(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"The body is not JSON in UTF-8: {error}. Mend it there.") from error
 
 
-def read_text(body: bytes) -> str:
-    """Return a body as text, which has to be UTF-8."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        why = f"The body is not UTF-8, first at byte {error.start}: encode it so."
-        raise DataError(why) from error
+_KINDS = {
+    type(None): ("null",),
+    bool: ("boolean",),
+    int: ("number", "integer"),
+    float: ("number",),
+    str: ("string",),
+    list: ("array",),
+    dict: ("object",),
+}
 
 
-class _WrongError(Exception):
-    """A value is not what its schema says; ``path`` grows on the way out."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.path: list[str | int] = []
-
-
-def check(value: Any, schema: Schema, name: str = "") -> None:
+def check(value: Any, schema: Schema, path: Path = ()) -> None:
     """Refuse a value that its schema does not allow; the error says where, and what to give.
 
     Parameters
@@ -99,160 +83,115 @@ def check(value: Any, schema: Schema, name: str = "") -> None:
     value : object
         As JSON is read.
     schema : mapping
-    name : str
-        What the value is called; "" for the whole body.
+    path : tuple of str and int
+        Where it stands in the body.
     """
-    try:
-        _check(value, schema)
-    except _WrongError as wrong:
-        path = [name, *wrong.path] if name else wrong.path
-        row = next((one for one in path if isinstance(one, int)), None)
-        column = path[-1] if row is not None and isinstance(path[-1], str) else None
-        where = "".join(f"[{excerpt(one) if isinstance(one, str) else one}]" for one in path[1:])
-        named = f"{path[0]}{where}" if path else "The body"
-        raise DataError(f"{named} {wrong}", row=row, column=column) from None
-
-
-_KINDS: dict[type, frozenset[str]] = {
-    type(None): frozenset({"null"}),
-    bool: frozenset({"boolean"}),
-    int: frozenset({"integer", "number"}),
-    float: frozenset({"number"}),
-    str: frozenset({"string"}),
-    list: frozenset({"array"}),
-    dict: frozenset({"object"}),
-}
-
-
-def _check(value: Any, schema: Schema) -> None:
     if "anyOf" in schema:
-        schema = _meant(value, schema["anyOf"])
-    if "type" not in schema:
-        return  # it may be anything
-    whole = type(value) is float and value.is_integer()  # JSON has one kind of number
-    kinds = _KINDS[int if whole else type(value)]
-    if kinds.isdisjoint(schema["type"]) or ("enum" in schema and value not in schema["enum"]):
-        _refuse(value, schema)
-    test = _TESTS.get(type(value))
-    if test is not None:
-        test(value, schema)
+        schema = _meant(value, schema)
+    if not (_is_a(value, schema) and _is_within(value, schema)):
+        _refuse(path, f"is {_shown(value)}: give {schema['description']}")
+    if isinstance(value, dict) and "properties" in schema:
+        _check_record(value, schema, path)
+    elif isinstance(value, list) and not _are_numbers(value, schema["items"]):
+        for place, one in enumerate(value):
+            check(one, schema["items"], (*path, place))
 
 
-def _meant(value: Any, schemas: Sequence[Schema]) -> Schema:
-    """Return which schema a value is to follow, by its type; of objects by what they have."""
-    kinds = _KINDS[type(value)]
-    fitting = [one for one in schemas if not kinds.isdisjoint(one["type"])] or schemas
-    if isinstance(value, dict):
-        fitting = [one for one in fitting if value.keys() & {*one["required"][:1]}] or fitting
-    return fitting[-1]
+def _meant(value: Any, schema: Schema) -> Schema:
+    """Return which of its schemas a value is to follow: by its type, of objects by what it has."""
+    fit = [one for one in schema["anyOf"] if _is_a(value, one)]
+    if len(fit) > 1:
+        fit = [one for one in fit if {*one["required"]} <= {*value}]
+    return fit[-1] if fit else {"type": [], "description": schema["description"]}
 
 
-def _refuse(value: Any, schema: Schema) -> NoReturn:
-    if isinstance(value, str):
-        many = f"a text of {len(value):,} characters"
-        shown = excerpt(value) if len(value) < _LONG else many
-    elif isinstance(value, list):
-        shown = f"a list of {len(value):,}"
-    else:
-        shown = "an object" if isinstance(value, dict) else json.dumps(value)[:_LONG]
-    raise _WrongError(f"is {shown}: give {schema['description']}.")
+def _is_a(value: Any, schema: Schema) -> bool:
+    if "enum" in schema:
+        return any(type(one) is type(value) and one == value for one in schema["enum"])
+    kinds = schema.get("type", _KINDS[type(value)])
+    return any(kind in kinds for kind in _KINDS[type(value)])
 
 
-def _check_number(value: float, schema: Schema) -> None:
-    if not schema["minimum"] <= value <= schema["maximum"]:
-        _refuse(value, schema)
+def _is_within(value: Any, schema: Schema) -> bool:
+    """Whether a value of the right type is within the bounds of a schema."""
+    if isinstance(value, str) and "maxLength" in schema:
+        with suppress(UnicodeEncodeError):  # of half a character
+            right = re.search(schema["pattern"], value.encode().decode())
+            return right is not None and len(value) <= schema["maxLength"]
+        return False
+    if isinstance(value, list) and "maxItems" in schema:
+        return bool(schema["minItems"] <= len(value) <= schema["maxItems"])
+    if isinstance(value, int | float) and "maximum" in schema:
+        return bool(schema["minimum"] <= value <= schema["maximum"])
+    return True
 
 
-def _check_text(value: str, schema: Schema) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise _WrongError("has half a character (a lone surrogate): mend the text.") from None
-    right = schema.get("pattern")
-    if len(value) > schema["maxLength"] or (right is not None and not re.search(right, value)):
-        _refuse(value, schema)
+def _are_numbers(values: list[Any], schema: Schema) -> bool:
+    """Whether all are numbers that are allowed, seen without looking at each; else look."""
+    plain = schema.get("type") == ["number"] and {int, float}.issuperset(map(type, values))
+    return plain and schema["minimum"] <= min(values) and max(values) <= schema["maximum"]
 
 
-def _check_list(value: list[Any], schema: Schema) -> None:
-    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-        _refuse(value, schema)
-    items = schema["items"]
-    if items.get("type") == ["number"] and {int, float}.issuperset(map(type, value)):
-        low, high = items["minimum"], items["maximum"]
-        if low <= min(value) and max(value) <= high:
-            return  # a vector: no need to look at its numbers one by one
-    for place, one in enumerate(value):
-        _inside(place, one, items)
-
-
-def _check_object(value: dict[str, Any], schema: Schema) -> None:
+def _check_record(value: dict[str, Any], schema: Schema, path: Path) -> None:
     known = schema["properties"]
-    for name in value:
-        if name not in known:
-            near = did_you_mean(name[:_LONG], known)
-            why = f"has {excerpt(name)}, which is not known.{near} Known are {listed([*known])}."
-            raise _WrongError(why)
+    for name in (one for one in value if one not in known):
+        near = did_you_mean(name[:_LONG], known)
+        _refuse(
+            path, f"has {excerpt(name)}, which is not known.{near} Known are {listed([*known])}"
+        )
     for name in schema["required"]:
         if name not in value:
-            raise _WrongError(f"has no {name!r}: give {known[name].get('description', 'it')}.")
+            _refuse(path, f"has no {name!r}: give {known[name].get('description', 'it')}")
     for name, one in value.items():
-        _inside(name, one, known[name])
+        check(one, known[name], (*path, name))
 
 
-def _inside(place: str | int, value: Any, schema: Schema) -> None:
-    try:
-        _check(value, schema)
-    except _WrongError as wrong:
-        wrong.path.insert(0, place)
-        raise
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "an object" if isinstance(value, dict) else f"a list of {len(value):,}"
+    if isinstance(value, str):
+        return excerpt(value) if len(value) < _LONG else f"a text of {len(value):,} characters"
+    return json.dumps(value)[:_LONG]
 
 
-_TESTS: dict[type, Callable[[Any, Schema], None]] = {
-    int: _check_number,
-    float: _check_number,
-    str: _check_text,
-    list: _check_list,
-    dict: _check_object,
-}
+def _refuse(path: Path, why: str) -> NoReturn:
+    row = next((one for one in path if isinstance(one, int)), None)
+    column = path[-1] if row is not None and isinstance(path[-1], str) else None
+    where = "".join(f"[{one!r}]" for one in path[1:])
+    raise DataError(f"{path[0] if path else 'The body'}{where} {why}.", row=row, column=column)
 
-_LISTS: Schema = {
-    "type": ["array"],
-    "description": "a list of lists",
-    "items": {"type": ["array"], "items": {}, "description": "a list of values"},
-}
+
+_LIST: Schema = {"type": ["array"], "items": {}, "description": "a list"}
+_LISTS: Schema = {"type": ["array"], "items": _LIST, "description": "a list of lists"}
 _SPLIT = record(
-    {"columns": _LISTS["items"], "data": _LISTS, "index": {}},
-    ["columns", "data"],
-    "an object with columns and data",
+    {"columns": _LIST, "data": _LISTS, "index": {}}, ["columns", "data"], "columns and data"
 )
 
 
 def plain_frame(body: Any, *, named: bool) -> Any:
-    """Return a body of MLflow that has its rows one by one, whichever form it has them in.
+    """Return a body of MLflow with its rows one by one, if it has ``dataframe_split`` or columns.
 
     Parameters
     ----------
     body : object
-        With ``dataframe_split``, or ``inputs`` by column; any other is returned as it is.
     named : bool
-        Whether the model knows its columns by names; else rows are lists.
+        Whether the model knows its columns by name; else rows are lists.
     """
     if not isinstance(body, dict):
         return body
-    frame = body.get("dataframe_split")
-    if frame is not None:
-        check(frame, _SPLIT, "dataframe_split")
-        form, names, lists = "dataframe_records", frame["columns"], frame["data"]
-    elif isinstance(body.get("inputs"), dict):
-        columns = body["inputs"]
-        check([*columns.values()], _LISTS, "inputs")
-        if len({*map(len, columns.values())}) > 1:
-            raise DataError("inputs: the columns are of different lengths.")
-        form, names, lists = "inputs", [*columns], [*map(list, zip(*columns.values(), strict=True))]
+    split, columns = body.get("dataframe_split"), body.get("inputs")
+    if split is not None:
+        check(split, _SPLIT, ("dataframe_split",))
+        names, lists = split["columns"], split["data"]
+    elif isinstance(columns, dict):
+        check([*columns.values()], _LISTS, ("inputs",))
+        longest = max(map(len, columns.values()), default=0)
+        names = [*columns]
+        lists = [[one[row] for one in columns.values() if row < len(one)] for row in range(longest)]
     else:
         return body
-    rest = {name: one for name, one in body.items() if name not in ("dataframe_split", form)}
-    return rest | _rows_by_name(form, names, lists, named=named)
+    rest = {key: one for key, one in body.items() if key not in ("dataframe_split", "inputs")}
+    return rest | _rows_of(names, lists, named=named)
 
 
 def read_csv(body: bytes, kinds: Mapping[str, str] | None) -> Any:
@@ -265,41 +204,33 @@ def read_csv(body: bytes, kinds: Mapping[str, str] | None) -> Any:
         What the columns hold, by name; None: numbers, whatever they are called.
     """
     try:
-        header, *lines = csv.reader(StringIO(read_text(body), newline=""), strict=True)
+        names, *lines = csv.reader(StringIO(body.decode(), newline=""), strict=True)
     except (csv.Error, ValueError) as error:
-        why = error if isinstance(error, DataError) else f"The body is not CSV ({error})"
-        raise DataError(f"{why}. Give a line of names, and a line a row.") from error
-    lines = [one for one in lines if one]
-    if kinds is None:
-        found = _rows_by_name("", header, lines, named=False)["instances"]
-        return {"instances": [[_cell(one, "number") for one in row] for row in found]}
-    found = _rows_by_name("dataframe_records", header, lines, named=True)["dataframe_records"]
-    cells = [{name: _cell(row[name], kinds.get(name, "text")) for name in row} for row in found]
-    return {"dataframe_records": cells}
+        why = "The body is no CSV in UTF-8, a line of names and a line a row"
+        raise DataError(f"{why}: {error}.") from error
+    held = ["number" if kinds is None else kinds.get(name, "text") for name in names]
+    lists = [[*map(_cell, line, held), *line[len(held) :]] for line in lines if line]
+    return _rows_of(names, lists, named=kinds is not None)
 
 
-def _rows_by_name(
-    form: str, names: list[Any], lists: list[list[Any]], *, named: bool
-) -> dict[str, Any]:
+def _rows_of(names: Sequence[Any], lists: list[list[Any]], *, named: bool) -> dict[str, Any]:
     for row, one in enumerate(lists):
         if len(one) != len(names):
-            why = f"Row {row} has {len(one)} values, but there are {len(names)} columns."
+            why = f"Row {row} has {len(one)} values for {len(names)} columns: give one for each."
             raise DataError(why, row=row)
     if not named:
         return {"instances": lists}
-    return {form: [dict(zip(map(str, names), one, strict=True)) for one in lists]}
+    return {"dataframe_records": [dict(zip(map(str, names), one, strict=True)) for one in lists]}
 
 
-def _cell(text: str, kind: str) -> Any:
-    """Return a field of a CSV file as what its column holds; what it cannot be is left as it is."""
-    bare = text.strip().lower()
-    if kind in ("category", "text"):
-        return text
-    if bare in MISSING:
+def _cell(field: str, kind: str) -> Any:
+    """Return a field of a CSV file as what its column holds; what it cannot be stays as it is."""
+    bare = field.strip().lower()
+    if kind not in ("category", "text") and bare in MISSING:
         return None
     if kind == "boolean":
-        return {"true": True, "1": True, "false": False, "0": False}.get(bare, text)
-    if kind != "date":
+        return {"true": True, "1": True, "false": False, "0": False}.get(bare, field)
+    if kind in ("number", "vector"):
         with suppress(ValueError):
-            return _DECODER.decode(bare) if kind == "vector" else float(bare)
-    return text
+            return float(bare) if kind == "number" else _DECODER.decode(bare)
+    return field

@@ -2,116 +2,73 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from setconv._version import __version__
 from setconv.serve.forms import Schema, array_of, record, text
-from setconv.serve.served import Served, Settings
+from setconv.serve.served import NUMBER, Served, Settings
 
-EXPLAINED = 16  # rows that one request may have explained
-_COSTS = 1e9
+_EXPLAINED = 16  # rows that one request may have explained
 _SHARE = r"[0-9]*\.?[0-9]+ *%?"
 _OBJECTIVE = (
     rf"^ *(balanced|f1|mcc|accuracy|(recall|precision) *(>=|≥) *{_SHARE}( *@ *{_SHARE})?) *$"
 )
-_YES: Schema = {"type": ["boolean"], "description": "true or false"}
+_STATED = "balanced, f1, mcc, accuracy, a minimum such as recall>=0.95, a matrix of costs or null"
+_OBJECT = "an object with a list of rows"
 
 
 def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
-    """Return the schema of the body of each endpoint that takes one."""
-    rows = _rows(served, settings.rows)
-    kinds = {str: "string", bool: "boolean", int: "integer", float: "number"}
-    label = {
-        "type": [kinds[type(one)] for one in served.classes[:1]],
-        "enum": served.classes,
-        "description": f"one of the classes {json.dumps(served.classes)}",
-    }
-    if label["type"] == ["string"]:
-        label["maxLength"] = max(map(len, served.keys))
-    elif label["type"] != ["boolean"]:
-        label |= {"minimum": min(served.classes), "maximum": max(served.classes)}
+    """Return the schema of the body of each address that takes one."""
+    size = len(served.keys)
+    rows = array_of(served.row, 1, settings.rows, f"a list of 1 to {settings.rows:,} rows")
+    few = array_of(served.row, 1, _EXPLAINED, f"a list of 1 to {_EXPLAINED} rows")
+    label = {"enum": served.classes, "description": f"one of {served.classes}"}
     top = {"type": ["integer"], "minimum": 1, "maximum": 1000, "description": "1 to 1,000"}
-    given: dict[str, Schema] = {"prior": _prior(served), "rows": rows}
-    words = "balanced, f1, mcc, accuracy, a minimum such as recall>=0.95, a matrix of costs or null"
-    objectives = [text(100, words, _OBJECTIVE), _costs(len(served.classes))]
-    stated = {"anyOf": [*objectives, {"type": ["null"], "description": words}]}
-    decisions = [record({"objective": stated, **given}, [], "an object that may have an objective")]
-    if len(served.classes) == 2:
-        cut = {"type": ["number"], "minimum": -1e6, "maximum": 1e6, "description": "a number"}
-        threshold = {"threshold": cut, **given}
-        decisions.insert(0, record(threshold, ["threshold"], "an object with a threshold"))
-    few = {"rows": _rows(served, min(EXPLAINED, settings.rows)), "class": label, "top": top}
+    share = {**NUMBER, "minimum": 1e-9, "maximum": 1 - 1e-9, "description": "a share below 1"}
+    shares = record(dict.fromkeys(served.keys, share), [], "shares by class")
+    nothing = {"type": ["null"], "description": _STATED}
+    costs = array_of(array_of(NUMBER, size, size, _STATED), size, size, _STATED)
+    objective = {"anyOf": [text(100, _STATED, _OBJECTIVE), costs, nothing], "description": _STATED}
+    prior = {"anyOf": [share, shares, nothing][size != 2 :], "description": "shares by class"}
+    moved = {"prior": prior, "rows": rows}
+    decisions = [record({"objective": objective, **moved}, [], "an object")]
+    if size == 2:
+        decisions.append(record({"threshold": NUMBER, **moved}, ["threshold"], "an object"))
+    frames = _frames(served, rows)
+    asked = record({"probabilities": {"type": ["boolean"], "description": "true"}}, [], "an object")
+    forms = {"params": {**asked, "type": ["object", "null"]}}
+    words = f"an object with one of {', '.join(frames)}"
     return {
-        "/predict": record({"rows": rows}, ["rows"], 'an object with a list of rows, {"rows": []}'),
-        "/explain": record(few, ["rows"], "an object with a list of rows"),
-        "/decision": {"anyOf": decisions},
-        "/invocations": {"anyOf": _frames(served, rows)},
+        "/predict": record({"rows": rows}, ["rows"], _OBJECT),
+        "/explain": record({"rows": few, "class": label, "top": top}, ["rows"], _OBJECT),
+        "/decision": {"anyOf": decisions, "description": "an object"},
+        "/invocations": {
+            "anyOf": [record({name: one, **forms}, [name], words) for name, one in frames.items()],
+            "description": words,
+        },
     }
 
 
-def _rows(served: Served, most: int) -> Schema:
-    return array_of(served.row, 1, most, f"a list of 1 to {most:,} rows")
-
-
-def _costs(size: int) -> Schema:
-    """Return the schema of a matrix of costs, of which those of right decisions are 0."""
-    words = f"{size} costs up to {_COSTS:g}, each over 0 but 0 for the right decision"
-    cost = {"type": ["number"], "minimum": 0, "maximum": _COSTS, "description": "a cost"}
-    exact = [
-        [{**cost, "maximum": 0} if i == j else {**cost, "minimum": 1e-9} for j in range(size)]
-        for i in range(size)
-    ]
-    lines = [{**array_of(cost, size, size, words), "prefixItems": one} for one in exact]
-    matrix = array_of(array_of(cost, size, size, words), size, size, f"{size} lists of {words}")
-    return {**matrix, "prefixItems": lines}
-
-
-def _prior(served: Served) -> Schema:
-    """Return the schema of a prevalence."""
-    words = "a share over 0 and under 1"
-    share = {"type": ["number"], "minimum": 1e-9, "maximum": 1 - 1e-9, "description": words}
-    each = {name: share for name in served.keys}
-    shares = record(each, [], "an object of shares by class")
-    number = {**share, "description": f"{words} of the rarer class, or null"}
-    two = [number] if len(served.keys) == 2 else []
-    return {"anyOf": [*two, shares, {"type": ["null"], "description": words}]}
-
-
-def _frames(served: Served, rows: Schema) -> list[Schema]:
+def _frames(served: Served, rows: Schema) -> dict[str, Schema]:
     """Return the schemas of the forms in which clients of MLflow and SageMaker give rows."""
-    asked = record({"probabilities": _YES}, [], 'an object, {"probabilities": true}')
-    parameters = {**asked, "type": ["object", "null"]}
     named: Schema = served.row.get("anyOf", [served.row])[0]
     if served.text_column is not None:
-        cells = {served.text_column: served.row}
-        named = record(cells, [*cells], "an object of values by column")
-    forms: dict[str, Schema] = {"instances": rows, "inputs": rows}
-    lists, columns = rows, {"type": ["array"], "items": {}}
+        named = record({served.text_column: served.row}, [served.text_column], "texts by column")
+    forms, lists, columns = {"instances": rows, "inputs": rows}, rows, {}
     if "properties" in named:
         forms["dataframe_records"] = {**rows, "items": named}
         names = named["required"]
+        # As an example of what is taken: the columns may come in any order.
         exact = {"prefixItems": [named["properties"][name] for name in names], "items": False}
-        line = {"type": ["array"], **exact, "minItems": len(names), "maxItems": len(names)}
-        lists, columns = {**rows, "items": line}, {"enum": [names]}
-    columns["description"] = "the columns, in any order"
+        bounds = {"minItems": len(names), "maxItems": len(names)}
+        lists, columns = (
+            {**rows, "items": {"type": ["array"], **exact, **bounds}},
+            {"enum": [names]},
+        )
     split = {"columns": columns, "data": lists}
-    forms["dataframe_split"] = record(split, [*split], "an object of columns and data")
-    return [
-        record({name: form, "params": parameters}, [name], f"an object with one of {[*forms]}")
-        for name, form in forms.items()
-    ]
+    return forms | {"dataframe_split": record(split, [*split], "an object of columns and data")}
 
 
-_ERROR = record(
-    {
-        "error": {"type": ["string"], "description": "what was wrong, where, and what to do"},
-        "row": {"type": ["integer"], "description": "the row at fault, counted from 0"},
-        "column": {"type": ["string"], "description": "the column at fault"},
-    },
-    ["error"],
-    "an error",
-)
 _STATUSES = {
     "401": "No token, or a wrong one.",
     "405": "Another method is meant.",
@@ -125,7 +82,7 @@ _STATUSES = {
     "503": "The service is busy or ends, or there was no answer in time: ask again later.",
 }
 OPEN = ("/", "/health/live", "/health/ready", "/ping", "/openapi.json", "/docs")
-_GET = {
+SAID = {
     "/": "The page.",
     "/docs": "What the service can be asked, to read.",
     "/openapi.json": "The same for programs.",
@@ -134,8 +91,6 @@ _GET = {
     "/ping": "The same, for SageMaker and MLflow.",
     "/model": "What there is to know of the model.",
     "/metrics": "Figures for Prometheus.",
-}
-_POST = {
     "/predict": "Labels, probabilities, scores and decisions of rows.",
     "/explain": "The same, what spoke for it, and the nearest training rows.",
     "/decision": "What another objective, threshold or prevalence would change. Nothing changes.",
@@ -146,57 +101,53 @@ _KINDS = {"/": "text/html", "/docs": "text/html", "/metrics": "text/plain"}
 
 def document(served: Served, settings: Settings, requests: dict[str, Schema]) -> dict[str, Any]:
     """Return the OpenAPI document of the service of a model."""
-    answers = _answers(served)
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    wrong = {code: {"description": why, "content": error} for code, why in _STATUSES.items()}
-    plain = {"schema": {"type": "string"}}
-    wrong["400"] = {"description": "This is not HTTP.", "content": {"text/plain": plain}}
+    answers, plain = _answers(served), {"schema": {"type": "string"}}
+    error = {"application/json": {"schema": _an_object(error={"type": "string"})}}
+    wrong: dict[str, Any] = {"400": {"description": "No HTTP.", "content": {"text/plain": plain}}}
+    wrong |= {code: {"description": why, "content": error} for code, why in _STATUSES.items()}
     paths: dict[str, Any] = {}
-    for path, said in (_GET | _POST).items():
-        answer = {_KINDS[path]: plain} if path in _KINDS else {"application/json": {"schema": {}}}
-        made: dict[str, Any] = {"summary": said, "operationId": path}
-        if path in _POST:
-            answer = {"application/json": {"schema": answers[path]}}
+    for path, said in SAID.items():
+        schema = plain if path in _KINDS else {"schema": answers.get(path, _an_object())}
+        answer = {"description": said, "content": {_KINDS.get(path, "application/json"): schema}}
+        made: dict[str, Any] = {"summary": said, "responses": {"200": answer, **wrong}}
+        if settings.token is not None and path not in OPEN:
+            made["security"] = [{"token": []}]
+        if path in requests:
             body = {"application/json": {"schema": requests[path]}}
             csv = {"text/csv": plain} if path == "/invocations" else {}
             made["requestBody"] = {"required": True, "content": body | csv}
-        if settings.token is not None and path not in OPEN:
-            made["security"] = [{"token": []}]
-        made["responses"] = {"200": {"description": said, "content": answer}} | wrong
-        paths[path] = {"post" if path in _POST else "get": made}
-    bearer = {"token": {"type": "http", "scheme": "bearer"}}
+        paths[path] = {"post" if path in requests else "get": made}
     return {
         "openapi": "3.1.0",
         "info": {"title": f"setconv: {served.named['name']}", "version": __version__},
         "servers": [{"url": settings.root_path or "/"}],
         "paths": paths,
-        "components": {"schemas": {"Error": _ERROR}, "securitySchemes": bearer},
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
-def _answers(served: Served) -> dict[str, Schema]:
+def _answers(served: Served) -> dict[str, Any]:
     """Return the schemas of answers."""
-
-    def an_object(**properties: Any) -> Schema:
-        return {"type": "object", "properties": properties, "required": [*properties]}
-
-    def list_of(items: Schema) -> Schema:
-        return {"type": "array", "items": items}
-
-    number, label = {"type": "number"}, {"enum": served.classes}
-    each = an_object(**dict.fromkeys(served.keys, number))
+    number, label, anything = {"type": "number"}, {"enum": served.classes}, {"type": "object"}
+    each = _an_object(**dict.fromkeys(served.keys, number))
     value = number if len(served.keys) == 2 else each
-    cut = {"anyOf": [value, {"type": "null"}]}
-    scores = {"score": value, "threshold": cut, "decision": value}
-    said = an_object(label=label, probabilities=each, **scores)
-    model = an_object(**dict.fromkeys(("name", "version"), {"type": "string"}))
-    part = an_object(name={"type": "string"}, contribution=number)
-    parts = {"contributions": list_of(part), "nearest": list_of({"type": "object"})}
-    why = an_object(prediction=said, method={"enum": ["occlusion"]}, **{"class": label}, **parts)
-    told = ("objective", "threshold", "threshold_basis", "prior", "report", "source")
+    scores = {"score": value, "threshold": {**value, "type": [value["type"], "null"]}}
+    said = _an_object(label=label, probabilities=each, **scores, decision=value)
+    part = _an_object(name={"type": "string"}, contribution=number)
+    parts = {"contributions": _list_of(part), "nearest": _list_of(anything)}
+    why = _an_object(prediction=said, **{"class": label}, **parts)
+    told = _an_object(threshold_basis={"type": "string"}, source={"type": "string"})
     return {
-        "/predict": an_object(model=model, predictions=list_of(said)),
-        "/explain": an_object(model=model, explanations=list_of(why)),
-        "/decision": an_object(**dict.fromkeys(told, {})),
-        "/invocations": an_object(predictions=list_of(label)),
+        "/predict": _an_object(model=anything, predictions=_list_of(said)),
+        "/explain": _an_object(model=anything, explanations=_list_of(why)),
+        "/decision": told,
+        "/invocations": _an_object(predictions=_list_of(label)),
     }
+
+
+def _an_object(**properties: Schema) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+def _list_of(items: Schema) -> Schema:
+    return {"type": "array", "items": items}

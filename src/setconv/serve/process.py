@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_address
 from multiprocessing import connection, get_context, parent_process
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NoReturn
@@ -29,27 +28,25 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from setconv.errors import ParameterError
 from setconv.io.files import why_not
-from setconv.serve.app import create_app
+from setconv.serve.app import Service, create_app
 from setconv.serve.forms import RefusedError
 from setconv.serve.gate import refusal
 from setconv.serve.served import Served, Settings
-
-logger = logging.getLogger("setconv.serve")
 
 _HEADERS = 10.0  # seconds in which the headers of a request have to come
 _LAST = 2.0  # seconds in which clients are told that the service ends
 _UNHEARD = 60_000  # milliseconds that a client may leave an answer where it is
 _AGAIN = 1.0  # seconds before a worker that ended is started anew
+_ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(
     folder: Path,
     settings: Settings,
+    listen: tuple[str, int],
+    workers: int,
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    to_all: bool = False,
+    to_all: bool,
     started: Callable[[str], None],
 ) -> None:
     """Serve a model until SIGTERM or Ctrl-C; SIGHUP has it read again.
@@ -59,33 +56,35 @@ def run(
     folder : Path
         Of the model.
     settings : Settings
-    host : str
-        The address to listen at.
-    port : int
-        0 for a free one.
+    listen : (str, int)
+        Address and port; 0 is a free one.
     workers : int
         Processes that answer.
     to_all : bool
         Whether an address that others reach needs no token.
     started : callable
-        Told the address, when all is there that can be missing.
+        Told where the service is, when all is there that can be missing.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
-    if settings.token is None and not to_all and not _is_local(host):
+    _on_end(_leave)
+    if settings.token is None and not to_all and not _is_local(listen[0]):
         raise ParameterError(
-            f"--host {host}: others could ask this model. Set a token (the environment variable "
-            "SETCONV_TOKEN, or --token-file), or say --open if they may."
+            f"--host {listen[0]}: others could ask this model. Set a token (the environment "
+            "variable SETCONV_TOKEN, or --token-file), or say --open if they may."
         )
-    bound = _bind(host, port)
+    bound = _bind(*listen)
     app = create_app(folder, settings) if workers == 1 else Served(folder, settings)
     started("http://{}:{}/".format(*bound.getsockname()[:2]))
     if isinstance(app, FastAPI):
         _serve(app, bound)
-    else:
-        with tempfile.TemporaryDirectory(prefix="setconv-metrics-") as metrics:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
-            _Master(workers, partial(_work, folder, settings, bound)).run()
+        return
+    with tempfile.TemporaryDirectory(prefix="setconv-metrics-") as metrics:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
+        _Master(workers, partial(_work, folder, settings, bound)).run()
+
+
+def _on_end(handler: Callable[..., Any]) -> None:
+    for number in _ENDS:
+        signal.signal(number, handler)
 
 
 def _leave(*_: Any) -> NoReturn:
@@ -116,8 +115,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def _work(folder: Path, settings: Settings, bound: socket.socket) -> None:
     """Serve in a process of its own, which ends when the one that started it does."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
+    _on_end(_leave)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
     _serve(create_app(folder, settings), bound)
 
@@ -132,22 +130,19 @@ def _outlive_nobody() -> None:
 def _serve(app: FastAPI, bound: socket.socket) -> None:
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
-    for name in ("setconv.serve", "uvicorn"):
+    for name, level in (("setconv.serve", logging.INFO), ("uvicorn", logging.ERROR)):
         log = logging.getLogger(name)
-        log.handlers[:], log.propagate = [handler], False
-        log.setLevel(logging.INFO if name == "setconv.serve" else logging.ERROR)
-    seconds = app.state.service.settings.seconds
+        log.handlers[:], log.propagate, log.level = [handler], False, level
+    service: Service = app.state.service
+    options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    patience = int(service.settings.seconds) + 1
+    protocol = partial(_Connection, service.settings.connections)
     config = uvicorn.Config(
-        app,
-        http=_Connection,
-        ws="none",
-        loop="asyncio",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(seconds) + 1,
+        app, ws="none", loop="asyncio", timeout_graceful_shutdown=patience, **options
     )
-    _Server(config).run([bound])
+    config.load()
+    config.http_protocol_class = protocol  # type: ignore[assignment]
+    _Server(config, service).run([bound])
 
 
 class _JsonLines(logging.Formatter):
@@ -160,51 +155,54 @@ class _JsonLines(logging.Formatter):
 class _Connection(H11Protocol):
     """A connection that is closed if the headers of a request do not come in time."""
 
-    _late: asyncio.TimerHandle | None = None
+    def __init__(self, most: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._most = most
+        self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
-        if len(self.connections) > self.config.app.state.service.settings.connections:
+        self._wait(begun=True)
+        if len(self.connections) > self._most:
             self.app = _full
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop()
-        elif self._late is None and self.conn.trailing_data[0]:
-            self._wait()
+        self._wait(begun=bool(self.conn.trailing_data[0]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._wait(begun=False)
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self._late = self.loop.call_later(_HEADERS, self.transport.close)
-
-    def _stop(self) -> None:
-        if self._late is not None:
+    def _wait(self, *, begun: bool) -> None:
+        """Wait for the headers of a request that has begun, not for its body."""
+        if begun and self.conn.their_state is h11.IDLE:
+            self._late = self._late or self.loop.call_later(_HEADERS, self.transport.close)
+        elif self._late is not None:
             self._late.cancel()
             self._late = None
 
 
-async def _full(scope: Any, receive: Any, send: Any) -> None:
-    error = RefusedError(503, "Too many connections are open: ask again in a second.")
-    answer = refusal(error)
+async def _full(*channel: Any) -> None:
+    answer = refusal(RefusedError(503, "Too many connections are open: ask again in a second."))
     answer.headers["Connection"] = "close"
-    await answer(scope, receive, send)
+    await answer(*channel)
 
 
 class _Server(uvicorn.Server):
     """A server that reads its model again on SIGHUP, and tells clients when it ends."""
 
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        self._service = self.config.app.state.service
         loop = asyncio.get_running_loop()
-        if hasattr(signal, "SIGHUP"):
+        if hasattr(signal, "SIGHUP"):  # not on Windows
             read = partial(loop.run_in_executor, None, self._service.reload)
             loop.add_signal_handler(signal.SIGHUP, read)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # A connection that is closed while a request is on its way to it would lose that. So each
@@ -230,19 +228,21 @@ class _Master:
     """
 
     def __init__(self, count: int, work: Callable[[], None]) -> None:
-        self._work, self._count, self._ends = work, count, False
-        self._workers: list[BaseProcess] = []
+        self._work, self._ends = work, threading.Event()
+        # Until a worker can read its model again, the signal waits.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+        self._workers = [self._start() for _ in range(count)]
 
     def run(self) -> None:
         """Keep the workers alive until SIGTERM or Ctrl-C."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
+        _on_end(self._end)
         signal.signal(signal.SIGHUP, self._pass_on)
-        self._workers = [self._start() for _ in range(self._count)]
-        while not self._ends:
+        while not self._ends.is_set():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
             connection.wait([one.sentinel for one in self._workers])
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
             for place, one in enumerate(self._workers):
-                if not self._ends and not one.is_alive():
+                if not (one.is_alive() or self._ends.is_set()):
                     mark_process_dead(one.pid)  # type: ignore[no-untyped-call]
                     sleep(_AGAIN)
                     self._workers[place] = self._start()
@@ -250,17 +250,17 @@ class _Master:
         for one in self._workers:
             one.join()
 
-    def _start(self) -> BaseProcess:
+    def _start(self) -> Any:
         process = get_context("spawn").Process(target=self._work)
         process.start()
         return process
 
     def _end(self, *_: Any) -> None:
-        self._ends = True
+        self._ends.set()
         for one in self._workers:
             one.terminate()
 
     def _pass_on(self, number: int, _: Any) -> None:
         for one in self._workers:
-            if one.pid is not None and one.is_alive():
+            if one.is_alive():
                 os.kill(one.pid, number)

@@ -7,16 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from platform import python_version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import sklearn
 import torch
-from numpy.typing import NDArray
 
 from setconv._version import __version__
-from setconv.decisions.rule import FittedDecision, Predictions
 from setconv.errors import ParameterError
 from setconv.explain import explain_rows, name_features, unit_blocks, usual_values
 from setconv.messages import shown_day
@@ -28,22 +26,7 @@ LARGEST = 3.4e38  # of float32
 Answer = dict[str, Any]
 
 
-class TrainingRows(NamedTuple):
-    """Training rows, among which the nearest are sought.
-
-    Attributes
-    ----------
-    X : list of str, or array of shape (n_rows, n_features)
-        As the classifier inside takes them.
-    shown : list of dict
-        What is told of each: its number, its text or its values by column, and its label.
-    """
-
-    X: Any
-    shown: list[Answer]
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Settings:
     """How a model is served.
 
@@ -64,7 +47,7 @@ class Settings:
         Under which a proxy has the service.
     device : str
     train : callable or None
-        From a fitted model to its training rows.
+        From a fitted model to its training rows, encoded, and what is told of each.
     """
 
     rows: int = 1000
@@ -77,7 +60,7 @@ class Settings:
     log_texts: bool = False
     root_path: str = ""
     device: str = "auto"
-    train: Callable[[Any], TrainingRows] | None = None
+    train: Callable[[Any], tuple[Any, list[Answer]]] | None = None
 
 
 class Served:
@@ -96,128 +79,116 @@ class Served:
         The classes as names.
     columns : list of dict or None
         What a row has by name; None of texts, and of vectors without names.
+    text_column : str or None
+        What the column of the texts is called; None if the model takes no texts.
     row : mapping
         The schema of a row.
+    example : object
+        A row.
     """
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         while True:
             state = version_of(folder)
-            self.model = load(folder, device=settings.device)
+            self._model: Any = load(folder, device=settings.device)
             self.named = {"name": folder.absolute().name, "version": checksum(folder)}
             if state == version_of(folder):
                 break  # else another was moved into its place: which of them was read?
-        self._settings = settings
-        inside = getattr(self.model, "classifier_", self.model)
-        self._inside = copy_of(inside)
-        self._encoder = getattr(self.model, "encoder_", None)
-        self.takes: str = getattr(self.model, "takes", "rows")
-        if hasattr(self._encoder, "cache"):
-            self._encoder.cache = False  # texts of clients are not kept
-        self.classes = self.model.classes_.tolist()
+        model, self._settings = self._model, settings
+        self.takes: str = getattr(model, "takes", "rows")
+        self._inside = _copy_of(getattr(model, "classifier_", model))
+        self._encoder: Any = getattr(model, "encoder_", None)
+        self.classes = model.classes_.tolist()
         self.keys = [str(label) for label in self.classes]
-        self._names = None
-        if self.takes != "texts":
-            named = self._encoder and self._encoder.get_feature_names_out()
-            self._names = name_features(inside, None, inside.n_features_in_, named)
-        self.columns = self._columns()
-        vars(self._inside).pop("feature_names_in_", None)  # rows come to it as arrays
-        self.row = self._row_schema()
+        self.text_column: str | None = None
+        self.columns: list[Answer] | None = None
+        self._names: Sequence[str] | None = None
+        if self.takes == "texts":
+            vars(self._encoder)["cache"] = False  # texts of clients are not kept
+            self.text_column = (model.source_ or {}).get("text", "text")
+        else:
+            self._read_columns()
+        self.row, self.example = self._row_schema()
         self._near: list[Answer] = []
         self._known: dict[str, Any] = {}
         if settings.train is not None:
-            rows = settings.train(self.model)
-            self._near, blocks = rows.shown, list(unit_blocks(self._asked, rows.X))
-            usual = None if self.takes == "texts" else np.median(rows.X, axis=0)
-            self._known = {"blocks": blocks, "usual": usual}
-        self.predict([self.example()])  # what cannot predict is not to replace what can
+            X, self._near = settings.train(model)
+            usual = None if self.takes == "texts" else np.median(X, axis=0)
+            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked(), X))}
+        self.predict([self.example])  # what cannot predict is not to replace what can
 
-    @property
-    def _asked(self) -> Any:
-        """What rows are given to, encoded if they are of a table."""
-        return self.model if self.takes == "texts" else self._inside
+    def _read_columns(self) -> None:
+        inside, known = self._inside, getattr(self._inside, "feature_names_in_", None)
+        if self._encoder is not None:
+            known = self._encoder.get_feature_names_out()
+            self.columns = [_column(**one) for one in self._encoder.describe()[0]["columns"]]
+        elif known is not None:
+            usual = zip(map(str, known), usual_values(inside).tolist(), strict=True)
+            self.columns = [_column(name, "number", one, gaps=False) for name, one in usual]
+        self._names = name_features(inside, None, inside.n_features_in_, known)
+        vars(inside).pop("feature_names_in_", None)  # rows come to it as arrays
 
-    @property
-    def _decision(self) -> FittedDecision:
-        found: FittedDecision = self._inside._decision
-        return found
-
-    # ------------------------------------------------------------------------- what it takes
-
-    @property
-    def text_column(self) -> str | None:
-        """What the column of the texts is called; None if the model takes no texts."""
-        return (self.model.source_ or {}).get("text", "text") if self.takes == "texts" else None
-
-    def _columns(self) -> list[Answer] | None:
-        if self.takes == "rows of a table":
-            return [_column(**one) for one in self._encoder.describe()[0]["columns"]]
-        names = getattr(self._inside, "feature_names_in_", None)
-        if self.takes == "texts" or names is None:
-            return None
-        usual = zip(map(str, names), usual_values(self._inside).tolist(), strict=True)
-        return [_column(name, "number", value, gaps=False) for name, value in usual]
-
-    def _row_schema(self) -> Schema:
+    def _row_schema(self) -> tuple[Schema, Any]:
+        """Return the schema of a row, and an example."""
         longest, width = self._settings.text_length, self._inside.n_features_in_
         if self.takes == "texts":
             words = f"a text of at most {longest:,} characters that is not blank"
-            return text(longest, words, pattern=r"\S")
-        vector = array_of(_NUMBER, width, width, f"a list of {width} numbers")
+            return text(longest, words, r"\S"), "A text."
+        vector = array_of(NUMBER, width, width, f"a list of {width} numbers")
         if self.columns is None:
-            return vector
-        cells = {one["name"]: _cell_schema(one, longest) for one in self.columns}
+            return vector, usual_values(self._inside).tolist()
         # What training left out again may be there, whatever it holds.
-        names = map(str, getattr(self._encoder, "feature_names_in_", ()))
-        known: dict[str, Schema] = {name: {} for name in names}
-        named = record(known | cells, [*cells], "an object of values by column")
-        return {"anyOf": [named, vector]} if self.takes == "rows" else named
+        cells: dict[str, Schema] = {}
+        for name in getattr(self._encoder, "feature_names_in_", ()):
+            cells[str(name)] = {}
+        cells |= {one["name"]: _cell_schema(one, longest) for one in self.columns}
+        needed = {one["name"]: one["usual"] for one in self.columns}
+        words = "an object of values by column"
+        row = record(cells, [*needed], words)
+        return (row if self._encoder else {"anyOf": [row, vector], "description": words}), needed
 
-    def example(self) -> Any:
-        """Return a row that the model takes."""
+    def _asked(self) -> Any:
+        """Return what takes rows as `_encode` gives them."""
         if self.takes == "texts":
-            return "A text."
-        if self.columns is None:
-            return usual_values(self._inside).tolist()
-        return {one["name"]: one["usual"] for one in self.columns}
+            self._model.classifier_ = self._inside
+        return self._model if self.takes == "texts" else self._inside
 
     def _encode(self, rows: Sequence[Any]) -> Any:
-        """Return rows that were checked as `_asked` takes them; none depends on the others."""
+        """Return rows that were checked as the model takes them; none depends on the others."""
         columns = self.columns or []
         if self.takes == "texts":
             return rows
-        if self.takes == "rows":
+        if self._encoder is None:
             names = [one["name"] for one in columns]
             lists = [[row[n] for n in names] if isinstance(row, dict) else row for row in rows]
             return np.array(lists, dtype=np.float64)
         table = {one["name"]: _arrow(one, [row[one["name"]] for row in rows]) for one in columns}
         return self._encoder.transform(pa.table(table), rows=range(len(rows)))
 
-    # ------------------------------------------------------------------------- what it says
-
     def predict(self, rows: Sequence[Any]) -> list[Answer]:
         """Return what the model says of rows, one by one."""
-        return self._told(self._asked.predictions(self._encode(rows)))
+        return self._told(self._encode(rows))
 
-    def _told(self, found: Predictions) -> list[Answer]:
-        def lists(values: NDArray[Any]) -> list[Any]:
-            if values.ndim == 1:
-                return values.tolist()
-            return [dict(zip(self.keys, one, strict=True)) for one in values.tolist()]
-
-        cuts = self.threshold
-        if isinstance(cuts, list):
-            cuts = dict(zip(self.keys, cuts, strict=True))
-        columns = (found.labels, found.probabilities, found.scores, found.decision_values)
+    def _told(self, X: Any) -> list[Answer]:
+        found, cuts = self._asked().predictions(X), self._threshold()
+        values = (found.labels, found.probabilities, found.scores, found.decision_values)
         return [
-            {"label": a, "probabilities": b, "score": c, "threshold": cuts, "decision": d}
-            for a, b, c, d in zip(*map(lists, columns), strict=True)
+            {
+                "label": label,
+                "probabilities": self._by_class(shares),
+                "score": self._by_class(score),
+                "threshold": self._by_class(cuts),
+                "decision": self._by_class(above),
+            }
+            for label, shares, score, above in zip(*(one.tolist() for one in values), strict=True)
         ]
 
-    @property
-    def threshold(self) -> Any:
-        """One number of two classes, else a list; None where the expected cost decides."""
-        rule = self._decision.rule
+    def _by_class(self, values: Any) -> Any:
+        return dict(zip(self.keys, values, strict=True)) if isinstance(values, list) else values
+
+    def _threshold(self) -> Any:
+        """Return one number of two classes, else a list; None where the expected cost decides."""
+        rule = self._inside._decision.rule
         if len(self.classes) == 2:
             return float(rule.thresholds[0])
         return None if rule.objective.cost is not None else rule.thresholds.tolist()
@@ -225,17 +196,19 @@ class Served:
     def explain(self, rows: Sequence[Any], class_: Any, top: int) -> list[Answer]:
         """Return what the model says of rows, and why."""
         X = self._encode(rows)
-        found = explain_rows(self._asked, X, self._names, class_=class_, top=top, **self._known)
-        said = self._told(self._asked.predictions(X))
+        given: dict[str, Any] = {"class_": class_, "top": top, **self._known}
+        found = zip(
+            self._told(X), explain_rows(self._asked(), X, self._names, **given), strict=True
+        )
         return [
             {
-                "prediction": prediction,
+                "prediction": said,
                 "class": one.class_,
                 "method": "occlusion",
                 "contributions": [{"name": n, "contribution": by} for n, by in one.contributions],
                 "nearest": [self._near[row] | {"similarity": alike} for row, alike in one.nearest],
             }
-            for prediction, one in zip(said, found, strict=True)
+            for said, one in found
         ]
 
     def decide(self, stated: Mapping[str, Any]) -> Answer:
@@ -243,9 +216,9 @@ class Served:
 
         What cannot be decided so is a `ParameterError`. Nothing here changes.
         """
-        decision = self._decision
-        rule, prior = decision.rule, stated.get("prior")
-        if not self.can_move:
+        before = decision = self._inside._decision
+        rule, prior, cut = decision.rule, stated.get("prior"), stated.get("threshold")
+        if not len(rule.evidence):
             raise ParameterError("This model has no out-of-fold rows, so nothing can be decided.")
         if isinstance(prior, dict):
             labels = dict(zip(self.keys, self.classes, strict=True))
@@ -254,77 +227,64 @@ class Served:
             rule = rule.with_prior(prior)
         if "objective" in stated:
             rule = rule.with_objective(stated["objective"])
-        moved, cut = decision, stated.get("threshold")
-        if rule is not decision.rule:
-            moved = decision.moved(rule)
+        if rule is not before.rule:
+            decision = decision.moved(rule)
         other = copy.copy(self)
-        other._inside = copy_of(self._inside)
-        other._inside._decision = moved if cut is None else moved.cut_at(cut)
-        if self.takes == "texts":
-            other.model = copy.copy(self.model)
-            other.model.classifier_ = other._inside
-        told = other.told_decision()
+        other._inside = _copy_of(self._inside)
+        other._model = copy.copy(self._model)  # of texts it has the classifier that decides
+        other._inside._decision = decision if cut is None else decision.cut_at(cut)
+        told, rows = other._decision_told(), stated.get("rows")
         if cut is not None:
-            judged = f"judged on {told['threshold_basis']}"
-            told |= {"objective": None, "threshold_basis": f"stated, not chosen; {judged}"}
-        rows = stated.get("rows")
+            basis = f"stated, not chosen; judged on {told['threshold_basis']}"
+            told |= {"objective": None, "threshold_basis": basis}
         return told if rows is None else told | {"predictions": other.predict(rows)}
 
-    def told_decision(self) -> Answer:
-        """Return how the model decides, and how good that is."""
-        decision, objective = self._decision, self._decision.rule.objective
-        prior = decision.rule.prior
-        kinds = {"paper": None, "cost": objective.cost}
+    def _decision_told(self) -> Answer:
+        decision = self._inside._decision
+        objective, prior = decision.rule.objective, decision.rule.prior
+        plain = {"paper": None, "cost": objective.cost}
         return {
-            "objective": kinds.get(objective.kind, str(objective)),
-            "threshold": self.threshold,
+            "objective": plain.get(objective.kind, str(objective)),
+            "threshold": self._threshold(),
             "threshold_basis": decision.basis,
-            "prior": None if prior is None else dict(zip(self.keys, prior.tolist(), strict=True)),
+            "prior": None if prior is None else self._by_class(prior.tolist()),
             "report": None if decision.source == "none" else decision.report.to_dict(),
             "source": decision.source,
         }
 
-    @property
-    def can_move(self) -> bool:
-        """Whether there are out-of-fold rows to choose another decision on."""
-        return len(self._decision.rule.evidence) > 0
-
     def card(self) -> Answer:
         """Return what there is to know of the model and its service."""
-        told = self.told_decision()
+        told, rule = self._decision_told(), self._inside._decision.rule
         limits = ("rows", "body_bytes", "text_length", "seconds")
         libraries = {"torch": torch, "scikit-learn": sklearn, "numpy": np}
+        versions = {name: str(library.__version__) for name, library in libraries.items()}
         return {
             **self.named,
-            "kind": type(self.model).__name__,
+            "kind": type(self._model).__name__,
             "takes": self.takes,
             "classes": self.classes,
-            "class_counts": self.model.class_counts_.tolist(),
-            "positive": self.classes[self._decision.rule.grounds.positive],
-            **told,
+            "class_counts": self._model.class_counts_.tolist(),
+            "positive": self.classes[rule.grounds.positive],
             "report_source": told.pop("source"),
+            **told,
             "n_features": self._inside.n_features_in_,
             "columns": self.columns,
-            "notes": [*getattr(self._encoder, "notes_", []), *self._decision.notes],
-            "versions": {
-                "setconv": __version__,
-                **{name: str(library.__version__) for name, library in libraries.items()},
-                "python": python_version(),
-            },
+            "notes": [*getattr(self._encoder, "notes_", []), *self._inside._decision.notes],
+            "versions": {"setconv": __version__, **versions, "python": python_version()},
             "limits": {name: getattr(self._settings, name) for name in limits},
             "has_training_rows": bool(self._near),
-            "can_move": self.can_move,
+            "can_move": len(rule.evidence) > 0,
         }
 
 
-def copy_of(classifier: Any) -> Any:
+def _copy_of(classifier: Any) -> Any:
     """Return a classifier whose decision can be moved while the other one stays."""
     other = object.__new__(type(classifier))  # not by `copy`, which makes a new network
     vars(other).update(vars(classifier))
     return other
 
 
-_NUMBER: Schema = {
+NUMBER: Schema = {
     "type": ["number"],
     "minimum": -LARGEST,
     "maximum": LARGEST,
@@ -338,43 +298,35 @@ _DAY = (
 _TIME = r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
 
 
-def _column(
-    name: str,
-    kind: str,
-    median: float | None = None,
-    *,
-    gaps: bool = True,
-    categories: Sequence[str] | None = None,
-    width: int | None = None,
-    indicator: bool = False,  # noqa: ARG001 -- whether training had gaps: they are filled anyway
-) -> Answer:
+def _column(name: str, kind: str, median: Any = None, *, gaps: bool = True, **more: Any) -> Answer:
     """Return what is told of a column; what is usual there fills a form."""
-    usual: Any = median
-    if categories is not None:
-        usual = categories[0]
-    elif width is not None:
-        usual, gaps = [0.0] * width, False
+    usual, told = median, {"name": name, "kind": kind, "may_be_missing": gaps}
+    if kind == "category":
+        told["categories"] = more["categories"]
+        usual = more["categories"][0]
+    elif kind == "vector":
+        told |= {"width": more["width"], "may_be_missing": False}
+        usual = [0.0] * more["width"]
     elif kind == "boolean":
-        usual = median is not None and median >= 0.5
+        usual = median >= 0.5
     elif kind == "date":
-        usual = shown_day(median or 0.0)
-    told = {"name": name, "kind": kind, "may_be_missing": gaps, "usual": usual}
-    own = {"categories": categories, "width": width}
-    return told | {key: value for key, value in own.items() if value is not None}
+        usual = shown_day(median)
+    return told | {"usual": usual}
 
 
 def _cell_schema(column: Mapping[str, Any], longest: int) -> Schema:
     """Return the schema of a value of a column."""
-    kind, width = column["kind"], column.get("width")
+    kind = column["kind"]
+    found: Schema = {"type": ["boolean"], "description": "true or false"}
     if kind == "vector":
-        return array_of(_NUMBER, width, width, f"a list of {width} numbers")
-    if kind == "date":
+        width = column["width"]
+        found = array_of(NUMBER, width, width, f"a list of {width} numbers")
+    elif kind == "date":
         found = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30", f"^{_DAY}{_TIME}$")
     elif kind == "category":
         found = text(longest, f"a text of at most {longest:,} characters")
-    else:
-        found = {"type": ["boolean"], "description": "true or false"}
-        found = _NUMBER if kind == "number" else found
+    elif kind == "number":
+        found = NUMBER
     if not column["may_be_missing"]:
         return found
     words = f"{found['description']}, or null if it is missing"
@@ -383,10 +335,10 @@ def _cell_schema(column: Mapping[str, Any], longest: int) -> Schema:
 
 def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
     """Return values of a column, always as one type, so that none depends on the others."""
-    kind = column["kind"]
-    if kind in ("category", "date"):
+    if column["kind"] in ("category", "date"):
         return pa.array(values, pa.large_string())
-    if kind == "vector":
-        numbers = pa.array(np.array(values, dtype=np.float64).ravel())
+    # None becomes NaN, which the encoder takes for missing.
+    numbers = pa.array(np.array(values, dtype=np.float64).ravel())
+    if column["kind"] == "vector":
         return pa.FixedSizeListArray.from_arrays(numbers, column["width"])
-    return pa.array(np.array([np.nan if one is None else one for one in values], np.float64))
+    return numbers
