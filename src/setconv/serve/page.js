@@ -6,6 +6,7 @@
   const ON = { out_of_fold: "training rows that were left out", validation: "validation rows", none: "none" };
   const AT_ONCE = 256; // rows of a request, so that progress is seen
   const SHOWN = 300; // rows of a table
+  const REACH = 12; // of the slider and the scale, either way
   let model, two, names; // what the service says of its model, and its classes as keys
   let one = null; // the row that was asked about, with what was said of it
   let trial = null; // what is stated here instead of the service's own decision,
@@ -72,11 +73,10 @@
       const said = await reply?.json().catch(() => ({}));
       signal.throwIfAborted();
       if (!reply) throw new Error("The service cannot be reached. Is it running?");
-      const other = said.model && said.model.version !== model.version;
-      if (other) at("busy").textContent = "The service has another model now: load this page again.";
       if (reply.ok) return said;
+      // What number a row had in a request says nothing to the reader.
       const words = (said.error ?? `The service answered with an error, ${reply.status}.`)
-        .replace(/^rows\[\d+\](?=\[)| in row \d+/g, "").replace(/^rows\[\d+\]/, "It"); // only here it has a number
+        .replace(/^rows\[\d+\](?=\[)| in row \d+/g, "").replace(/^rows\[\d+\]/, "It");
       if (left && (reply.status === 429 || reply.status === 503)) {
         const seconds = Number(reply.headers.get("Retry-After")) || 1;
         at("busy").textContent = `The service is busy. Asking again in ${seconds} s …`;
@@ -134,24 +134,19 @@
   const showOne = () => {
     if (!one) return;
     const said = one.moved ?? one.prediction, label = decide(said), share = said.probabilities[nameOf(label)];
-    const alarm = label === model.positive, kind = alarm ? "p.says.alarm" : "p.says";
-    const heading = rule ? ["As tried below. As served: ", quoted(one.prediction.label)] : "Decision";
+    const alarm = label === model.positive;
+    const says = [make("small", rule ? ["As tried below. As served: ", quoted(one.prediction.label)] : "Decision"),
+      make("strong", [alarm ? "▲ " : "", bdi(label)]), "Probability ", perCent(share)];
     const why = "A decision serves the objective, so it may differ from the largest probability: "
       + "a rare class is worth an alarm long before it is the likelier one.";
-    at("answer").replaceChildren(
-      make(kind, [make("small", heading), make("strong", [alarm ? "▲ " : "", bdi(label)]), "Probability ", perCent(share)]),
+    at("answer").replaceChildren(make(alarm ? "p.says.alarm" : "p.says", says),
       two ? scaleOf(said) : classesOf(said, label),
       share < Math.max(...Object.values(said.probabilities)) ? make("p.note", why) : "",
       ...reasonsOf(), ...nearestOf());
   };
-  // The slider and the scale reach as far as anything that was seen so far.
-  const reach = (...values) => {
-    model.reach = Math.ceil(Math.max(model.reach ?? 8, ...values.map((value) => 1.1 * Math.abs(value))));
-    [at("explorer-slider").min, at("explorer-slider").max] = [-model.reach, model.reach];
-    return values.map((value) => 50 + (50 * value) / model.reach);
-  };
+  const placeOf = (value) => 50 + 50 * Math.max(-1, Math.min(1, value / REACH));
   const scaleOf = (said) => {
-    const cut = (rule ?? model).threshold, [from, to] = reach(cut, said.score);
+    const cut = (rule ?? model).threshold, [from, to] = [placeOf(cut), placeOf(said.score)];
     const filled = `left: ${Math.min(from, to)}%; width: ${Math.abs(to - from)}%`;
     at("explorer-mark").hidden = false;
     at("explorer-mark").style.setProperty("--at", to / 100);
@@ -202,6 +197,7 @@
     const row = one;
     rule = await call("decision", row ? { ...trial, rows: [row.row] } : trial, signal);
     if (row) [row.moved] = rule.predictions;
+    showOne();
     showMoved();
   });
   // A threshold, or else what the form states: an objective, by default the service's own.
@@ -216,6 +212,7 @@
   const reset = () => attempt("try", "moved", async () => {
     trial = rule = null;
     if (one) one.moved = null;
+    showOne();
     showMoved();
   });
   const showMoved = () => {
@@ -231,9 +228,7 @@
     at("figures").replaceChildren(table("numbers", `Shares with 95 % intervals, on ${ON[model.report_source]}`,
       ["Figure", "As served", "Tried here"].slice(0, 1 + both.length), rows));
     at("moved").replaceChildren(make("p", [rule ? "What is tried rests on: " : "As served, it rests on: ",
-      (rule ?? model).threshold_basis, changes === undefined ? "" : `. Rows of the file decided otherwise: ${changes}`]));
-    showOne();
-    if (two) reach((rule ?? model).threshold);
+      (rule ?? model).threshold_basis, changes >= 0 ? `. Rows of the file decided otherwise: ${changes}` : ""]));
     if (two) at("explorer-slider").value = at("cut").value = (rule ?? model).threshold.toFixed(4);
     if (sheet?.ended) showSheet();
   };
@@ -292,24 +287,21 @@
       }
     });
     [at("stop").hidden, at("progress").hidden, at("progress").max] = [false, false, records.length];
-    // A stretch of rows that is refused is sent again without the row that was bad, or else in halves.
-    const stretches = [rows];
     try {
-      while (stretches.length) {
-        const rest = stretches.pop();
+      while (rows.length) {
         let size = 99, to = 0;
-        while (to < Math.min(most, rest.length) && (size += rest[to].size + 1) < model.limits.body_bytes) to += 1;
-        const part = rest.slice(0, to), refused = (error) => {
-          const place = error.row ?? (to > 1 ? null : 0);
-          if (![400, 413, 422].includes(error.status)) throw error;
-          if (place !== null) said[part[place].k] = { problem: error.message };
-          stretches.push(part.slice(place === null ? to >> 1 : place + 1), part.slice(0, place ?? to >> 1));
-        };
-        if (to < rest.length) stretches.push(rest.slice(to));
-        const body = { rows: part.map((of) => of.row) };
-        const found = part.length ? await call("predict", body, signal).catch(refused) : null;
-        found?.predictions.forEach((of, k) => { said[part[k].k] = of; });
-        at("progress").value = said.filter((of) => of.label !== undefined || of.problem).length;
+        while (to < Math.min(most, rows.length) && (size += rows[to].size + 1) < model.limits.body_bytes) to += 1;
+        try {
+          const body = { rows: rows.slice(0, to).map((of) => of.row) };
+          const { predictions } = await call("predict", body, signal);
+          rows.splice(0, to).forEach(({ k }, place) => { said[k] = predictions[place]; });
+        } catch (error) {
+          if (![413, 422].includes(error.status)) throw error;
+          // The row that is bad is left out, and the others are sent again.
+          const bad = error.row === undefined ? rows.splice(0, to) : rows.splice(error.row, 1);
+          bad.forEach(({ k }) => { said[k] = { problem: error.message }; });
+        }
+        at("progress").value = records.length - rows.length;
       }
     } finally {
       if (sheet?.said === said) {
@@ -366,10 +358,10 @@
     at("shares").append(...shares.map((name) => make("label", [bdi(name), make("input", [], { ...number, name })])));
     at("explorer").hidden = !two || !said.can_move;
     [at("trial").hidden, at("fixed").hidden] = [!said.can_move, said.can_move];
-    const facts = { "Rows in training": said.classes.map((of, k) => `${nameOf(of)}: ${said.class_counts[k]}`).join(", "),
-      "Decides for": JSON.stringify(said.objective), "Kind of model": said.kind, Version: said.version,
-      "Made with": Object.entries(said.versions).map((of) => of.join(" ")).join(", "), Notes: said.notes.join(" ") };
-    at("facts").append(...Object.entries(facts).flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
+    const facts = { Name: said.name, Version: said.version, Kind: said.kind, Notes: said.notes.join(" "),
+      "Rows in training": said.classes.map((of, k) => `${nameOf(of)} ${said.class_counts[k]}`).join(", "),
+      "Decides for": JSON.stringify(said.objective), "Made with": `setconv ${said.versions.setconv}` };
+    at("facts").append(table("facts", "What is served here", ["What", "It is"], Object.entries(facts)));
     document.querySelectorAll("main > section, nav").forEach((part) => { part.hidden = false; });
     showMoved();
   };
