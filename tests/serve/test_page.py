@@ -433,6 +433,33 @@ def test_a_table_is_decided_by_the_names_of_its_columns(visit, model_of):
     assert np.array_equal(fraud, said.probabilities[:, 1])
 
 
+def test_a_file_that_is_dropped_is_sorted_by_the_rare_class_among_many(visit, model_of):
+    opened, model = visit("sensors"), model_of("sensors")
+    X = 0.3 * make_rows(300, classes=4, minority=0.3, seed=2)[0]  # where the classes meet
+    content = as_csv([[f"x{k}" for k in range(8)], *X.tolist()]).decode()
+    dropped = opened.tab.evaluate_handle(
+        """content => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([content], "dropped.csv"));
+            return carried;
+        }""",
+        content,
+    )
+    opened.tab.dispatch_event("body", "drop", {"dataTransfer": dropped})
+    opened.tab.get_by_text("dropped.csv: 300 rows").wait_for()
+    opened.run()
+    said, rare = model.predictions(X), model.report_.positive
+    chances = said.probabilities[:, rare]
+    order = np.lexsort((-chances, said.labels != rare))
+    assert (np.argsort(-chances) != order).any(), "some alarms are not the likeliest rows"
+    first = opened.tab.locator("#found tbody th").all_inner_texts()
+    assert [int(row) - 1 for row in first] == order.tolist()
+    rows = read_csv(opened.download())
+    assert [int(row["predicted_label"]) for row in rows] == said.labels.tolist()
+    found = [[float(row[f"probability_{k}"]) for k in range(4)] for row in rows]
+    assert np.array_equal(found, said.probabilities)
+
+
 def test_the_rows_of_a_file_follow_the_decision_that_is_tried(visit, model_of):
     opened, model = visit("incidents"), model_of("incidents")
     texts, _ = write_texts(200, seed=4)
