@@ -23,7 +23,7 @@ SOURCE = Path(setconv.__file__).parent
 
 NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
 NAMES += ["__version__", "load", "metrics", "presets", "promises"]
-OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "text")
+OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "serve", "text")
 
 METHODS = {
     "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "time", "resume_from"],
@@ -46,7 +46,7 @@ METHODS = {
 LAYERS = [
     {"__main__", "cli"},
     {"experiment"},
-    {"baselines", "datasets", "estimate", "report"},
+    {"baselines", "datasets", "estimate", "report", "serve"},
     {"pipelines", "text"},
     {"classifier"},
     {"fitting", "model", "persistence", "survey", "validation"},

@@ -27,6 +27,7 @@ PARTS = (
     "bounds",
     "encode",
     "start",
+    "serve",
 )
 
 Results = dict[str, Any]

@@ -177,7 +177,7 @@ class Service:
         return found
 
     async def _explain(self, served: Served, body: Any) -> Any:
-        asked = body["rows"], body.get("class"), body.get("top", 8)
+        asked = body["rows"], body.get("class"), int(body.get("top", 8))
         said = await self._call(partial(served.explain, *asked))
         return {"model": served.named, "explanations": said}
 

@@ -19,7 +19,7 @@ from setconv.io.columns import MISSING
 from setconv.messages import did_you_mean, excerpt, listed
 
 Schema = Mapping[str, Any]
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 _LONG = 100  # characters of a name, or of a value, that are looked at for a message
 
@@ -64,18 +64,18 @@ def read_json(body: bytes) -> Any:
         raise DataError(f"The body is not JSON in UTF-8: {error}. Mend it there.") from error
 
 
-_KINDS = {
-    type(None): ("null",),
-    bool: ("boolean",),
-    int: ("number", "integer"),
-    float: ("number",),
-    str: ("string",),
-    list: ("array",),
-    dict: ("object",),
+_KINDS: dict[Any, frozenset[str]] = {
+    type(None): frozenset(["null"]),
+    bool: frozenset(["boolean"]),
+    int: frozenset(["number", "integer"]),
+    float: frozenset(["number"]),
+    str: frozenset(["string"]),
+    list: frozenset(["array"]),
+    dict: frozenset(["object"]),
 }
 
 
-def check(value: Any, schema: Schema, path: Path = ()) -> None:
+def check(value: Any, schema: Schema, path: Place = ()) -> None:
     """Refuse a value that its schema does not allow; the error says where, and what to give.
 
     Parameters
@@ -92,7 +92,7 @@ def check(value: Any, schema: Schema, path: Path = ()) -> None:
         _refuse(path, f"is {_shown(value)}: give {schema['description']}")
     if isinstance(value, dict) and "properties" in schema:
         _check_record(value, schema, path)
-    elif isinstance(value, list) and not _are_numbers(value, schema["items"]):
+    elif isinstance(value, list) and "items" in schema and not _are_numbers(value, schema["items"]):
         for place, one in enumerate(value):
             check(one, schema["items"], (*path, place))
 
@@ -109,7 +109,9 @@ def _is_a(value: Any, schema: Schema) -> bool:
     if "enum" in schema:
         return any(type(one) is type(value) and one == value for one in schema["enum"])
     kinds = schema.get("type", _KINDS[type(value)])
-    return any(kind in kinds for kind in _KINDS[type(value)])
+    if isinstance(value, float) and value.is_integer() and "integer" in kinds:
+        return True  # JSON has numbers of one kind
+    return not _KINDS[type(value)].isdisjoint(kinds)
 
 
 def _is_within(value: Any, schema: Schema) -> bool:
@@ -132,7 +134,7 @@ def _are_numbers(values: list[Any], schema: Schema) -> bool:
     return plain and schema["minimum"] <= min(values) and max(values) <= schema["maximum"]
 
 
-def _check_record(value: dict[str, Any], schema: Schema, path: Path) -> None:
+def _check_record(value: dict[str, Any], schema: Schema, path: Place) -> None:
     known = schema["properties"]
     for name in (one for one in value if one not in known):
         near = did_you_mean(name[:_LONG], known)
@@ -154,7 +156,7 @@ def _shown(value: Any) -> str:
     return json.dumps(value)[:_LONG]
 
 
-def _refuse(path: Path, why: str) -> NoReturn:
+def _refuse(path: Place, why: str) -> NoReturn:
     row = next((one for one in path if isinstance(one, int)), None)
     column = path[-1] if row is not None and isinstance(path[-1], str) else None
     where = "".join(f"[{one!r}]" for one in path[1:])

@@ -94,7 +94,7 @@ SAID = {
     "/predict": "Labels, probabilities, scores and decisions of rows.",
     "/explain": "The same, what spoke for it, and the nearest training rows.",
     "/decision": "What another objective, threshold or prevalence would change. Nothing changes.",
-    "/invocations": "Labels of rows as clients of MLflow and SageMaker give them.",
+    "/invocations": "Labels of rows as clients of MLflow and SageMaker give them; also text/csv.",
 }
 _KINDS = {"/": "text/html", "/docs": "text/html", "/metrics": "text/plain"}
 
@@ -113,9 +113,8 @@ def document(served: Served, settings: Settings, requests: dict[str, Schema]) ->
         if settings.token is not None and path not in OPEN:
             made["security"] = [{"token": []}]
         if path in requests:
-            body = {"application/json": {"schema": requests[path]}}
-            csv = {"text/csv": plain} if path == "/invocations" else {}
-            made["requestBody"] = {"required": True, "content": body | csv}
+            content = {"application/json": {"schema": requests[path]}}
+            made["requestBody"] = {"required": True, "content": content}
         paths[path] = {"post" if path in requests else "get": made}
     return {
         "openapi": "3.1.0",

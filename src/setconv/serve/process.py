@@ -71,11 +71,11 @@ def run(
             f"--host {listen[0]}: others could ask this model. Set a token (the environment "
             "variable SETCONV_TOKEN, or --token-file), or say --open if they may."
         )
-    bound = _bind(*listen)
+    bound = bind(*listen)
     app = create_app(folder, settings) if workers == 1 else Served(folder, settings)
     started("http://{}:{}/".format(*bound.getsockname()[:2]))
     if isinstance(app, FastAPI):
-        _serve(app, bound)
+        serve(app, bound)
         return
     with tempfile.TemporaryDirectory(prefix="setconv-metrics-") as metrics:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
@@ -98,15 +98,15 @@ def _is_local(host: str) -> bool:
         return False
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """Return a socket at an address; it does not listen yet."""
     try:
-        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(kind)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(*found[:3])  # as TCP, or asyncio leaves Nagle's delays on
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that reads nothing is kept
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNHEARD)
-        bound.bind(address)
+        bound.bind(found[4])
     except OSError as error:
         why = f"The service cannot listen at {host}, port {port} ({why_not(error)})"
         raise ParameterError(f"{why}: choose another --port or --host.") from error
@@ -117,7 +117,7 @@ def _work(folder: Path, settings: Settings, bound: socket.socket) -> None:
     """Serve in a process of its own, which ends when the one that started it does."""
     _on_end(_leave)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
-    _serve(create_app(folder, settings), bound)
+    serve(create_app(folder, settings), bound)
 
 
 def _outlive_nobody() -> None:
@@ -127,7 +127,8 @@ def _outlive_nobody() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _serve(app: FastAPI, bound: socket.socket) -> None:
+def serve(app: FastAPI, bound: socket.socket) -> None:
+    """Serve an application of `create_app` at a socket, until SIGTERM or Ctrl-C."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
     for name, level in (("setconv.serve", logging.INFO), ("uvicorn", logging.ERROR)):
