@@ -296,9 +296,10 @@ def test_a_busy_service_is_asked_again_when_it_said(visit):
 
 def test_the_token_is_asked_for_and_kept_in_the_page_only(visit):
     opened = visit("incidents", settings={"token": TOKEN})
+    assert opened.tab.inner_text("#gate-note") == "This service asks for a token."
     opened.tab.fill("#token", "guess")
     opened.tab.keyboard.press("Enter")
-    opened.tab.wait_for_selector("#gate[open]")
+    opened.tab.get_by_text("This token is not the right one.").wait_for()
     opened.tab.fill("#token", TOKEN)
     opened.tab.keyboard.press("Enter")
     opened.tab.wait_for_selector("#one:not([hidden])")
@@ -423,7 +424,7 @@ def test_a_table_is_decided_by_the_names_of_its_columns(visit, model_of):
     lines[12][5] = "many"
     opened.upload(b"\xef\xbb\xbf" + as_csv(lines, delimiter=";"))
     opened.run()
-    assert "Row 12: ['amount'] is 'many'" in opened.tab.inner_text("#found")
+    assert "Row 12: “amount” is 'many'" in opened.tab.inner_text("#found")
     rows = read_csv(opened.download())
     good = [k for k in range(200) if k != 11]
     known = {name: [values[k] for k in good] for name, values in table.items()}

@@ -58,8 +58,8 @@
     setTimeout(resolve, 1000 * seconds);
     signal?.addEventListener("abort", resolve);
   });
-  const askToken = (why) => (gate ??= new Promise((resolve) => {
-    at("gate-note").textContent = why;
+  const askToken = () => (gate ??= new Promise((resolve) => {
+    at("gate-note").textContent = token ? "This token is not the right one." : "This service asks for a token.";
     at("gate").onclose = () => resolve([token, gate] = [at("token").value.trim(), null]);
     at("gate").showModal();
   }));
@@ -76,7 +76,7 @@
       if (reply.ok) return said;
       // What number a row had in a request says nothing to the reader.
       const words = (said.error ?? `The service answered with an error, ${reply.status}.`)
-        .replace(/^rows\[\d+\](?=\[)| in row \d+/g, "").replace(/^rows\[\d+\]/, "It");
+        .replace(/^rows\[\d+\]\['(.*?)'\]/, "“$1”").replace(/^rows\[\d+\]/, "It").replace(/ in row \d+/, "");
       if (left && (reply.status === 429 || reply.status === 503)) {
         const seconds = Number(reply.headers.get("Retry-After")) || 1;
         at("busy").textContent = `The service is busy. Asking again in ${seconds} s …`;
@@ -84,7 +84,7 @@
         at("busy").textContent = "";
       } else if (reply.status !== 401) {
         throw Object.assign(new Error(words), { status: reply.status, row: said.row });
-      } else if (used === token) await askToken(words);
+      } else if (used === token) await askToken();
     }
   };
   // What a row is taken for: by what is tried here, if anything is.
