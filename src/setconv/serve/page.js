@@ -319,7 +319,8 @@
     [at("save").hidden, at("state").ariaBusy] = [false, "false"];
     at("state").replaceChildren(make("p", [`Of ${all.length} rows ${done.length} are decided: `,
       `${done.filter(alarm).length} are `, quoted(model.positive), `. ${bad.length} could not be.`,
-      done.length > SHOWN ? ` The first ${SHOWN} are shown.` : ""]));
+      done.length > SHOWN ? ` The first ${SHOWN} are shown.` : "",
+      trial?.prior ? " Probabilities of the file are as served, not for the prevalence that is tried." : ""]));
     const problems = bad.slice(0, SHOWN).map((k) => make("li", `Row ${k + 1}: ${said[k].problem}`));
     const rows = done.slice(0, SHOWN).map((k) => [k + 1, [alarm(k) ? "▲ " : "", bdi(decide(said[k]))],
       perCent(share(k)), bdi(places.slice(0, 8).map((place) => records[k][place]).join(" · ").slice(0, 160))]);
