@@ -24,7 +24,7 @@ SOURCE = Path(setconv.__file__).parent
 NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
 NAMES += ["__version__", "load", "metrics", "presets", "promises"]
 OTHERS = ("baselines", "datasets", "experiment", "explain", "export", "io", "metrics", "nn")
-OTHERS += ("report", "text")
+OTHERS += ("report", "serve", "text")
 
 METHODS = {
     "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "time", "resume_from"],
@@ -47,7 +47,7 @@ METHODS = {
 LAYERS = [
     {"__main__", "cli"},
     {"experiment"},
-    {"baselines", "datasets", "estimate", "export", "report"},
+    {"baselines", "datasets", "estimate", "export", "report", "serve"},
     {"pipelines", "text"},
     {"classifier"},
     {"fitting", "model", "persistence", "survey", "validation"},

@@ -28,6 +28,7 @@ PARTS = (
     "encode",
     "onnx",
     "start",
+    "serve",
 )
 
 Results = dict[str, Any]

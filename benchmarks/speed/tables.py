@@ -230,6 +230,15 @@ def start(found: dict[str, Any]) -> str:
     return table(["what", "of torch's and scikit-learn's", "time"], rows)
 
 
+def serve(found: dict[str, Any]) -> str:
+    names = {"parse": "parsed only", "predict": "predicted"}
+    rows = [
+        [text, f"{found[name]:,.0f}", times(found[name], found["parse"])]
+        for name, text in names.items()
+    ]
+    return table(["a request is", "a second", "of those parsed"], rows)
+
+
 def times(value: float, base: float) -> str:
     ratio = value / base
     if ratio < 0.1:

@@ -1,6 +1,7 @@
 """Why the model says what it says: rows that are alike, features and words that count.
 
-`nearest_rows` finds the training rows that lie closest in the learned space.
+`nearest_rows` finds the training rows that lie closest in the learned space, `explain_rows` puts
+all that is known of a row together.
 `feature_contributions` and `word_contributions` work by occlusion: a feature is replaced by its
 usual value, or a word is left out, the model scores again, and the change of the score is the
 contribution. No gradients are taken, so the model may be any that scores rows.
@@ -9,7 +10,7 @@ contribution. No gradients are taken, so the model may be any that scores rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -97,28 +98,32 @@ def nearest_rows(model: Model, X: Any, train_X: Any, k: int = 5) -> Nearest:
     indices, similarities = np.empty((n_rows, k), np.int64), np.empty((n_rows, k))
     for part in gen_batches(n_rows, _QUERIES) if n_rows else ():
         queries = unit_vectors(model, take_rows(X, part))
-        indices[part], similarities[part] = search(model, queries, train_X, k)
+        blocks = unit_blocks(model, train_X)
+        indices[part], similarities[part] = search(queries, blocks, k)
     return Nearest(indices, similarities)
 
 
 def search(
-    model: Model, queries: NDArray[np.floating], train_X: Any, k: int, barred: Flags | None = None
+    queries: NDArray[np.floating],
+    blocks: Iterable[tuple[slice, Vectors]],
+    k: int,
+    barred: Flags | None = None,
 ) -> Nearest:
     """Keep the k best of each query while the rows to search go by.
 
     Parameters
     ----------
-    model : fitted classifier
     queries : array of shape (n_queries, n_embedding)
         As `unit_vectors` gives them.
-    train_X : rows
+    blocks : iterable of (slice, array)
+        As `unit_blocks` gives them.
     k : int
     barred : bool array of shape (n_queries, n_rows), optional
         Rows that are not to be found; where no other is left their similarity is minus infinity.
     """
     indices = np.empty((len(queries), 0), np.int64)
     similarities = np.empty((len(queries), 0))
-    for part, vectors in unit_blocks(model, train_X):
+    for part, vectors in blocks:
         here = queries.astype(np.float64) @ vectors.T.astype(np.float64)
         if barred is not None:
             here[barred[:, part]] = -np.inf
@@ -156,6 +161,84 @@ def unit_parts(vectors: Vectors, width: int) -> Vectors:
     length = np.linalg.norm(parts, axis=-1, keepdims=True)
     unit = parts / np.where(length > 0, length, 1) / np.sqrt(np.float32(parts.shape[1]))
     return np.asarray(unit.reshape(vectors.shape), dtype=np.float32)
+
+
+class Explanation(NamedTuple):
+    """Why the model says what it says of a row.
+
+    Attributes
+    ----------
+    class_ : label
+        The class asked about.
+    contributions : list of (str, float)
+        Words or features, and what they add to its score; the strongest first.
+    nearest : list of (int, float)
+        Training rows, if there are any, and how similar they are; the nearest first.
+    """
+
+    class_: Any
+    contributions: list[tuple[str, float]]
+    nearest: list[tuple[int, float]]
+
+
+def explain_rows(
+    model: Model,
+    X: Any,
+    names: Sequence[str] | None,
+    *,
+    class_: Any = None,
+    usual: Floats | None = None,
+    blocks: Iterable[tuple[slice, Vectors]] | None = None,
+    top: int = 8,
+) -> list[Explanation]:
+    """Explain rows one by one.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        What takes texts, or encoded rows.
+    X : list of str, or array of shape (n_rows, n_features)
+    names : sequence of str or None
+        Of the features; None of texts.
+    class_ : label, optional
+        The class whose score is explained; by default the predicted one.
+    usual : array of shape (n_features,), optional
+        The usual value of each feature; by default the mean anchor, which the model keeps.
+    blocks : iterable of (slice, array), optional
+        The training rows as `unit_blocks` gives them, of which the nearest are sought.
+    top : int, default=8
+        How many contributions, and how many rows.
+    """
+    nearest: list[list[tuple[int, float]]] = [[] for _ in range(len(X))]
+    if blocks is not None:
+        found = search(unit_vectors(model, X), blocks, top)
+        pairs = zip(found.indices.tolist(), found.similarities.tolist(), strict=True)
+        nearest = [list(zip(*pair, strict=True)) for pair in pairs]
+    moved = _contributions(model, X, names, class_, usual)
+    return [
+        Explanation(of, sorted(values, key=lambda one: -abs(one[1]))[:top], near)
+        for (of, values), near in zip(moved, nearest, strict=True)
+    ]
+
+
+def _contributions(
+    model: Any, X: Any, names: Sequence[str] | None, label: Any, usual: Floats | None
+) -> list[tuple[Any, Iterable[tuple[str, float]]]]:
+    """Return of each row the class that is explained, and what moved its score by how much."""
+    if names is None:
+        texts = [word_contributions(model, text, label) for text in X]
+        return [(one.class_, zip(one.words, one.values.tolist(), strict=True)) for one in texts]
+    if usual is None:
+        usual = usual_values(model)
+    found = feature_contributions(model, X, background=usual, class_=label, feature_names=names)
+    rows = zip(found.classes, found.values.tolist(), strict=True)
+    return [(of, zip(found.names, values, strict=True)) for of, values in rows]
+
+
+def usual_values(model: Any) -> Floats:
+    """Return the mean anchor: what is usual of a feature, as far as a model knows."""
+    anchors = np.asarray(model.anchor_, dtype=np.float64)
+    return np.asarray(anchors.reshape(-1, anchors.shape[-1]).mean(axis=0))
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,12 @@ def version_of(folder: Path) -> tuple[int, ...] | None:
     return None
 
 
+def checksum(folder: Path) -> str:
+    """Return the checksum that stands in the file of a model: that of its content, if it opens."""
+    with (folder / _TENSORS).open("rb") as file:
+        return file.read(_SIGNATURE.stop)[_SIGNATURE].decode()
+
+
 def _find_copies(folder: Path, copied: Mapping[str, Sequence[Any]]) -> dict[str, Path]:
     """Return where the copied files are, each checked."""
     found = {}

@@ -1,44 +1,22 @@
 """The page in a real browser: nothing is fetched, the slider counts rightly, attacks stay text."""
 
-import shutil
-
 import numpy as np
 import pytest
+from browsing import Visit, chromium, needs_chromium, visits
 from judging import cells, shown
 from reading import Page
 
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser():
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
-class Visit:
-    """An open page and all that went on in it."""
-
-    def __init__(self, tab, path):
-        self.tab, self.address = tab, path.as_uri()
-        self.console, self.requests, self.dialogs = [], [], []
-        tab.on("console", lambda message: self.console.append(message.text))
-        tab.on("pageerror", lambda error: self.console.append(str(error)))
-        tab.on("request", lambda request: self.requests.append(request.url))
-        tab.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
-        tab.goto(self.address)
+class Read(Visit):
+    """An open report."""
 
     def values(self):
         names = ("tp", "fn", "fp", "tn", "spec", "sens", "precision", "f1", "g_mean", "alarms")
@@ -50,25 +28,11 @@ class Visit:
             position,
         )
 
-    def overflow(self):
-        return self.tab.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-
 
 @pytest.fixture
 def visit(browser, tmp_path):
-    contexts = []
-
-    def visit(page, **options):
-        contexts.append(
-            browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
-        )
-        return Visit(contexts[-1].new_page(), page.save(tmp_path / "report.html"))
-
-    yield visit
-    for context in contexts:
-        context.close()
+    with visits(browser, Read) as visit:
+        yield lambda page, **given: visit(page.save(tmp_path / "report.html").as_uri(), **given)
 
 
 @pytest.mark.parametrize("width", [360, 768, 1200])

@@ -14,7 +14,18 @@ from typer import Option
 
 from setconv import errors
 from setconv._version import __version__
-from setconv.cli import cache, demo, embed, evaluate, experiment, explain, export, fit, predict
+from setconv.cli import (
+    cache,
+    demo,
+    embed,
+    evaluate,
+    experiment,
+    explain,
+    export,
+    fit,
+    predict,
+    serve,
+)
 from setconv.cli.options import PlainLines, in_flags, say, start_logging
 from setconv.io.files import why_not
 
@@ -70,7 +81,7 @@ app = typer.Typer(
     "disk that cannot be read or written, 5 a package that is not installed, 130 interrupted, 1 "
     "any other error.",
 )
-for module in (fit, predict, evaluate, explain, embed, export, demo):
+for module in (fit, predict, evaluate, explain, serve, export, embed, demo):
     app.command(name=module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
 app.add_typer(cache.app, name="cache")
 app.add_typer(experiment.app, name="experiment")

@@ -128,72 +128,52 @@ def _explain_rows(
     model: Any, chosen: _Chosen, class_: str | None, known: Loaded | None, top: int
 ) -> list[dict[str, Any]]:
     """Return for each row its prediction, the strongest contributions and the nearest rows."""
+    import numpy as np
+
     from setconv.cli.data import encoded, inside
-    from setconv.explain import nearest_rows
+    from setconv.explain import explain_rows, unit_blocks
 
     shown = inside(model)
     labels = {str(label): label for label in model.classes_.tolist()}
     if class_ is not None and class_ not in labels:
         raise LabelError(f"--class {class_}: the model's classes are {', '.join(labels)}")
-    search = None if known is None else encoded(model, known.X, known.numbers)
-    label = None if class_ is None else labels[class_]
+    given: dict[str, Any] = {"class_": None if class_ is None else labels[class_], "top": top}
+    if known is not None:
+        rows = encoded(model, known.X, known.numbers)
+        given["blocks"] = unit_blocks(shown, rows)
+        if chosen.names is not None:
+            given["usual"] = np.median(rows, axis=0)
     said = shown.predictions(chosen.X)
     explained = []
-    for place, (of, moved) in enumerate(_contributions(shown, chosen, label, search)):
+    for place, one in enumerate(explain_rows(shown, chosen.X, chosen.names, **given)):
         shares = zip(labels, said.probabilities[place].tolist(), strict=True)
-        strongest = sorted(moved, key=lambda one: -abs(one[1]))[:top]
         explained.append(
             _called(place, chosen.called)
             | {
                 "predicted": said.labels[place],
                 "probabilities": dict(shares),
-                "class": of,
+                "class": one.class_,
                 "method": "occlusion",
-                "contributions": [{"name": name, "contribution": by} for name, by in strongest],
-                "nearest": [],
+                "contributions": [{"name": n, "contribution": by} for n, by in one.contributions],
+                "nearest": [] if known is None else _near(known, one.nearest),
             }
         )
-    if known is not None:
-        texts, given = known.X if known.is_text else None, known.y
-        called = {"row": known.numbers.tolist(), "id": known.ids, "text": texts}
-        nearest = nearest_rows(shown, chosen.X, search, top)
-        for one, rows, alike in zip(explained, nearest.indices, nearest.similarities, strict=True):
-            one["nearest"] = [
-                _called(row, called) | {"label": given[row], "similarity": similarity}
-                for row, similarity in zip(rows.tolist(), alike.tolist(), strict=True)
-            ]
     return explained
+
+
+def _near(known: Loaded, found: list[tuple[int, float]]) -> list[dict[str, Any]]:
+    """Return training rows that were found, as they are called."""
+    texts = known.X if known.is_text else None
+    called = {"row": known.numbers.tolist(), "id": known.ids, "text": texts}
+    return [
+        _called(row, called) | {"label": known.y[row], "similarity": similarity}
+        for row, similarity in found
+    ]
 
 
 def _called(place: int, rows: dict[str, Any]) -> dict[str, Any]:
     """Return what a row is called: its number in the file, its id and its text, if it has them."""
     return {name: None if values is None else values[place] for name, values in rows.items()}
-
-
-def _contributions(
-    model: Any, chosen: _Chosen, label: Any, known: Any
-) -> list[tuple[Any, zip[tuple[str, float]]]]:
-    """Return of each row the class that is explained, and what moved its score by how much.
-
-    ``known`` are the training rows, if there are any.
-    """
-    import numpy as np
-
-    from setconv.explain import feature_contributions, word_contributions
-
-    if chosen.names is None:
-        texts = [word_contributions(model, text, label) for text in chosen.X]
-        return [(one.class_, zip(one.words, one.values.tolist(), strict=True)) for one in texts]
-    # Without training rows the usual values are the mean anchor, which the model keeps.
-    anchors = np.asarray(model.anchor_, dtype=np.float64)
-    usual = anchors.reshape(-1, anchors.shape[-1]).mean(axis=0)
-    if known is not None:
-        usual = np.median(known, axis=0)
-    found = feature_contributions(
-        model, chosen.X, background=usual, class_=label, feature_names=chosen.names
-    )
-    rows = zip(found.classes, found.values.tolist(), strict=True)
-    return [(of, zip(found.names, values, strict=True)) for of, values in rows]
 
 
 def _print(one: dict[str, Any]) -> None:

@@ -526,7 +526,20 @@ class FittedDecision:
         """Return the decision with its report, which is cross-fitted: no rule judges itself."""
         if self.source == "none" or not len(self.rule.evidence):
             return self
-        found, grounds = self.cross_fitted(), self.rule.grounds
+        return self._judged(self.cross_fitted())
+
+    def cut_at(self, threshold: float) -> FittedDecision:
+        """Return the decision of two classes by a threshold that is stated, judged on all rows."""
+        rule = replace(self.rule, thresholds=np.array([threshold]), met=None, may_miss=None)
+        cut = replace(self, rule=rule)
+        if self.source == "none":
+            return cut
+        said = rule.predictions(rule.evidence.scores)
+        found, values = self.cross_fitted(), said.decision_values
+        return cut._judged(replace(found, labels=said.labels, decision_values=values))
+
+    def _judged(self, found: Predictions) -> FittedDecision:
+        grounds = self.rule.grounds
         assert found.truth is not None
         classes, prior = grounds.classes.tolist(), self.rule.prior
         measured = report(

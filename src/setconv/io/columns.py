@@ -28,7 +28,7 @@ logger = logging.getLogger("setconv")
 Array = NDArray[Any]
 Numbers = Sequence[int] | NDArray[np.int64]
 
-_MISSING = ("", "na", "n/a", "nan", "null", "?")
+MISSING = ("", "na", "n/a", "nan", "null", "?")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DAY = 86_400_000_000  # microseconds
 
@@ -88,7 +88,7 @@ def plain(column: Any) -> Any:
 def without_missing(texts: Any) -> Any:
     """Return strings with null for what stands for a missing value ("", NA, nan, null, ?)."""
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    missing = pc.is_in(bare, pa.array(_MISSING, bare.type))
+    missing = pc.is_in(bare, pa.array(MISSING, bare.type))
     return pc.if_else(missing, pa.scalar(None, texts.type), texts)
 
 

@@ -330,7 +330,8 @@ def _nearest(sources: Sources, places: Codes) -> list[Shown | None]:
     members = sources.evaluation.members_of(places)
     model = with_all_members(sources.model, members)
     queries = seen_by(explain.unit_vectors(model, sources.here.take(rows)), members)
-    found = explain.search(model, queries, there.take(sources.searched), 1, sources.barred(rows))
+    blocks = explain.unit_blocks(model, there.take(sources.searched))
+    found = explain.search(queries, blocks, 1, sources.barred(rows))
     best, similarities = sources.searched[found.indices[:, 0]], found.similarities[:, 0]
     return [
         there.show(row, similarity) if np.isfinite(similarity) else None

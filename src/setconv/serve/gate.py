@@ -1,0 +1,188 @@
+"""What every request comes through: token, limits, headers, figures and the access log."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import os
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any
+
+import prometheus_client as prometheus
+from fastapi import Response
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from setconv.errors import DataError
+from setconv.serve.forms import RefusedError
+from setconv.serve.openapi import OPEN, SAID
+
+logger = logging.getLogger("setconv.serve")
+
+_TOLD = 200  # characters of an address that are logged
+_GONE = 499  # the status of a request that nobody waits for any more
+_CLOSED = (401, 408, 413)  # after these the rest of a body may still be on its way
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+_HEADERS = (
+    (b"content-security-policy", NOTHING.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+
+
+class _GoneError(Exception):
+    """The client has hung up."""
+
+
+class Gate:
+    """ASGI middleware around the whole application.
+
+    Parameters
+    ----------
+    app : ASGI application
+    service : Service
+    """
+
+    def __init__(self, app: Any, service: Any) -> None:
+        self._app, self._service, self._settings = app, service, service.settings
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status, body = perf_counter(), _GONE, b""
+        path = scope["path"].removeprefix(self._settings.root_path)
+
+        async def answer(message: _Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status, headers = message["status"], message["headers"]
+                known = {name for name, _ in headers}
+                headers += [one for one in _HEADERS if one[0] not in known]
+                if not self._service.ready or status in _CLOSED:
+                    headers.append((b"connection", b"close"))
+            await send(message)
+
+        async def again() -> _Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        try:
+            self._admit(path, dict(scope["headers"]))
+            body = await self._read(receive)
+            await self._app(scope, again, answer)
+        except Exception as error:
+            if not isinstance(error, _GoneError):
+                await refusal(error)(scope, receive, answer)
+        took = perf_counter() - started
+        self._service.metrics.request(path if path in SAID else "other", status, took)
+        if logger.isEnabledFor(logging.INFO):
+            line = {"client": (scope["client"] or [None])[0], "method": scope["method"]}
+            line |= {"path": path[:_TOLD], "status": status, "ms": round(1000 * took, 2)}
+            given = {"body": body.decode(errors="replace")} if self._settings.log_texts else {}
+            logger.info(line | given)
+
+    def _admit(self, path: str, headers: dict[bytes, bytes]) -> None:
+        token = self._settings.token
+        if token is None or path in OPEN:
+            return
+        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+        right = hmac.compare_digest(given.strip(), token.encode())
+        if kind.lower() != b"bearer" or not right:
+            why = "The token is wrong" if given else "There is no token"
+            raise RefusedError(401, f"{why}: send the header Authorization: Bearer and the token.")
+
+    async def _read(self, receive: _Receive) -> bytes:
+        """Return the body. What is too large is read to its end, so that the answer is heard."""
+        body, size, most, more = bytearray(), 0, self._settings.body_bytes, True
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _GoneError
+                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                    size += len(chunk)
+                    body += chunk if size <= most else b""
+        except TimeoutError:
+            raise RefusedError(408, "The body did not come in time: send it at once.") from None
+        if size > most:
+            why = f"The body has {size:,} bytes, at most {most:,} are read: send fewer rows."
+            raise RefusedError(413, why)
+        return bytes(body)
+
+
+def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    body = json.dumps(content, allow_nan=False).encode()
+    return Response(body, status, headers, "application/json")
+
+
+def refusal(error: Exception) -> Response:
+    """Return the answer to a request that failed, with what its client is to know of it."""
+    status, headers = getattr(error, "status", 422), {}
+    said: dict[str, Any] = {"error": str(error)}
+    if not isinstance(error, RefusedError | DataError):
+        # Where it failed; not in its words, which may be those of a client.
+        frames = traceback.extract_tb(error.__traceback__)[-8:]
+        places = " ".join(f"{one.filename}:{one.lineno}" for one in frames)
+        logger.error("%s at %s", type(error).__name__, places)
+        status, said = 500, {"error": "The service failed here: tell whoever runs it."}
+    for name in ("row", "column"):
+        if getattr(error, name, None) is not None:
+            said[name] = getattr(error, name)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in (429, 503):
+        headers["Retry-After"] = "1"
+    return as_json(said, status, headers)
+
+
+class Metrics:
+    """Figures for Prometheus; of several processes their sums."""
+
+    def __init__(self) -> None:
+        self._registry = prometheus.CollectorRegistry()
+        own: Any = {"registry": self._registry}
+        counter, histogram = prometheus.Counter, prometheus.Histogram
+        of = ["endpoint", "status"]
+        sizes, steps = [2**k for k in range(11)], range(-10, 11)
+        self._requests = counter("setconv_requests", "Requests.", of, **own)
+        self._seconds = histogram("setconv_request_seconds", "Their time.", of[:1], **own)
+        self._rows = counter("setconv_rows", "Rows predicted.", **own)
+        self._batches = histogram("setconv_batch_rows", "Rows at once.", buckets=sizes, **own)
+        self._decided = counter("setconv_decided", "Rows by decision.", ["label"], **own)
+        said = "Score of the second of two classes; of more, of the one decided for."
+        self._scores = histogram("setconv_score", said, buckets=steps, **own)
+        own["multiprocess_mode"] = "livesum"
+        self.queue = prometheus.Gauge("setconv_queue_rows", "Rows that wait.", **own)
+
+    def request(self, endpoint: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(endpoint, str(status)).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+
+    def batch(self, found: list[dict[str, Any]]) -> None:
+        """Count rows that were predicted at once."""
+        self._rows.inc(len(found))
+        self._batches.observe(len(found))
+        for one in found:
+            label, score = str(one["label"]), one["score"]
+            self._decided.labels(label).inc()
+            self._scores.observe(score[label] if isinstance(score, dict) else score)
+
+    def text(self) -> bytes:
+        """Return the figures as Prometheus reads them."""
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = prometheus.CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return prometheus.generate_latest(registry)
