@@ -56,7 +56,6 @@ def create_app(folder: str | Path, settings: Settings | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         lifespan=alive,
-        root_path=service.settings.root_path,
         middleware=[Middleware(Gate, service=service)],
         exception_handlers={HTTPException: _no_endpoint},
     )

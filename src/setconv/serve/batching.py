@@ -52,17 +52,18 @@ class Batcher:
         """Return the answers to rows; refused if too many wait, or too long."""
         if self._queued and self._queued + len(rows) > self._longest:
             raise RefusedError(429, "Too many rows are waiting: ask again in a second.")
-        answers: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answers: asyncio.Future[list[Any]] = loop.create_future()
+        why = f"There was no answer within {seconds:g} seconds: ask again, or for fewer rows."
+        late = loop.call_later(seconds, _deliver, [answers], [RefusedError(503, why)])
         with self._changed:
             self._jobs.append(_Job(served, rows, answers))
             self._queued += len(rows)
             self._changed.notify()
         try:
-            async with asyncio.timeout(seconds):
-                return await answers
-        except TimeoutError:
-            why = f"There was no answer within {seconds:g} seconds: ask again, or for fewer rows."
-            raise RefusedError(503, why) from None
+            return await answers
+        finally:
+            late.cancel()
 
     def close(self) -> None:
         """End the thread, when it has answered what waits."""
@@ -77,7 +78,7 @@ class Batcher:
             if wanted:
                 found = self._answer(wanted)
                 loop = wanted[0].answers.get_loop()
-                loop.call_soon_threadsafe(_deliver, wanted, found)
+                loop.call_soon_threadsafe(_deliver, [job.answers for job in wanted], found)
 
     def _next(self) -> list[_Job]:
         """Wait for requests; return as many of one model as a batch has room for."""
@@ -107,11 +108,11 @@ class Batcher:
         return [[next(rest) for _ in job.rows] for job in jobs]
 
 
-def _deliver(jobs: list[_Job], found: list[Any]) -> None:
-    for job, answers in zip(jobs, found, strict=True):
-        if job.answers.done():
+def _deliver(waiting: list[asyncio.Future[list[Any]]], found: list[Any]) -> None:
+    for answers, one in zip(waiting, found, strict=True):
+        if answers.done():
             continue
-        if isinstance(answers, Exception):
-            job.answers.set_exception(answers)
+        if isinstance(one, Exception):
+            answers.set_exception(one)
         else:
-            job.answers.set_result(answers)
+            answers.set_result(one)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 import logging
 import os
 import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any
@@ -24,7 +24,7 @@ logger = logging.getLogger("setconv.serve")
 
 _TOLD = 200  # characters of an address that are logged
 _GONE = 499  # the status of a request that nobody waits for any more
-_CLOSED = (401, 408, 413)  # after these the rest of a body may still be on its way
+_CLOSED = (401, 413)  # after these the rest of a body may still be on its way
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 _HEADERS = (
     (b"content-security-policy", NOTHING.encode()),
@@ -60,7 +60,8 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started, status, body = perf_counter(), _GONE, b""
-        path = scope["path"].removeprefix(self._settings.root_path)
+        # A proxy may have taken the prefix away, or not.
+        path = scope["path"] = scope["path"].removeprefix(self._settings.root_path)
 
         async def answer(message: _Message) -> None:
             nonlocal status
@@ -103,17 +104,13 @@ class Gate:
     async def _read(self, receive: _Receive) -> bytes:
         """Return the body. What is too large is read to its end, so that the answer is heard."""
         body, size, most, more = bytearray(), 0, self._settings.body_bytes, True
-        try:
-            async with asyncio.timeout(self._settings.seconds):
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _GoneError
-                    chunk, more = message.get("body", b""), message.get("more_body", False)
-                    size += len(chunk)
-                    body += chunk if size <= most else b""
-        except TimeoutError:
-            raise RefusedError(408, "The body did not come in time: send it at once.") from None
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            chunk, more = message.get("body", b""), message.get("more_body", False)
+            size += len(chunk)
+            body += chunk if size <= most else b""
         if size > most:
             why = f"The body has {size:,} bytes, at most {most:,} are read: send fewer rows."
             raise RefusedError(413, why)
@@ -174,10 +171,11 @@ class Metrics:
         """Count rows that were predicted at once."""
         self._rows.inc(len(found))
         self._batches.observe(len(found))
+        for label, count in Counter(str(one["label"]) for one in found).items():
+            self._decided.labels(label).inc(count)
         for one in found:
-            label, score = str(one["label"]), one["score"]
-            self._decided.labels(label).inc()
-            self._scores.observe(score[label] if isinstance(score, dict) else score)
+            score = one["score"]
+            self._scores.observe(score[str(one["label"])] if isinstance(score, dict) else score)
 
     def text(self) -> bytes:
         """Return the figures as Prometheus reads them."""

@@ -33,7 +33,6 @@ from setconv.serve.forms import RefusedError
 from setconv.serve.gate import refusal
 from setconv.serve.served import Served, Settings
 
-_HEADERS = 10.0  # seconds in which the headers of a request have to come
 _LAST = 2.0  # seconds in which clients are told that the service ends
 _UNHEARD = 60_000  # milliseconds that a client may leave an answer where it is
 _AGAIN = 1.0  # seconds before a worker that ended is started anew
@@ -137,7 +136,7 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
     service: Service = app.state.service
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     patience = int(service.settings.seconds) + 1
-    protocol = partial(_Connection, service.settings.connections)
+    protocol = partial(_Connection, service.settings)
     config = uvicorn.Config(
         app, ws="none", loop="asyncio", timeout_graceful_shutdown=patience, **options
     )
@@ -154,17 +153,17 @@ class _JsonLines(logging.Formatter):
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed if the headers of a request do not come in time."""
+    """A connection that is closed if a request does not come in time, or if there are too many."""
 
-    def __init__(self, most: int, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._most = most
+        self._settings = settings
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait(begun=True)
-        if len(self.connections) > self._most:
+        if len(self.connections) > self._settings.connections:
             self.app = _full
 
     def data_received(self, data: bytes) -> None:
@@ -172,16 +171,34 @@ class _Connection(H11Protocol):
         self._wait(begun=bool(self.conn.trailing_data[0]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait(begun=False)
         super().connection_lost(exc)
+        self._stop()
 
     def _wait(self, *, begun: bool) -> None:
-        """Wait for the headers of a request that has begun, not for its body."""
-        if begun and self.conn.their_state is h11.IDLE:
-            self._late = self._late or self.loop.call_later(_HEADERS, self.transport.close)
-        elif self._late is not None:
+        """Wait for the rest of a request: of its headers if it has begun, or of its body."""
+        state = self.conn.their_state
+        if (begun and state is h11.IDLE) or state is h11.SEND_BODY:
+            seconds = self._settings.seconds
+            self._late = self._late or self.loop.call_later(seconds, self._give_up)
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(_LATE)
+            self.transport.close()
+
+
+_SAID = b'{"error": "The request did not come in time: send it at once."}'
+_LATE = (
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_SAID), _SAID)
+)
 
 
 async def _full(*channel: Any) -> None:

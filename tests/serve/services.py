@@ -1,0 +1,111 @@
+"""A model with rows to ask about, and services of it: in this process, or as a user starts them."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from starlette.testclient import TestClient
+
+from setconv.serve import Settings, create_app
+
+
+class Case(NamedTuple):
+    """A model's folder, rows as JSON has them, and what the library says of these rows."""
+
+    folder: Path
+    rows: list
+    said: Any
+
+    def expected(self, places=None):
+        """What the service is to say of some of the rows, but for the threshold."""
+        said, found = self.said, []
+        for place in range(len(self.rows)) if places is None else places:
+            found.append(
+                {
+                    "label": said.labels.tolist()[place],
+                    "probabilities": said.probabilities[place].tolist(),
+                    "score": said.scores[place].tolist(),
+                    "decision": said.decision_values[place].tolist(),
+                }
+            )
+        return found
+
+
+def plain(predictions):
+    """Answers of the service without names of classes, and without the threshold."""
+    return [
+        {
+            key: list(one.values()) if isinstance(one, dict) else one
+            for key, one in answer.items()
+            if key != "threshold"
+        }
+        for answer in predictions
+    ]
+
+
+@contextlib.contextmanager
+def client(folder, **settings):
+    with TestClient(create_app(folder, Settings(**settings)), raise_server_exceptions=False) as it:
+        yield it
+
+
+def post(port, path, body, headers=(), timeout=60):
+    """Ask over a connection of its own; returns status, headers and what came as JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    content = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
+    method = "GET" if body is None else "POST"
+    connection.request(method, path, content, {"Content-Type": "application/json", **dict(headers)})
+    answer = connection.getresponse()
+    said = answer.read()
+    connection.close()
+    try:
+        return answer.status, answer.headers, json.loads(said)
+    except ValueError:
+        return answer.status, answer.headers, said
+
+
+class Process:
+    """``setconv serve`` in a process of its own."""
+
+    def __init__(self, folder, *options, port=0, environment=()):
+        command = [sys.executable, "-m", "setconv", "serve", str(folder), "--port", str(port)]
+        self.process = subprocess.Popen(
+            [*command, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **dict(environment)},
+        )
+        first = b""
+        while b" is served at " not in first:
+            first = self.process.stderr.readline()
+            assert first, "the service did not start"
+        self.port = int(first.split(b"http://")[1].split(b";")[0].strip(b"/").rpartition(b":")[2])
+        with contextlib.suppress(OSError):
+            os.set_blocking(self.process.stdout.fileno(), True)
+
+    def ready(self):
+        """Wait until it answers: it listens a moment after it has said where."""
+        while True:
+            with contextlib.suppress(OSError):
+                if post(self.port, "/health/ready", None)[0] == 200:
+                    return self
+
+    def end(self):
+        """End it as a supervisor does; returns its exit code and the lines of its log."""
+        self.process.send_signal(signal.SIGTERM)
+        out, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()]
+
+    def __enter__(self):
+        return self.ready()
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
