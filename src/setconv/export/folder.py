@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from setconv._version import __version__
 from setconv.errors import DataError, ModelFileError, ParameterError
-from setconv.export.graph import OPSET, rounds, to_onnx
+from setconv.export.graph import OPSET, to_onnx
 from setconv.export.predict import Model
 from setconv.io.columns import as_table
 from setconv.io.encoder import FeatureEncoder
@@ -146,7 +146,7 @@ def _describe(model: Any) -> dict[str, Any]:
         "text": (getattr(model, "source_", None) or {}).get("text", "text"),
         "columns": columns,
         "n_features": classifier.n_features_in_,
-        "dtype": "float32" if rounds(model) else "float64",
+        "dtype": "float64" if encoder is None else "float32",
         "opset": OPSET,
         "versions": {"setconv": __version__}
         | {one.__name__: one.__version__ for one in _LIBRARIES},

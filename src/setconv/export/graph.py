@@ -1,13 +1,13 @@
 """The ONNX graph of a fitted model: what `setconv.model` and `setconv.decisions` compute.
 
 It has the same numbers in the same order: rows in double precision, or rounded to float32 first
-where an encoder makes them so; views of them; the network and the linear part in float32; and
-everything from the scores on in double. All heads of all members that speak are computed at once.
+where an encoder makes them so; views of them, in double; the network and the linear part in
+float32; and everything from the scores on in double. All heads of all members that speak are
+computed at once.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,6 @@ from setconv.model import SetConvModel
 from setconv.preprocessing import CLIP, NARROW, Normal, Pieces, View
 
 Array = NDArray[Any]
-# A view of the rows, (1, 1, n, width), its width, and the places of the members that see it.
-_Seen = tuple[str, int, slice]
 OPSET = 17
 _IR = 8  # the format of files that came with this opset: older runtimes read it
 _SHORTEST = np.float32(1e-12)  # to which torch takes a vector's length when it normalises it
@@ -59,8 +57,10 @@ def to_onnx(model: Any) -> ModelProto:
         )
     rule: DecisionRule = classifier._decision.rule
     add, info = _Graph(), helper.make_tensor_value_info
+    # Our encoders make rows of float32, those of others are taken as they are.
+    rounded = hasattr(getattr(model, "encoder_", None), "describe")
     with torch.inference_mode():
-        _decide(add, rule, _scores(add, inner, *_views(add, inner, rounded=rounds(model))))
+        _decide(add, rule, _scores(add, inner, _views(add, inner, rounded=rounded)))
     wide: list[Any] = ["n", len(rule.grounds.classes)]
     outputs = [info("label", INTEGER, ["n"]), info("probabilities", DOUBLE, wide)]
     outputs.append(info("decision", DOUBLE, wide[: len(rule.thresholds)]))
@@ -70,11 +70,6 @@ def to_onnx(model: Any) -> ModelProto:
     made = helper.make_model(graph, opset_imports=opset, ir_version=_IR, producer_name="setconv")
     checker.check_model(made, full_check=True)
     return made
-
-
-def rounds(model: Any) -> bool:
-    """Whether the rows of a model come as float32: those that our encoders make do."""
-    return hasattr(getattr(model, "encoder_", None), "describe")
 
 
 class _Graph:
@@ -97,36 +92,34 @@ class _Graph:
         return name
 
 
-def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> tuple[list[_Seen], Array]:
-    """Add what the members that speak see; also return these, those of one view together."""
-    narrow = add("Cast", "X", to=FLOAT)
-    wide = add("Cast", narrow, to=DOUBLE) if rounded else "X"
-    speaking, count = np.flatnonzero(model.chosen), max(len(model.scaler.views), 1)
-    groups = [one for k in range(count) if len(one := speaking[speaking % count == k])]
-    ends = np.cumsum([0, *map(len, groups)]).tolist()
-    seen = []
-    for group, span in zip(groups, pairwise(ends), strict=True):
-        columns, width = narrow, model.n_features
-        if model.scaler.views:
-            view = model.scaler.views[group[0] % count]
-            found = _view(add, view, narrow if rounded else wide, wide, rounded=rounded)
-            columns, width = add("Cast", found, to=FLOAT), view.width
-        seen.append((add("Unsqueeze", columns, np.array([0, 1])), width, slice(*span)))
-    return seen, np.concatenate(groups)
+def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> str:
+    """Add what each member that speaks sees, (members, 1, n, width); one view is there once."""
+    rows, kind = "X", np.float64
+    if rounded:
+        rows, kind = add("Cast", add("Cast", rows, to=FLOAT), to=DOUBLE), np.float32
+    seen, width = [], model.scaler.width(model.n_features)
+    for view in model.scaler.views:
+        narrow = add("Cast", _view(add, view, rows, kind), to=FLOAT)
+        padded = add("Pad", narrow, np.array([0, 0, 0, width - view.width]))
+        seen.append(add("Unsqueeze", padded, np.array([0, 1])))
+    if not seen:
+        return add("Unsqueeze", add("Cast", rows, to=FLOAT), np.array([0, 1]))
+    if len(seen) == 1:
+        return seen[0]
+    return add("Gather", add("Concat", *seen, axis=0), np.flatnonzero(model.chosen) % len(seen))
 
 
-def _view(add: _Graph, view: View, given: str, wide: str, *, rounded: bool) -> str:
-    """Add a view of rows, which are given as they are and in double."""
+def _view(add: _Graph, view: View, rows: str, kind: Any) -> str:
+    """Add a view of rows, whose means and scales the library rounds to ``kind``."""
     if isinstance(view, Normal):
-        return _normal(add, view, wide)
-    kind: Any = np.float32 if rounded else np.float64
+        return _normal(add, view, rows)
     if isinstance(view, Pieces):
-        inside = add("Sub", add("Gather", wide, view.column, axis=1), view.low)
+        inside = add("Sub", add("Gather", rows, view.column, axis=1), view.low)
         filled = add("Div", inside, view.high - view.low)
-        filled = add("Clip", filled, np.float64(0), np.float64(1))
-        kind, given = np.float32, add("Cast", filled, to=FLOAT)
-    centred = add("Sub", given, view.mean.astype(kind))
-    return add("Clip", add("Div", centred, view.scale.astype(kind)), kind(-CLIP), kind(CLIP))
+        rows, kind = add("Clip", filled, np.float64(0), np.float64(1)), np.float32
+    mean, scale = (one.astype(kind).astype(np.float64) for one in (view.mean, view.scale))
+    scaled = add("Div", add("Sub", rows, mean), scale)
+    return add("Clip", scaled, np.float64(-CLIP), np.float64(CLIP))
 
 
 def _normal(add: _Graph, view: Normal, rows: str) -> str:
@@ -153,34 +146,27 @@ def _normal(add: _Graph, view: Normal, rows: str) -> str:
     return add("Add", rise, add("Gather", view.values, place))
 
 
-def _scores(add: _Graph, model: SetConvModel, seen: list[_Seen], members: Array) -> str:
+def _scores(add: _Graph, model: SetConvModel, seen: str) -> str:
     """Add the log-odds of each head, averaged over the members, (n, heads)."""
     network = model.network
 
     def stacked(values: Any, kept: int = 2) -> Array:
         """Return numbers of heads or encoders, the last axes kept, as (members, heads, ...)."""
-        array = np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values)
+        array = torch.as_tensor(values).cpu().numpy()
         ends = array.shape[array.ndim - kept :]
-        return array.reshape(network.n_members, -1, *ends)[members]
+        return array.reshape(network.n_members, -1, *ends)[model.chosen]
 
-    def product(rows: str | None, weights: Array) -> str:
-        """Add the product of rows, or of what each member sees, with its matrices."""
-        if rows is not None:
-            return add("MatMul", rows, weights)
-        parts = [add("MatMul", one, weights[places, :, :width]) for one, width, places in seen]
-        return add("Concat", *parts, axis=0)
-
-    rows = None
+    rows = seen
     for layer in network.layers:
         assert layer.bias is not None
         bias = stacked(layer.bias.reshape(-1, 1, layer.weight.shape[-1]))
-        rows = add("Relu", add("Add", product(rows, stacked(layer.weight)), bias))
+        rows = add("Relu", add("Add", add("MatMul", rows, stacked(layer.weight)), bias))
     kernels = network.kernels(model.scaled_anchors())  # for several anchors, side by side
     both = [one.matrix.split(one.out_features, dim=-1) for one in kernels]
     attention, slope = (torch.cat(parts, dim=-1) for parts in zip(*both, strict=True))
     part = stacked(torch.cat([one.anchor_part for one in kernels], dim=-1))
-    weighing = add("Add", product(rows, stacked(-slope)), part)
-    embedded = add("Mul", weighing, product(rows, stacked(attention)))
+    weighing = add("Add", add("MatMul", rows, stacked(-slope)), part)
+    embedded = add("Mul", weighing, add("MatMul", rows, stacked(attention)))
     if network.output is not None:  # for each anchor alike
         blocks = [torch.block_diag(*[one] * len(kernels)) for one in network.output.weight]
         embedded = add("Relu", add("MatMul", embedded, stacked(torch.stack(blocks))))
@@ -193,7 +179,7 @@ def _scores(add: _Graph, model: SetConvModel, seen: list[_Seen], members: Array)
     scores = add("Cast", add("Transpose", scores, perm=[0, 2, 1]), to=DOUBLE)
     if model.linear is not None:
         weights = stacked(model.linear.weights, 1).swapaxes(1, 2)[:, None]
-        lines = add("Squeeze", product(None, weights), np.array([1]))
+        lines = add("Squeeze", add("MatMul", seen, weights), np.array([1]))
         lines = add("Add", lines, stacked(model.linear.intercepts, 0)[:, None])
         scores = add("Add", scores, add("Cast", lines, to=DOUBLE))
     scores = add("Sub", scores, stacked(model.levels, 0)[:, None])
@@ -218,7 +204,8 @@ def _decide(add: _Graph, rule: DecisionRule, scores: str) -> None:
         add("Sub", worth, mean, name="decision")
     else:
         values = add("Sub", scores, add.constant(rule.thresholds, "threshold"))
-        add(*("Identity", values) if many else ("Reshape", values, np.array([-1])), name="decision")
+        shape = np.array([-1, len(rule.thresholds)] if many else [-1])
+        add("Reshape", values, shape, name="decision")
     if many:
         add("ArgMax", "decision", axis=1, keepdims=0, name="label")
     else:
@@ -231,12 +218,9 @@ def _logits(add: _Graph, rule: DecisionRule, scores: str) -> str:
     if calibrator is None:  # the paper's rule
         return add("Neg", _softplus(add, add("Neg", scores))) if many else scores
     u = add("Div", add("Sub", scores, np.float64(calibrator.centre)), np.float64(calibrator.scale))
-    low, high = map(np.float64, calibrator.slopes)
-    if low == high or many:
-        curve = add("Mul", u, low)
-    else:
-        below, above = (_softplus(add, one) for one in (add("Neg", u), u))
-        curve = add("Sub", add("Mul", above, high), add("Mul", below, low))
+    low, high = map(np.float64, calibrator.slopes)  # of more than two classes equal
+    above, below = _softplus(add, u), _softplus(add, add("Neg", u))
+    curve = add("Sub", add("Mul", above, high), add("Mul", below, low))
     return add("Add", curve, np.array(calibrator.intercepts))
 
 
