@@ -23,7 +23,6 @@ from setconv.preprocessing import CLIP, NARROW, Normal, Pieces, View
 Array = NDArray[Any]
 OPSET = 17
 _IR = 8  # the format of files that came with this opset: older runtimes read it
-_SHORTEST = np.float32(1e-12)  # to which torch takes a vector's length when it normalises it
 FLOAT, DOUBLE, INTEGER = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 
 
@@ -171,20 +170,18 @@ def _scores(add: _Graph, model: SetConvModel, seen: str) -> str:
         blocks = [torch.block_diag(*[one] * len(kernels)) for one in network.output.weight]
         embedded = add("Relu", add("MatMul", embedded, stacked(torch.stack(blocks))))
     if network.log_temperature is not None:
-        length = add("ReduceL2", embedded, axes=[-1], keepdims=1)
-        embedded = add("Div", embedded, add("Max", length, _SHORTEST))
-    sides = model.representatives
+        embedded = add("LpNormalization", embedded, axis=-1, p=2)
+    sides, levels = model.representatives, model.levels
     difference = ((sides[:, 1] - sides[:, 0]) * network.scale()).unsqueeze(-1)
-    scores = add("Squeeze", add("MatMul", embedded, stacked(difference)), np.array([3]))
-    scores = add("Cast", add("Transpose", scores, perm=[0, 2, 1]), to=DOUBLE)
+    scores = add("Cast", add("MatMul", embedded, stacked(difference)), to=DOUBLE)
     if model.linear is not None:
-        weights = stacked(model.linear.weights, 1).swapaxes(1, 2)[:, None]
-        lines = add("Squeeze", add("MatMul", seen, weights), np.array([1]))
-        lines = add("Add", lines, stacked(model.linear.intercepts, 0)[:, None])
+        lines = add("MatMul", seen, stacked(model.linear.weights[:, :, None]))
         scores = add("Add", scores, add("Cast", lines, to=DOUBLE))
-    scores = add("Sub", scores, stacked(model.levels, 0)[:, None])
-    scores = add("Div", scores, stacked(model.spreads, 0)[:, None])
-    return add("Add", add("ReduceMean", scores, axes=[0], keepdims=0), np.array(model.offset))
+        levels = levels - model.linear.intercepts
+    scores = add("Sub", scores, stacked(levels[:, None, None]))
+    scores = add("Div", scores, stacked(model.spreads[:, None, None]))
+    scores = add("Squeeze", add("ReduceMean", scores, axes=[0], keepdims=0), np.array([2]))
+    return add("Add", add("Transpose", scores, perm=[1, 0]), np.array(model.offset))
 
 
 def _decide(add: _Graph, rule: DecisionRule, scores: str) -> None:
