@@ -33,9 +33,9 @@ from setconv.messages import needed
 from setconv.text.encoder import TextEncoder, pool
 from setconv.text.transformer import load_network
 
-# What an export consists of, which the next one to the same place replaces, and how it is known.
-_FILES = {"README.md", "model.onnx", "encoder.onnx", "tokenizer.json", "predict.py", "setconv.json"}
-_START = b'{\n  "format": "setconv-export"'
+# An export has the first, and of others some; the next one to the same place replaces it.
+_FILES = {"model.onnx", "predict.py", "setconv.json"}
+_OTHERS = {"README.md", "encoder.onnx", "tokenizer.json", "__pycache__"}
 
 
 def export_model(
@@ -63,9 +63,8 @@ def export_model(
     encoder = getattr(model, "encoder_", None)
     if not isinstance(encoder, TextEncoder | FeatureEncoder | None):
         raise ParameterError(
-            f"A {type(encoder).__name__} cannot be exported. What works: to fit with a TextEncoder "
-            "(all-MiniLM-L6-v2); setconv.export.to_onnx, for rows that your encoder makes; "
-            "or setconv predict."
+            f"A {type(encoder).__name__} cannot be exported. What works: fit with a TextEncoder; "
+            "setconv.export.to_onnx, for rows that your encoder makes; or setconv predict."
         )
     if int8 and (verify is None or not isinstance(encoder, TextEncoder)):
         why = "it rounds the encoder of a model of texts, and texts are needed to measure the loss"
@@ -77,16 +76,15 @@ def export_model(
         about = _describe(model)
         if isinstance(encoder, TextEncoder):
             about |= _write_encoder(encoder, new)
-        told = json.dumps(about, indent=2, allow_nan=False)
-        (new / "setconv.json").write_text(f"{told}\n", encoding="utf-8")
+        (new / "setconv.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
         Model(new)  # the runtime takes it
         if verify is not None:
             found.append(f"float32, {_compare(model, new, verify)}")
         if int8:
+            place = new / "encoder.onnx"
             # A scale a channel, and 7 bits, which no processor's sums of products overflow.
-            finer = {"per_channel": True, "reduce_range": True}
             with _quiet():
-                quantize_dynamic(new / "encoder.onnx", new / "encoder.onnx", **finer)
+                quantize_dynamic(place, place, per_channel=True, reduce_range=True)
             found.append(f"int8, {_compare(model, new, verify)}")
         readme = (files("setconv.export") / "readme.md").read_text(encoding="utf-8")
         compared = "\n".join(f"- {one}" for one in found or ["It was not (`--verify FILE` does)."])
@@ -99,20 +97,18 @@ def _quiet() -> Iterator[None]:
     """Keep other libraries from telling what they do themselves."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
+        try:
             yield
-    finally:
-        logging.disable(before)
+        finally:
+            logging.disable(before)
 
 
 @contextmanager
 def _moved(place: Path) -> Iterator[Path]:
     """Give a new folder, which takes its place at the end; after an error it is gone."""
-    names, about = {one.name for one in place.glob("*")} - {"__pycache__"}, place / "setconv.json"
-    ours = names <= _FILES and about.is_file() and about.read_bytes().startswith(_START)
-    if place.is_file() or (names and not ours):
+    names = {one.name for one in place.glob("*")}
+    if place.is_file() or (names and not _FILES <= names <= _FILES | _OTHERS):
         raise ModelFileError(f"{place} is there already: give a new folder, or remove it first.")
     new = place.with_name(f".{place.name}.new")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +129,6 @@ def _describe(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     table = FeatureEncoder.of_numbers(names) if encoder is None and names is not None else encoder
     return {
-        "format": "setconv-export",
         "setconv": __version__,
         "takes": getattr(model, "takes", "rows"),
         "classes": model.classes_.tolist(),
@@ -160,11 +155,6 @@ class _Embedding(nn.Module):
 
 def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     """Write the network and the tokenizer of texts; return what is to be known of them."""
-    with needed("The export of an encoder", "onnxscript and torch 2.6 or newer", "onnx"):
-        import onnxscript as _onnxscript  # noqa: F401  -- torch's writer, which takes a second
-
-        if not hasattr(torch.export.Dim, "DYNAMIC"):
-            raise ImportError(torch.__version__)
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     if not network.tokenizer.is_fast:
         raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")
@@ -179,9 +169,8 @@ def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     options |= {"input_names": ["input_ids", "attention_mask"], "verbose": False}
     options |= {"output_names": ["sentence_embedding"]}
     module, given = _Embedding(network.module, encoder).eval(), (ids, torch.ones_like(ids))
-    with _quiet():
+    with needed("The export of an encoder", "onnxscript", "onnx"), _quiet():
         torch.onnx.export(module, given, folder / "encoder.onnx", **options)
-    onnx.checker.check_model(folder / "encoder.onnx")
     return {"max_length": encoder.max_length, "unknown": network.tokenizer.unk_token_id or 0}
 
 
@@ -198,5 +187,4 @@ def _compare(model: Any, folder: Path, rows: Any) -> str:
         raise DataError(f"The rows to verify with cannot be predicted. {error}") from error
     apart = np.abs(theirs["probabilities"] - ours.probabilities).max()
     others = np.count_nonzero(model.classes_[theirs["label"]] != ours.labels)
-    differ = f"{others:,} decisions differ, and probabilities by at most {apart:.1e}"
-    return f"{len(ours):,} rows: {differ}"
+    return f"{len(ours):,} rows: {others:,} decisions differ, probabilities by at most {apart:.1e}"

@@ -96,16 +96,16 @@ def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> str:
     rows, kind = "X", np.float64
     if rounded:
         rows, kind = add("Cast", add("Cast", rows, to=FLOAT), to=DOUBLE), np.float32
-    seen, width = [], model.scaler.width(model.n_features)
-    for view in model.scaler.views:
-        narrow = add("Cast", _view(add, view, rows, kind), to=FLOAT)
-        padded = add("Pad", narrow, np.array([0, 0, 0, width - view.width]))
+    views, width = model.scaler.views, model.scaler.width(model.n_features)
+    found = [(_view(add, one, rows, kind), one.width) for one in views] or [(rows, width)]
+    seen = []
+    for columns, own in found:
+        padded = add("Pad", add("Cast", columns, to=FLOAT), np.array([0, 0, 0, width - own]))
         seen.append(add("Unsqueeze", padded, np.array([0, 1])))
-    if not seen:
-        return add("Unsqueeze", add("Cast", rows, to=FLOAT), np.array([0, 1]))
-    if len(seen) == 1:
+    places = np.flatnonzero(model.chosen) % len(seen)
+    if not places.any():
         return seen[0]
-    return add("Gather", add("Concat", *seen, axis=0), np.flatnonzero(model.chosen) % len(seen))
+    return add("Gather", add("Concat", *seen, axis=0), places)
 
 
 def _view(add: _Graph, view: View, rows: str, kind: Any) -> str:
@@ -128,19 +128,18 @@ def _normal(add: _Graph, view: Normal, rows: str) -> str:
     has digits in base two, each on arrays of the shape of the rows.
     """
     starts, last = view.starts[:-1], view.starts[1:] - 1
-    ends = view.knots[starts], view.knots[last]
-    rows = add("Min", add("Max", rows, ends[0]), ends[1])
-    knots = add.constant(view.knots)
-    place = add.constant(starts[None])
+    rows = add("Min", add("Max", rows, view.knots[starts]), view.knots[last])
+    knots, place = add.constant(view.knots), add.constant(starts[None])
     for digit in reversed(range(int((last - starts).max()).bit_length())):
         further = add("Min", add("Add", place, np.array(1 << digit)), last)
         beyond = add("GreaterOrEqual", rows, add("Gather", knots, further))
         place = add("Where", beyond, further, place)
+    slopes = np.zeros_like(view.values)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        slopes = np.append(np.diff(view.values) / np.diff(view.knots), 0.0)
+        slopes[:-1] = np.diff(view.values) / np.diff(view.knots)
     slopes[last] = 0  # beyond the ends the map is level
-    way = add("Sub", rows, add("Gather", knots, place))
     # A knot itself has its own value, however steep it is after it.
+    way = add("Sub", rows, add("Gather", knots, place))
     rise = add("Mul", way, add("Gather", np.nan_to_num(slopes), place))
     return add("Add", rise, add("Gather", view.values, place))
 
@@ -149,11 +148,10 @@ def _scores(add: _Graph, model: SetConvModel, seen: str) -> str:
     """Add the log-odds of each head, averaged over the members, (n, heads)."""
     network = model.network
 
-    def stacked(values: Any, kept: int = 2) -> Array:
-        """Return numbers of heads or encoders, the last axes kept, as (members, heads, ...)."""
+    def stacked(values: Any) -> Array:
+        """Return matrices of heads or encoders as (members, heads, ...)."""
         array = torch.as_tensor(values).cpu().numpy()
-        ends = array.shape[array.ndim - kept :]
-        return array.reshape(network.n_members, -1, *ends)[model.chosen]
+        return array.reshape(network.n_members, -1, *array.shape[-2:])[model.chosen]
 
     rows = seen
     for layer in network.layers:
@@ -161,11 +159,10 @@ def _scores(add: _Graph, model: SetConvModel, seen: str) -> str:
         bias = stacked(layer.bias.reshape(-1, 1, layer.weight.shape[-1]))
         rows = add("Relu", add("Add", add("MatMul", rows, stacked(layer.weight)), bias))
     kernels = network.kernels(model.scaled_anchors())  # for several anchors, side by side
-    both = [one.matrix.split(one.out_features, dim=-1) for one in kernels]
-    attention, slope = (torch.cat(parts, dim=-1) for parts in zip(*both, strict=True))
-    part = stacked(torch.cat([one.anchor_part for one in kernels], dim=-1))
-    weighing = add("Add", add("MatMul", rows, stacked(-slope)), part)
-    embedded = add("Mul", weighing, add("MatMul", rows, stacked(attention)))
+    both = [(*one.matrix.split(one.out_features, dim=-1), one.anchor_part) for one in kernels]
+    attention, slope, part = (stacked(torch.cat(one, dim=-1)) for one in zip(*both, strict=True))
+    weighing = add("Sub", part, add("MatMul", rows, slope))
+    embedded = add("Mul", weighing, add("MatMul", rows, attention))
     if network.output is not None:  # for each anchor alike
         blocks = [torch.block_diag(*[one] * len(kernels)) for one in network.output.weight]
         embedded = add("Relu", add("MatMul", embedded, stacked(torch.stack(blocks))))
@@ -215,10 +212,9 @@ def _logits(add: _Graph, rule: DecisionRule, scores: str) -> str:
     if calibrator is None:  # the paper's rule
         return add("Neg", _softplus(add, add("Neg", scores))) if many else scores
     u = add("Div", add("Sub", scores, np.float64(calibrator.centre)), np.float64(calibrator.scale))
-    low, high = map(np.float64, calibrator.slopes)  # of more than two classes equal
-    above, below = _softplus(add, u), _softplus(add, add("Neg", u))
-    curve = add("Sub", add("Mul", above, high), add("Mul", below, low))
-    return add("Add", curve, np.array(calibrator.intercepts))
+    low, high = calibrator.slopes
+    bend = add("Mul", _softplus(add, u), np.float64(high - low))  # nothing for a straight line
+    return add("Sum", bend, add("Mul", u, np.float64(low)), np.array(calibrator.intercepts))
 
 
 def _softplus(add: _Graph, values: str) -> str:

@@ -55,8 +55,8 @@ class Model:
             texts = [row.get(name) if isinstance(row, dict) else row for row in rows]
             wrong = [not isinstance(one, str) or not one.strip() for one in texts]
             _refuse(np.array(wrong), f"has no text (the column is {name!r})")
-            return np.concatenate([self._embed(one) for one in texts])
-        if isinstance(rows[0], dict):
+            rows = [self._embed(one) for one in texts]
+        elif isinstance(rows[0], dict):
             columns = columns or [{"name": one, "kind": "number"} for one in rows[0]]
             numbered = enumerate(rows, 1)
             rows = [[x for one in columns for x in cells(row, one, k)] for k, row in numbered]
@@ -72,7 +72,9 @@ class Model:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         text = text if len(text) <= limit else " ".join(text.split())[:limit]
         ids = np.array([self._tokenizer.encode(text).ids or [self.about["unknown"]]])
-        return self._encoder.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+        return self._encoder.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][
+            0
+        ]
 
 
 def _refuse(wrong: Any, why: str) -> None:
