@@ -16,13 +16,7 @@ EPILOG = "Example: [bold]setconv export model/ -o out/ --verify test.csv[/]"
 def command(
     model: options.Model,
     output: Annotated[
-        Path,
-        Option(
-            "--output",
-            "-o",
-            help="Folder to write: a new one, or an earlier export.",
-            show_default=False,
-        ),
+        Path, Option("--output", "-o", help="Folder to write: a new one.", show_default=False)
     ],
     verify: Annotated[
         str | None, Option("--verify", help="File of rows that model and export both predict.")

@@ -50,9 +50,8 @@ def to_onnx(model: Any) -> ModelProto:
     inner: SetConvModel = classifier._model
     if inner.front is not None and inner.n_features > NARROW:
         raise ParameterError(
-            f"The model was fitted on sparse rows of {inner.n_features} columns, and a graph takes "
-            "dense ones. What works: setconv predict, setconv.load, or a model that was fitted on "
-            f"dense rows, such as embeddings, or on up to {NARROW} columns."
+            f"The model was fitted on sparse rows of {inner.n_features} columns: a graph has dense "
+            f"ones. What works: setconv predict, or a fit on dense rows or up to {NARROW} columns."
         )
     rule: DecisionRule = classifier._decision.rule
     add, info = _Graph(), helper.make_tensor_value_info
@@ -93,9 +92,9 @@ class _Graph:
 
 def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> str:
     """Add what each member that speaks sees, (members, 1, n, width); one view is there once."""
-    rows, kind = "X", np.float64
+    rows, kind = "X", np.float32 if rounded else np.float64
     if rounded:
-        rows, kind = add("Cast", add("Cast", rows, to=FLOAT), to=DOUBLE), np.float32
+        rows = add("Cast", add("Cast", rows, to=FLOAT), to=DOUBLE)
     views, width = model.scaler.views, model.scaler.width(model.n_features)
     found = [(_view(add, one, rows, kind), one.width) for one in views] or [(rows, width)]
     seen = []

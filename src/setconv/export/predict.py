@@ -67,7 +67,7 @@ class Model:
         _refuse(~(np.abs(X) <= largest), "has what is no finite number, or too large a one")
         return X
 
-    def _embed(self, text: str) -> Any:
+    def _embed(self, text: Any) -> Any:
         limit = 64 * self.about["max_length"]  # characters, and halves of one are replaced
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         text = text if len(text) <= limit else " ".join(text.split())[:limit]
@@ -85,18 +85,17 @@ def _refuse(wrong: Any, why: str) -> None:
 
 def cells(row: dict[str, Any], column: dict[str, Any], number: int) -> list[float]:
     """Return the numbers that a row's value of a column becomes."""
-    name, kind, extra = column["name"], column["kind"], int(column.get("indicator", False))
+    name, kind, extra = column["name"], column["kind"], column.get("indicator", False)
     try:
-        value = row[name]
+        value = "" if row[name] is None else row[name]
+        missing = str(value).strip().lower() in MISSING
         if kind == "vector":
             return list(np.array(value, dtype=np.float64).reshape(column["width"]))
-        text = "" if value is None else str(value)
-        missing = text.strip().lower() in MISSING
         if kind == "category":
-            known = column["categories"]
-            place = known.index(text) if text in known else len(known) + (missing and extra)
-            return [float(place == one) for one in range(len(known) + 1 + extra)]
-        found = column["median"] if missing else number_of(text.strip(), kind)
+            known = [*column["categories"], *[None] * (1 + extra)]
+            place = known.index(str(value)) if str(value) in known else -1 - (extra and not missing)
+            return list(np.eye(len(known))[place])
+        found = column["median"] if missing else number_of(str(value).strip(), kind)
         return [float(found), float(missing)][: 1 + extra]
     except (KeyError, TypeError, ValueError):
         given = f"{row[name]!r:.60}" if name in row else "no such column"
@@ -110,7 +109,7 @@ def number_of(text: str, kind: str) -> float:
         raise ValueError
     if kind == "date":
         return float(np.datetime64(text, "us").astype(float)) / 86_400_000_000  # days
-    return float(text) if kind == "number" else float(text.lower() in ("true", "1"))
+    return float({"true": 1, "false": 0}.get(text.lower(), text))
 
 
 def read(path: str) -> list[Any]:
