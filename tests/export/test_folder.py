@@ -264,8 +264,12 @@ def test_a_column_that_is_not_there_is_not_filled(table_export):
     [
         ("rows.csv", "", "There are no rows"),
         ("rows.csv", "text\n", "There are no rows"),
-        ("rows.csv", "words\na dog\n", "Row 1 has no text .the column is 'text'"),
-        ("rows.csv", "text,a\na dog,1\n , 2\n", "Row 2 has no text"),
+        (
+            "rows.csv",
+            "words\na dog\n",
+            "Row 1 needs a text in the column 'text', and has no such column",
+        ),
+        ("rows.csv", "text,a\na dog,1\n , 2\n", "Row 2 needs a text"),
         ("rows.csv", "text,a\na dog\n", "a row more or fewer"),
         ("rows.csv", "text,text\na dog,b\n", "two columns have one name"),
         ("rows.csv", 'text\n"a dog\n', "error: "),

@@ -75,7 +75,8 @@ def export_model(
         shutil.copyfile(str(files("setconv.export") / "predict.py"), new / "predict.py")
         about = _describe(model)
         if isinstance(encoder, TextEncoder):
-            about |= _write_encoder(encoder, new)
+            column = (getattr(model, "source_", None) or {}).get("text", "text")
+            about |= {"columns": [{"name": column, "kind": "text"}]} | _write_encoder(encoder, new)
         (new / "setconv.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
         Model(new)  # the runtime takes it
         if verify is not None:
@@ -133,7 +134,6 @@ def _describe(model: Any) -> dict[str, Any]:
         "takes": getattr(model, "takes", "rows"),
         "classes": model.classes_.tolist(),
         "objective": str(classifier._decision.rule.objective),
-        "text": (getattr(model, "source_", None) or {}).get("text", "text"),
         "columns": table.describe()[0]["columns"] if isinstance(table, FeatureEncoder) else None,
         "n_features": classifier.n_features_in_,
         "dtype": "float64" if encoder is None else "float32",

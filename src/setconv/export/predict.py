@@ -50,16 +50,13 @@ class Model:
         """Return rows as the graph takes them."""
         if not len(rows):
             raise ValueError("There are no rows.")
-        columns, name = self.about["columns"], self.about["text"]
-        if self.about["takes"] == "texts":
-            texts = [row.get(name) if isinstance(row, dict) else row for row in rows]
-            wrong = [not isinstance(one, str) or not one.strip() for one in texts]
-            _refuse(np.array(wrong), f"has no text (the column is {name!r})")
-            rows = [self._embed(one) for one in texts]
-        elif isinstance(rows[0], dict):
+        columns = self.about["columns"]
+        if isinstance(rows[0], str):
+            rows = [{columns[0]["name"]: one} for one in rows]
+        if isinstance(rows[0], dict):
             columns = columns or [{"name": one, "kind": "number"} for one in rows[0]]
             numbered = enumerate(rows, 1)
-            rows = [[x for one in columns for x in cells(row, one, k)] for k, row in numbered]
+            rows = [[x for one in columns for x in self._cells(row, one, k)] for k, row in numbered]
         X = np.asarray(rows, dtype=np.float64)
         if X.shape[1:] != (self.about["n_features"],):
             raise ValueError(f"Rows need {self.about['n_features']} columns, not {X.shape[1:]}.")
@@ -67,40 +64,41 @@ class Model:
         _refuse(~(np.abs(X) <= largest), "has what is no finite number, or too large a one")
         return X
 
-    def _embed(self, text: Any) -> Any:
+    def _cells(self, row: Any, column: dict[str, Any], number: int) -> list[Any]:
+        """Return the numbers that a row's value of a column becomes."""
+        name, kind, extra = column["name"], column["kind"], column.get("indicator", False)
+        try:
+            value = row[name]
+            if kind == "text" and value.strip():
+                return self._embed(value)
+            if kind == "vector":
+                return list(np.array(value, dtype=np.float64).reshape(column["width"]))
+            text = "" if value is None else str(value)
+            missing = text.strip().lower() in MISSING
+            if kind == "category":
+                known = column["categories"]
+                place = known.index(text) if text in known else len(known) + (missing and extra)
+                return list(np.eye(len(known) + 1 + extra)[place])
+            found = column["median"] if missing else number_of(text.strip(), kind)
+            return [float(found), float(missing)][: 1 + extra]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            given = f"{row[name]!r:.60}" if name in row else "no such column"
+            why = f"needs a {kind} in the column {name!r}, and has {given}"
+            raise ValueError(f"Row {number} {why}.") from None
+
+    def _embed(self, text: str) -> list[Any]:
         limit = 64 * self.about["max_length"]  # characters, and halves of one are replaced
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         text = text if len(text) <= limit else " ".join(text.split())[:limit]
         ids = np.array([self._tokenizer.encode(text).ids or [self.about["unknown"]]])
-        return self._encoder.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][
-            0
-        ]
+        given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        return list(self._encoder.run(None, given)[0][0])
 
 
 def _refuse(wrong: Any, why: str) -> None:
     rows = np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
     if len(rows):
         raise ValueError(f"Row {rows[0] + 1} {why}.")
-
-
-def cells(row: dict[str, Any], column: dict[str, Any], number: int) -> list[float]:
-    """Return the numbers that a row's value of a column becomes."""
-    name, kind, extra = column["name"], column["kind"], column.get("indicator", False)
-    try:
-        value = "" if row[name] is None else row[name]
-        missing = str(value).strip().lower() in MISSING
-        if kind == "vector":
-            return list(np.array(value, dtype=np.float64).reshape(column["width"]))
-        if kind == "category":
-            known = [*column["categories"], *[None] * (1 + extra)]
-            place = known.index(str(value)) if str(value) in known else -1 - (extra and not missing)
-            return list(np.eye(len(known))[place])
-        found = column["median"] if missing else number_of(str(value).strip(), kind)
-        return [float(found), float(missing)][: 1 + extra]
-    except (KeyError, TypeError, ValueError):
-        given = f"{row[name]!r:.60}" if name in row else "no such column"
-        why = f"needs a {kind} in the column {name!r}, and has {given}"
-        raise ValueError(f"Row {number} {why}.") from None
 
 
 def number_of(text: str, kind: str) -> float:
