@@ -5,10 +5,8 @@ All of it is made and tried in a folder beside its place, which is moved there a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import secrets
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -19,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
 from onnxruntime.quantization import quantize_dynamic
 from tokenizers import Tokenizer
@@ -27,16 +24,18 @@ from torch import Tensor, nn
 
 from setconv._version import __version__
 from setconv.errors import DataError, ModelFileError, ParameterError
-from setconv.export.graph import OPSET, rounds, to_onnx
+from setconv.export.graph import to_onnx
 from setconv.export.predict import Model
 from setconv.io.columns import as_table
 from setconv.io.encoder import FeatureEncoder
+from setconv.io.files import locked_folder
 from setconv.messages import needed
 from setconv.text.encoder import TextEncoder, pool
 from setconv.text.transformer import load_network
-from setconv.validation import check_texts
 
-_LIBRARIES = (np, onnx, onnxruntime, torch)
+# An export has the first, and of others some; the next one to the same place replaces it.
+_FILES = {"model.onnx", "predict.py", "setconv.json"}
+_OTHERS = {"README.md", "encoder.onnx", "tokenizer.json", "__pycache__"}
 
 
 def export_model(
@@ -49,7 +48,7 @@ def export_model(
     model : SetConvClassifier, SetConvTextClassifier or SetConvTableClassifier
         Fitted; its encoder, if it has one, is a `TextEncoder` or `FeatureEncoder`.
     folder : path
-        A new one, or an empty one.
+        A new one, an empty one, or an earlier export, which is replaced.
     int8 : bool, default=False
         Whether the weights of a text encoder are rounded to eight bits. What that costs is
         measured, so there have to be texts to verify with.
@@ -64,38 +63,33 @@ def export_model(
     encoder = getattr(model, "encoder_", None)
     if not isinstance(encoder, TextEncoder | FeatureEncoder | None):
         raise ParameterError(
-            f"A {type(encoder).__name__} cannot be exported. What works: to fit with a TextEncoder "
-            "(all-MiniLM-L6-v2); setconv.export.to_onnx, for rows that your encoder makes; "
-            "or setconv predict."
+            f"A {type(encoder).__name__} cannot be exported. What works: fit with a TextEncoder; "
+            "setconv.export.to_onnx, for rows that your encoder makes; or setconv predict."
         )
     if int8 and (verify is None or not isinstance(encoder, TextEncoder)):
         why = "it rounds the encoder of a model of texts, and texts are needed to measure the loss"
         raise ParameterError(f"int8=True: {why} (verify=).", parameter="int8")
     graph, found = to_onnx(model), []
-    with _moved(Path(folder).absolute()) as new:
+    with _moved(Path(folder).resolve()) as new:
         onnx.save(graph, new / "model.onnx")
         shutil.copyfile(str(files("setconv.export") / "predict.py"), new / "predict.py")
         about = _describe(model)
-        trial: Any = np.zeros((1, about["n_features"]))
         if isinstance(encoder, TextEncoder):
-            about, trial = about | _write_encoder(encoder, new), ["a text"]
-        _write(new, about)
-        Model(new).predict(trial)
+            column = (getattr(model, "source_", None) or {}).get("text", "text")
+            about |= {"columns": [{"name": column, "kind": "text"}]} | _write_encoder(encoder, new)
+        (new / "setconv.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+        Model(new)  # the runtime takes it
         if verify is not None:
-            found.append(_compare(model, new, verify, "float32"))
+            found.append(f"float32, {_compare(model, new, verify)}")
         if int8:
+            place = new / "encoder.onnx"
             # A scale a channel, and 7 bits, which no processor's sums of products overflow.
-            finer = {"per_channel": True, "reduce_range": True}
             with _quiet():
-                quantize_dynamic(new / "encoder.onnx", new / "rounded.onnx", **finer)
-            (new / "rounded.onnx").replace(new / "encoder.onnx")
-            found.append(_compare(model, new, verify, "int8"))
+                quantize_dynamic(place, place, per_channel=True, reduce_range=True)
+            found.append(f"int8, {_compare(model, new, verify)}")
         readme = (files("setconv.export") / "readme.md").read_text(encoding="utf-8")
         compared = "\n".join(f"- {one}" for one in found or ["It was not (`--verify FILE` does)."])
         (new / "README.md").write_text(readme.format(compared=compared, **about), encoding="utf-8")
-        digests = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in new.iterdir()}
-        del digests["setconv.json"]
-        _write(new, about | {"compared": found, "sha256": digests})
     return found
 
 
@@ -104,58 +98,46 @@ def _quiet() -> Iterator[None]:
     """Keep other libraries from telling what they do themselves."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
+        try:
             yield
-    finally:
-        logging.disable(before)
+        finally:
+            logging.disable(before)
 
 
 @contextmanager
 def _moved(place: Path) -> Iterator[Path]:
     """Give a new folder, which takes its place at the end; after an error it is gone."""
-    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+    names = {one.name for one in place.glob("*")}
+    if place.is_file() or (names and not _FILES <= names <= _FILES | _OTHERS):
         raise ModelFileError(f"{place} is there already: give a new folder, or remove it first.")
-    new = place.with_name(f".{place.name}.new-{secrets.token_hex(4)}")
-    new.mkdir(parents=True)
-    try:
-        yield new
-        new.rename(place)
-    except BaseException:
+    new = place.with_name(f".{place.name}.new")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with locked_folder(place.parent):  # so what is there already was left by a killed export
         shutil.rmtree(new, ignore_errors=True)
-        raise
+        new.mkdir()
+        try:
+            yield new
+            shutil.rmtree(place, ignore_errors=True)
+            new.rename(place)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
 
 
 def _describe(model: Any) -> dict[str, Any]:
     """Return what the program needs to know, and what people want to."""
     encoder, classifier = getattr(model, "encoder_", None), getattr(model, "classifier_", model)
-    rule, names = classifier._decision.rule, getattr(model, "feature_names_in_", None)
-    columns = None if names is None else [{"name": str(one), "kind": "number"} for one in names]
-    if isinstance(encoder, FeatureEncoder):
-        columns = encoder.describe()[0]["columns"]
-    by_cost = rule.objective.cost is not None and len(rule.thresholds) > 1
+    names = getattr(model, "feature_names_in_", None)
+    table = FeatureEncoder.of_numbers(names) if encoder is None and names is not None else encoder
     return {
-        "format": "setconv-export",
+        "setconv": __version__,
         "takes": getattr(model, "takes", "rows"),
         "classes": model.classes_.tolist(),
-        "objective": str(rule.objective),
-        "threshold": None if by_cost else rule.thresholds.tolist(),
-        "threshold_basis": model.threshold_basis_,
-        "prior": None if rule.prior is None else rule.prior.tolist(),
-        "text": (getattr(model, "source_", None) or {}).get("text", "text"),
-        "columns": columns,
+        "objective": str(classifier._decision.rule.objective),
+        "columns": table.describe()[0]["columns"] if isinstance(table, FeatureEncoder) else None,
         "n_features": classifier.n_features_in_,
-        "dtype": "float32" if rounds(model) else "float64",
-        "opset": OPSET,
-        "versions": {"setconv": __version__}
-        | {one.__name__: one.__version__ for one in _LIBRARIES},
+        "dtype": "float64" if encoder is None else "float32",
     }
-
-
-def _write(folder: Path, about: dict[str, Any]) -> None:
-    told = json.dumps(about, indent=2, allow_nan=False)
-    (folder / "setconv.json").write_text(f"{told}\n", encoding="utf-8")
 
 
 class _Embedding(nn.Module):
@@ -173,11 +155,6 @@ class _Embedding(nn.Module):
 
 def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     """Write the network and the tokenizer of texts; return what is to be known of them."""
-    with needed("The export of an encoder", "onnxscript and torch 2.6 or newer", "onnx"):
-        import onnxscript as _onnxscript  # noqa: F401  -- torch's writer, which takes a second
-
-        if not hasattr(torch.export.Dim, "DYNAMIC"):
-            raise ImportError(torch.__version__)
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     if not network.tokenizer.is_fast:
         raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")
@@ -190,30 +167,24 @@ def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     ids, free = torch.arange(16).reshape(2, 8) % 2, dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC)
     options: Any = {"dynamo": True, "dynamic_shapes": (free, free), "external_data": False}
     options |= {"input_names": ["input_ids", "attention_mask"], "verbose": False}
-    with _quiet():
-        module, given = _Embedding(network.module, encoder).eval(), (ids, torch.ones_like(ids))
-        path, outputs = folder / "encoder.onnx", ["sentence_embedding"]
-        torch.onnx.export(module, given, path, output_names=outputs, **options)
-    onnx.checker.check_model(path)
-    saved = {name: getattr(encoder, name) for name in ("max_length", "pooling", "normalize")}
-    return saved | {"unknown": network.tokenizer.unk_token_id or 0}
+    options |= {"output_names": ["sentence_embedding"]}
+    module, given = _Embedding(network.module, encoder).eval(), (ids, torch.ones_like(ids))
+    with needed("The export of an encoder", "onnxscript", "onnx"), _quiet():
+        torch.onnx.export(module, given, folder / "encoder.onnx", **options)
+    return {"max_length": encoder.max_length, "unknown": network.tokenizer.unk_token_id or 0}
 
 
-def _compare(model: Any, folder: Path, rows: Any, numbers: str) -> str:
+def _compare(model: Any, folder: Path, rows: Any) -> str:
     """Say how far the model and its export differ on rows."""
-    exported, given = Model(folder), rows
+    exported = Model(folder)
+    given = rows if isinstance(rows, list | np.ndarray) else as_table(rows).to_pylist()
     try:
-        if exported.about["takes"] == "texts":
-            given = rows = check_texts(rows)
-        else:
-            given = rows if isinstance(rows, np.ndarray) else as_table(rows).to_pylist()
         if exported.about["takes"] == "rows":
-            given = rows = exported.encode(given)
+            rows = given = exported.encode(given)
         with _quiet():  # the matrix has no names
             ours, theirs = model.predictions(rows), exported.predict(given)
     except ValueError as error:
         raise DataError(f"The rows to verify with cannot be predicted. {error}") from error
     apart = np.abs(theirs["probabilities"] - ours.probabilities).max()
     others = np.count_nonzero(model.classes_[theirs["label"]] != ours.labels)
-    differ = f"{others:,} decisions differ, and probabilities by at most {apart:.1e}"
-    return f"{numbers}, {len(ours):,} rows: {differ}"
+    return f"{len(ours):,} rows: {others:,} decisions differ, probabilities by at most {apart:.1e}"

@@ -1,13 +1,13 @@
 """The ONNX graph of a fitted model: what `setconv.model` and `setconv.decisions` compute.
 
 It has the same numbers in the same order: rows in double precision, or rounded to float32 first
-where an encoder makes them so; views of them; the network and the linear part in float32; and
-everything from the scores on in double. All heads of all members that speak are computed at once.
+where an encoder makes them so; views of them, in double; the network and the linear part in
+float32; and everything from the scores on in double. All heads of all members that speak are
+computed at once.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,8 @@ from setconv.model import SetConvModel
 from setconv.preprocessing import CLIP, NARROW, Normal, Pieces, View
 
 Array = NDArray[Any]
-# A view of the rows, (1, 1, n, width), its width, and the places of the members that see it.
-_Seen = tuple[str, int, slice]
 OPSET = 17
 _IR = 8  # the format of files that came with this opset: older runtimes read it
-_SHORTEST = np.float32(1e-12)  # to which torch takes a vector's length when it normalises it
 FLOAT, DOUBLE, INTEGER = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 
 
@@ -53,14 +50,15 @@ def to_onnx(model: Any) -> ModelProto:
     inner: SetConvModel = classifier._model
     if inner.front is not None and inner.n_features > NARROW:
         raise ParameterError(
-            f"The model was fitted on sparse rows of {inner.n_features} columns, and a graph takes "
-            "dense ones. What works: setconv predict, setconv.load, or a model that was fitted on "
-            f"dense rows, such as embeddings, or on up to {NARROW} columns."
+            f"The model was fitted on sparse rows of {inner.n_features} columns: a graph has dense "
+            f"ones. What works: setconv predict, or a fit on dense rows or up to {NARROW} columns."
         )
     rule: DecisionRule = classifier._decision.rule
     add, info = _Graph(), helper.make_tensor_value_info
+    # Our encoders make rows of float32, those of others are taken as they are.
+    rounded = hasattr(getattr(model, "encoder_", None), "describe")
     with torch.inference_mode():
-        _decide(add, rule, _scores(add, inner, *_views(add, inner, rounded=rounds(model))))
+        _decide(add, rule, _scores(add, inner, _views(add, inner, rounded=rounded)))
     wide: list[Any] = ["n", len(rule.grounds.classes)]
     outputs = [info("label", INTEGER, ["n"]), info("probabilities", DOUBLE, wide)]
     outputs.append(info("decision", DOUBLE, wide[: len(rule.thresholds)]))
@@ -70,11 +68,6 @@ def to_onnx(model: Any) -> ModelProto:
     made = helper.make_model(graph, opset_imports=opset, ir_version=_IR, producer_name="setconv")
     checker.check_model(made, full_check=True)
     return made
-
-
-def rounds(model: Any) -> bool:
-    """Whether the rows of a model come as float32: those that our encoders make do."""
-    return hasattr(getattr(model, "encoder_", None), "describe")
 
 
 class _Graph:
@@ -97,36 +90,34 @@ class _Graph:
         return name
 
 
-def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> tuple[list[_Seen], Array]:
-    """Add what the members that speak see; also return these, those of one view together."""
-    narrow = add("Cast", "X", to=FLOAT)
-    wide = add("Cast", narrow, to=DOUBLE) if rounded else "X"
-    speaking, count = np.flatnonzero(model.chosen), max(len(model.scaler.views), 1)
-    groups = [one for k in range(count) if len(one := speaking[speaking % count == k])]
-    ends = np.cumsum([0, *map(len, groups)]).tolist()
+def _views(add: _Graph, model: SetConvModel, *, rounded: bool) -> str:
+    """Add what each member that speaks sees, (members, 1, n, width); one view is there once."""
+    rows, kind = "X", np.float32 if rounded else np.float64
+    if rounded:
+        rows = add("Cast", add("Cast", rows, to=FLOAT), to=DOUBLE)
+    views, width = model.scaler.views, model.scaler.width(model.n_features)
+    found = [(_view(add, one, rows, kind), one.width) for one in views] or [(rows, width)]
     seen = []
-    for group, span in zip(groups, pairwise(ends), strict=True):
-        columns, width = narrow, model.n_features
-        if model.scaler.views:
-            view = model.scaler.views[group[0] % count]
-            found = _view(add, view, narrow if rounded else wide, wide, rounded=rounded)
-            columns, width = add("Cast", found, to=FLOAT), view.width
-        seen.append((add("Unsqueeze", columns, np.array([0, 1])), width, slice(*span)))
-    return seen, np.concatenate(groups)
+    for columns, own in found:
+        padded = add("Pad", add("Cast", columns, to=FLOAT), np.array([0, 0, 0, width - own]))
+        seen.append(add("Unsqueeze", padded, np.array([0, 1])))
+    places = np.flatnonzero(model.chosen) % len(seen)
+    if not places.any():
+        return seen[0]
+    return add("Gather", add("Concat", *seen, axis=0), places)
 
 
-def _view(add: _Graph, view: View, given: str, wide: str, *, rounded: bool) -> str:
-    """Add a view of rows, which are given as they are and in double."""
+def _view(add: _Graph, view: View, rows: str, kind: Any) -> str:
+    """Add a view of rows, whose means and scales the library rounds to ``kind``."""
     if isinstance(view, Normal):
-        return _normal(add, view, wide)
-    kind: Any = np.float32 if rounded else np.float64
+        return _normal(add, view, rows)
     if isinstance(view, Pieces):
-        inside = add("Sub", add("Gather", wide, view.column, axis=1), view.low)
+        inside = add("Sub", add("Gather", rows, view.column, axis=1), view.low)
         filled = add("Div", inside, view.high - view.low)
-        filled = add("Clip", filled, np.float64(0), np.float64(1))
-        kind, given = np.float32, add("Cast", filled, to=FLOAT)
-    centred = add("Sub", given, view.mean.astype(kind))
-    return add("Clip", add("Div", centred, view.scale.astype(kind)), kind(-CLIP), kind(CLIP))
+        rows, kind = add("Clip", filled, np.float64(0), np.float64(1)), np.float32
+    mean, scale = (one.astype(kind).astype(np.float64) for one in (view.mean, view.scale))
+    scaled = add("Div", add("Sub", rows, mean), scale)
+    return add("Clip", scaled, np.float64(-CLIP), np.float64(CLIP))
 
 
 def _normal(add: _Graph, view: Normal, rows: str) -> str:
@@ -136,69 +127,57 @@ def _normal(add: _Graph, view: Normal, rows: str) -> str:
     has digits in base two, each on arrays of the shape of the rows.
     """
     starts, last = view.starts[:-1], view.starts[1:] - 1
-    ends = view.knots[starts], view.knots[last]
-    rows = add("Min", add("Max", rows, ends[0]), ends[1])
-    knots = add.constant(view.knots)
-    place = add.constant(starts[None])
+    rows = add("Min", add("Max", rows, view.knots[starts]), view.knots[last])
+    knots, place = add.constant(view.knots), add.constant(starts[None])
     for digit in reversed(range(int((last - starts).max()).bit_length())):
         further = add("Min", add("Add", place, np.array(1 << digit)), last)
         beyond = add("GreaterOrEqual", rows, add("Gather", knots, further))
         place = add("Where", beyond, further, place)
+    slopes = np.zeros_like(view.values)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        slopes = np.append(np.diff(view.values) / np.diff(view.knots), 0.0)
+        slopes[:-1] = np.diff(view.values) / np.diff(view.knots)
     slopes[last] = 0  # beyond the ends the map is level
-    way = add("Sub", rows, add("Gather", knots, place))
     # A knot itself has its own value, however steep it is after it.
+    way = add("Sub", rows, add("Gather", knots, place))
     rise = add("Mul", way, add("Gather", np.nan_to_num(slopes), place))
     return add("Add", rise, add("Gather", view.values, place))
 
 
-def _scores(add: _Graph, model: SetConvModel, seen: list[_Seen], members: Array) -> str:
+def _scores(add: _Graph, model: SetConvModel, seen: str) -> str:
     """Add the log-odds of each head, averaged over the members, (n, heads)."""
     network = model.network
 
-    def stacked(values: Any, kept: int = 2) -> Array:
-        """Return numbers of heads or encoders, the last axes kept, as (members, heads, ...)."""
-        array = np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values)
-        ends = array.shape[array.ndim - kept :]
-        return array.reshape(network.n_members, -1, *ends)[members]
+    def stacked(values: Any) -> Array:
+        """Return matrices of heads or encoders as (members, heads, ...)."""
+        array = torch.as_tensor(values).cpu().numpy()
+        return array.reshape(network.n_members, -1, *array.shape[-2:])[model.chosen]
 
-    def product(rows: str | None, weights: Array) -> str:
-        """Add the product of rows, or of what each member sees, with its matrices."""
-        if rows is not None:
-            return add("MatMul", rows, weights)
-        parts = [add("MatMul", one, weights[places, :, :width]) for one, width, places in seen]
-        return add("Concat", *parts, axis=0)
-
-    rows = None
+    rows = seen
     for layer in network.layers:
         assert layer.bias is not None
         bias = stacked(layer.bias.reshape(-1, 1, layer.weight.shape[-1]))
-        rows = add("Relu", add("Add", product(rows, stacked(layer.weight)), bias))
+        rows = add("Relu", add("Add", add("MatMul", rows, stacked(layer.weight)), bias))
     kernels = network.kernels(model.scaled_anchors())  # for several anchors, side by side
-    both = [one.matrix.split(one.out_features, dim=-1) for one in kernels]
-    attention, slope = (torch.cat(parts, dim=-1) for parts in zip(*both, strict=True))
-    part = stacked(torch.cat([one.anchor_part for one in kernels], dim=-1))
-    weighing = add("Add", product(rows, stacked(-slope)), part)
-    embedded = add("Mul", weighing, product(rows, stacked(attention)))
+    both = [(*one.matrix.split(one.out_features, dim=-1), one.anchor_part) for one in kernels]
+    attention, slope, part = (stacked(torch.cat(one, dim=-1)) for one in zip(*both, strict=True))
+    weighing = add("Sub", part, add("MatMul", rows, slope))
+    embedded = add("Mul", weighing, add("MatMul", rows, attention))
     if network.output is not None:  # for each anchor alike
         blocks = [torch.block_diag(*[one] * len(kernels)) for one in network.output.weight]
         embedded = add("Relu", add("MatMul", embedded, stacked(torch.stack(blocks))))
     if network.log_temperature is not None:
-        length = add("ReduceL2", embedded, axes=[-1], keepdims=1)
-        embedded = add("Div", embedded, add("Max", length, _SHORTEST))
-    sides = model.representatives
+        embedded = add("LpNormalization", embedded, axis=-1, p=2)
+    sides, levels = model.representatives, model.levels
     difference = ((sides[:, 1] - sides[:, 0]) * network.scale()).unsqueeze(-1)
-    scores = add("Squeeze", add("MatMul", embedded, stacked(difference)), np.array([3]))
-    scores = add("Cast", add("Transpose", scores, perm=[0, 2, 1]), to=DOUBLE)
+    scores = add("Cast", add("MatMul", embedded, stacked(difference)), to=DOUBLE)
     if model.linear is not None:
-        weights = stacked(model.linear.weights, 1).swapaxes(1, 2)[:, None]
-        lines = add("Squeeze", product(None, weights), np.array([1]))
-        lines = add("Add", lines, stacked(model.linear.intercepts, 0)[:, None])
+        lines = add("MatMul", seen, stacked(model.linear.weights[:, :, None]))
         scores = add("Add", scores, add("Cast", lines, to=DOUBLE))
-    scores = add("Sub", scores, stacked(model.levels, 0)[:, None])
-    scores = add("Div", scores, stacked(model.spreads, 0)[:, None])
-    return add("Add", add("ReduceMean", scores, axes=[0], keepdims=0), np.array(model.offset))
+        levels = levels - model.linear.intercepts
+    scores = add("Sub", scores, stacked(levels[:, None, None]))
+    scores = add("Div", scores, stacked(model.spreads[:, None, None]))
+    scores = add("Squeeze", add("ReduceMean", scores, axes=[0], keepdims=0), np.array([2]))
+    return add("Add", add("Transpose", scores, perm=[1, 0]), np.array(model.offset))
 
 
 def _decide(add: _Graph, rule: DecisionRule, scores: str) -> None:
@@ -218,7 +197,8 @@ def _decide(add: _Graph, rule: DecisionRule, scores: str) -> None:
         add("Sub", worth, mean, name="decision")
     else:
         values = add("Sub", scores, add.constant(rule.thresholds, "threshold"))
-        add(*("Identity", values) if many else ("Reshape", values, np.array([-1])), name="decision")
+        shape = np.array([-1, len(rule.thresholds)] if many else [-1])
+        add("Reshape", values, shape, name="decision")
     if many:
         add("ArgMax", "decision", axis=1, keepdims=0, name="label")
     else:
@@ -231,13 +211,9 @@ def _logits(add: _Graph, rule: DecisionRule, scores: str) -> str:
     if calibrator is None:  # the paper's rule
         return add("Neg", _softplus(add, add("Neg", scores))) if many else scores
     u = add("Div", add("Sub", scores, np.float64(calibrator.centre)), np.float64(calibrator.scale))
-    low, high = map(np.float64, calibrator.slopes)
-    if low == high or many:
-        curve = add("Mul", u, low)
-    else:
-        below, above = (_softplus(add, one) for one in (add("Neg", u), u))
-        curve = add("Sub", add("Mul", above, high), add("Mul", below, low))
-    return add("Add", curve, np.array(calibrator.intercepts))
+    low, high = calibrator.slopes
+    bend = add("Mul", _softplus(add, u), np.float64(high - low))  # nothing for a straight line
+    return add("Sum", bend, add("Mul", u, np.float64(low)), np.array(calibrator.intercepts))
 
 
 def _softplus(add: _Graph, values: str) -> str:
