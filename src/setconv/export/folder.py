@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from setconv._version import __version__
-from setconv.errors import DataError, ModelFileError, ParameterError
+from setconv.errors import DataError, MissingDependencyError, ModelFileError, ParameterError
 from setconv.export.graph import to_onnx
 from setconv.export.predict import Model
 from setconv.io.columns import as_table
@@ -155,6 +155,8 @@ class _Embedding(nn.Module):
 
 def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     """Write the network and the tokenizer of texts; return what is to be known of them."""
+    if not hasattr(torch.export.Dim, "DYNAMIC"):
+        raise MissingDependencyError("A text model is exported by torch 2.6 or newer: upgrade torch.")
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     if not network.tokenizer.is_fast:
         raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")
