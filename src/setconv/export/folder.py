@@ -156,7 +156,7 @@ class _Embedding(nn.Module):
 def _write_encoder(encoder: TextEncoder, folder: Path) -> dict[str, Any]:
     """Write the network and the tokenizer of texts; return what is to be known of them."""
     if not hasattr(torch.export.Dim, "DYNAMIC"):
-        raise MissingDependencyError("A text model is exported by torch 2.6 or newer: upgrade torch.")
+        raise MissingDependencyError("To export an encoder takes torch 2.6 or newer: upgrade it.")
     network = load_network(encoder.find_files(), torch.device("cpu"), "float32")
     if not network.tokenizer.is_fast:
         raise ModelFileError("The encoder has no tokenizer.json: choose one that has it.")
