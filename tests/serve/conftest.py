@@ -3,9 +3,7 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from small_models import make_rows, small
 
@@ -15,32 +13,12 @@ from setconv import SetConvTableClassifier, SetConvTextClassifier, load
 sys.path += [str(Path(__file__).parents[1] / room) for room in ("serve", "text", "explain")]
 sys.path += [str(Path(__file__).parents[1] / "report")]
 
-from services import Case
+from services import Case, make_table
 from tiny_bert import make_texts, save_tiny_bert
 
 
 def quick():
     return small(objective="balanced", n_members=2, max_steps=4)
-
-
-def make_table(n=240):
-    rng = np.random.default_rng(0)
-    rare = rng.random(n) < 0.2
-    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
-    frame = pd.DataFrame(
-        {
-            "amount": rng.normal(50 + 30 * rare, 20),
-            "hour": rng.integers(0, 24, n),
-            "country": rng.choice(["DE", "FR", "IT"], n),
-            "channel": rng.choice(["web", "app", None], n),
-            "new": rng.random(n) < 0.3 + 0.3 * rare,
-            "day": days,
-            "constant": 1,
-            "place": list(rng.normal(size=(n, 3)).astype(np.float32)),
-        }
-    )
-    frame.loc[::17, "amount"] = np.nan
-    return pa.Table.from_pandas(frame, preserve_index=False), np.where(rare, "fraud", "fine")
 
 
 @pytest.fixture(scope="session")

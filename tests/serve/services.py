@@ -7,9 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 from starlette.testclient import TestClient
 
 from setconv.serve import Settings, create_app
@@ -70,14 +74,36 @@ def post(port, path, body, headers=(), timeout=60):
         return answer.status, answer.headers, said
 
 
+def make_table(n=240):
+    rng = np.random.default_rng(0)
+    rare = rng.random(n) < 0.2
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+    frame = pd.DataFrame(
+        {
+            "amount": rng.normal(50 + 30 * rare, 20),
+            "hour": rng.integers(0, 24, n),
+            "country": rng.choice(["DE", "FR", "IT"], n),
+            "channel": rng.choice(["web", "app", None], n),
+            "new": rng.random(n) < 0.3 + 0.3 * rare,
+            "day": days,
+            "constant": 1,
+            "place": list(rng.normal(size=(n, 3)).astype(np.float32)),
+        }
+    )
+    frame.loc[::17, "amount"] = np.nan
+    return pa.Table.from_pandas(frame, preserve_index=False), np.where(rare, "fraud", "fine")
+
+
 class Process:
     """``setconv serve`` in a process of its own."""
 
     def __init__(self, folder, *options, port=0, environment=()):
         command = [sys.executable, "-m", "setconv", "serve", str(folder), "--port", str(port)]
+        # A pipe that nobody reads would fill up.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [*command, *map(str, options)],
-            stdout=subprocess.PIPE,
+            stdout=self._log,
             stderr=subprocess.PIPE,
             env={**os.environ, "OMP_NUM_THREADS": "1", **dict(environment)},
         )
@@ -86,8 +112,6 @@ class Process:
             first = self.process.stderr.readline()
             assert first, "the service did not start"
         self.port = int(first.split(b"http://")[1].split(b";")[0].strip(b"/").rpartition(b":")[2])
-        with contextlib.suppress(OSError):
-            os.set_blocking(self.process.stdout.fileno(), True)
 
     def ready(self):
         """Wait until it answers: it listens a moment after it has said where."""
@@ -99,8 +123,9 @@ class Process:
     def end(self):
         """End it as a supervisor does; returns its exit code and the lines of its log."""
         self.process.send_signal(signal.SIGTERM)
-        out, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, [json.loads(line) for line in out.splitlines()]
+        self.process.communicate(timeout=60)
+        self._log.seek(0)
+        return self.process.returncode, [json.loads(line) for line in self._log]
 
     def __enter__(self):
         return self.ready()
@@ -109,3 +134,4 @@ class Process:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+        self._log.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from services import Process, plain, post
+from services import Process, make_table, plain, post
 from small_models import make_rows, small
 
 from setconv import load
@@ -298,7 +298,6 @@ def test_a_start_that_fails_says_why_in_a_sentence(vectors, tmp_path):
 
 def test_the_nearest_training_rows_are_told(table, tmp_path):
     import pyarrow.csv as csv
-    from conftest import make_table
 
     rows, labels = make_table()
     without = rows.drop_columns(["place"])

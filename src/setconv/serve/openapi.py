@@ -54,17 +54,15 @@ def _frames(served: Served, rows: Schema) -> dict[str, Schema]:
     named: Schema = served.row.get("anyOf", [served.row])[0]
     if served.text_column is not None:
         named = record({served.text_column: served.row}, [served.text_column], "texts by column")
-    forms, lists, columns = {"instances": rows, "inputs": rows}, rows, {}
+    forms: dict[str, Schema] = {"instances": rows, "inputs": rows}
+    lists, columns = rows, {**served.row, "items": {}}
     if "properties" in named:
         forms["dataframe_records"] = {**rows, "items": named}
         names = named["required"]
         # As an example of what is taken: the columns may come in any order.
-        exact = {"prefixItems": [named["properties"][name] for name in names], "items": False}
-        bounds = {"minItems": len(names), "maxItems": len(names)}
-        lists, columns = (
-            {**rows, "items": {"type": ["array"], **exact, **bounds}},
-            {"enum": [names]},
-        )
+        line = {"type": ["array"], "minItems": len(names), "maxItems": len(names), "items": False}
+        line["prefixItems"] = [named["properties"][name] for name in names]
+        lists, columns = {**rows, "items": line}, {"enum": [names]}
     split = {"columns": columns, "data": lists}
     return forms | {"dataframe_split": record(split, [*split], "an object of columns and data")}
 

@@ -133,7 +133,7 @@ class Served:
         longest, width = self._settings.text_length, self._inside.n_features_in_
         if self.takes == "texts":
             words = f"a text of at most {longest:,} characters that is not blank"
-            return text(longest, words, r"\S"), "A text."
+            return text(longest, words, _NOT_BLANK), "A text."
         vector = array_of(NUMBER, width, width, f"a list of {width} numbers")
         if self.columns is None:
             return vector, usual_values(self._inside).tolist()
@@ -290,6 +290,8 @@ NUMBER: Schema = {
     "maximum": LARGEST,
     "description": f"a number from {-LARGEST:g} to {LARGEST:g}",
 }
+# What Python and JavaScript both take for more than white space.
+_NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 _DAY = (
     r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
     r"|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])"
