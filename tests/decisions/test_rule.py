@@ -451,6 +451,9 @@ def test_few_bytes_a_row_are_kept_and_the_same_come_back(stands_for, weighted, t
     for wrong in ([1.0], [0.5, 1.0], [np.inf, 1.0], [np.nan, 1.0], 3.0, [0, 1], [2.0, 1.0, 1.0]):
         with pytest.raises(ValueError, match="wrong"):
             DecisionRule.from_dict(plain | {"stands_for": wrong}, arrays, np.array(TWO))
+    for wrong in ([None], [float("inf")]):
+        with pytest.raises(ValueError, match="thresholds"):
+            DecisionRule.from_dict(plain | {"thresholds": wrong}, arrays, np.array(TWO))
     for name in arrays:
         less = {key: one for key, one in arrays.items() if key != name}
         with pytest.raises((ValueError, KeyError)):

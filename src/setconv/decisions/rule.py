@@ -258,12 +258,14 @@ class DecisionRule:
         size, codes, units = len(classes), arrays["codes"], arrays.get("units")
         target, cost, level = (objective.get(name) for name in ("target", "cost", "level"))
         shares = (level, objective.get("confidence"), data["may_miss"])
+        thresholds = np.asarray(data["thresholds"], dtype=np.float64)  # of None it makes NaN
         right = {
             "arrays": sorted(arrays) == data["arrays"],
             "codes": codes.dtype.kind in "iu" and not ((codes < 0) | (codes >= size)).any(),
             "weights": not (arrays.get("weights", np.ones(1)) < 0).any(),
             "units": units is None or (units.dtype.kind in "iu" and not (units < 0).any()),
             "stands_for": stands_for is None or all(1 <= one < np.inf for one in stands_for),
+            "thresholds": bool(np.isfinite(thresholds).all()),
             "positive": data["positive"] in range(size),
             "target": target is None or target in range(size),
             "cost": cost is None or np.shape(cost) == (size, size),
@@ -294,7 +296,7 @@ class DecisionRule:
                 doubt=str(data["doubt"]),
             ),
             objective=Objective.from_dict(objective),
-            thresholds=np.asarray(data["thresholds"], dtype=np.float64),
+            thresholds=thresholds,
             calibrator=None if calibrator is None else Calibrator.from_dict(calibrator),
             prior=None if prior is None else np.asarray(prior, dtype=np.float64),
             met=data["met"],
