@@ -152,7 +152,7 @@ class Service:
             raise RefusedError(415, why)
         if csv:
             kinds = {one["name"]: one["kind"] for one in served.columns or ()}
-            body = read_csv(await request.body(), kinds if named else None)
+            body = read_csv(await request.body(), kinds, "text" if named else "number")
         else:
             body = read_json(await request.body())
         if path == "/invocations":
@@ -167,8 +167,6 @@ class Service:
     async def _invoke(self, served: Served, body: Any) -> Any:
         asked = body.pop("params", None) or {}
         (rows,) = body.values()
-        if served.text_column is not None:
-            rows = [one[served.text_column] if isinstance(one, dict) else one for one in rows]
         said = await self._rows.ask(served, rows, self.settings.seconds)
         found = {"predictions": [one["label"] for one in said]}
         if asked.get("probabilities"):

@@ -133,7 +133,9 @@ class Served:
         longest, width = self._settings.text_length, self._inside.n_features_in_
         if self.takes == "texts":
             words = f"a text of at most {longest:,} characters that is not blank"
-            return text(longest, words, _NOT_BLANK), "A text."
+            plain = text(longest, words, _NOT_BLANK)
+            named = record({self.text_column: plain}, [self.text_column], words)
+            return {"anyOf": [named, plain], "description": words}, "A text."
         vector = array_of(NUMBER, width, width, f"a list of {width} numbers")
         if self.columns is None:
             return vector, usual_values(self._inside).tolist()
@@ -157,7 +159,7 @@ class Served:
         """Return rows that were checked as the model takes them; none depends on the others."""
         columns = self.columns or []
         if self.takes == "texts":
-            return rows
+            return [row[self.text_column] if isinstance(row, dict) else row for row in rows]
         if self._encoder is None:
             names = [one["name"] for one in columns]
             lists = [[row[n] for n in names] if isinstance(row, dict) else row for row in rows]
@@ -292,12 +294,6 @@ NUMBER: Schema = {
 }
 # What Python and JavaScript both take for more than white space.
 _NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
-_DAY = (
-    r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    r"|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])"
-    r"|([02468][048]|[13579][26])00)-02-29)"
-)
-_TIME = r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
 
 
 def _column(name: str, kind: str, median: Any = None, *, gaps: bool = True, **more: Any) -> Answer:
@@ -324,7 +320,8 @@ def _cell_schema(column: Mapping[str, Any], longest: int) -> Schema:
         width = column["width"]
         found = array_of(NUMBER, width, width, f"a list of {width} numbers")
     elif kind == "date":
-        found = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30", f"^{_DAY}{_TIME}$")
+        found = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30")
+        found = {**found, "format": "date"}
     elif kind == "category":
         found = text(longest, f"a text of at most {longest:,} characters")
     elif kind == "number":
