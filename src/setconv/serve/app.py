@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from setconv.errors import ParameterError
 from setconv.serve.batching import Batcher
 from setconv.serve.forms import RefusedError, check, plain_frame, read_csv, read_json
-from setconv.serve.gate import NOTHING, Gate, Metrics, as_json
+from setconv.serve.gate import NOTHING, Gate, Metrics, as_json, refusal
 from setconv.serve.openapi import SAID, document, request_schemas
 from setconv.serve.served import Served, Settings
 
@@ -66,11 +66,11 @@ def create_app(folder: str | Path, settings: Settings | None = None) -> FastAPI:
     return app
 
 
-async def _no_endpoint(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    why = {404: "There is no such address: see /docs.", 405: "This address needs another method."}
-    said = {"error": why.get(error.status_code, error.detail)}
-    return as_json(said, error.status_code, dict(error.headers or {}))
+async def _no_endpoint(_: Request, error: Any) -> Response:
+    why = "There is no such address, or it needs another method: see /docs."
+    answer = refusal(RefusedError(error.status_code, why))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 class Service:
@@ -105,7 +105,15 @@ class Service:
 
     def _install(self, served: Served) -> None:
         schemas = request_schemas(served, self.settings)
-        self._now = served, schemas, document(served, self.settings, schemas)
+        openapi = document(served, self.settings, schemas)
+        known = {
+            "/": Response(_PAGE, headers=_POLICY, media_type="text/html"),
+            "/docs": Response(_readable(openapi), media_type="text/html"),
+            "/openapi.json": as_json(openapi),
+            "/model": as_json(served.card()),
+            "/health/live": as_json({"live": True}),
+        }
+        self._now = served, schemas, known
 
     def reload(self) -> None:
         """Serve the model that is in the folder now; where it fails, go on with the old one."""
@@ -123,27 +131,18 @@ class Service:
 
     async def get(self, path: str, _: Request) -> Response:
         """Answer a request without a body."""
-        served, _schemas, openapi = self._now
-        match path:
-            case "/":
-                return Response(_PAGE, headers=_POLICY, media_type="text/html")
-            case "/docs":
-                return Response(_readable(openapi), media_type="text/html")
-            case "/metrics":
-                return Response(self.metrics.text(), media_type="text/plain")
-            case "/openapi.json":
-                return as_json(openapi)
-            case "/model":
-                return as_json(served.card())
-            case "/health/live":
-                return as_json({"live": True})
+        _served, _schemas, known = self._now
+        if path in known:
+            return known[path]
+        if path == "/metrics":
+            return Response(self.metrics.text(), media_type="text/plain")
         if not self.ready:
             raise RefusedError(503, "The service ends: ask another one.")
         return as_json({"ready": True})
 
     async def post(self, path: str, request: Request) -> Response:
         """Answer a body."""
-        served, schemas, _openapi = self._now
+        served, schemas, _known = self._now
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         named = served.columns is not None or served.text_column is not None
         csv = kind == "text/csv" and path == "/invocations"

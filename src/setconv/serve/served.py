@@ -6,13 +6,10 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import sklearn
-import torch
 
 from setconv._version import __version__
 from setconv.errors import ParameterError
@@ -105,10 +102,13 @@ class Served:
         self._names: Sequence[str] | None = None
         if self.takes == "texts":
             vars(self._encoder)["cache"] = False  # texts of clients are not kept
-            self.text_column = (model.source_ or {}).get("text", "text")
+            self.text_column = name = (model.source_ or {}).get("text", "text")
+            words = f"a text of at most {settings.text_length:,} characters that is not blank"
+            plain, self.example = text(settings.text_length, words, _NOT_BLANK), "A text."
+            named = record({name: plain}, [name], words)
+            self.row = {"anyOf": [named, plain], "description": words}
         else:
-            self._read_columns()
-        self.row, self.example = self._row_schema()
+            self.row, self.example = self._read_columns()
         self._near: list[Answer] = []
         self._known: dict[str, Any] = {}
         if settings.train is not None:
@@ -117,37 +117,35 @@ class Served:
             self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked(), X))}
         self.predict([self.example])  # what cannot predict is not to replace what can
 
-    def _read_columns(self) -> None:
-        inside, known = self._inside, getattr(self._inside, "feature_names_in_", None)
+    def _read_columns(self) -> tuple[Schema, Any]:
+        """Find out what a row of numbers or of a table has; return its schema, and an example."""
+        inside, width = self._inside, self._inside.n_features_in_
+        known, usual = getattr(inside, "feature_names_in_", None), usual_values(inside).tolist()
+        described: list[Answer] = []
         if self._encoder is not None:
             known = self._encoder.get_feature_names_out()
-            self.columns = [_column(**one) for one in self._encoder.describe()[0]["columns"]]
+            described = self._encoder.describe()[0]["columns"]
         elif known is not None:
-            usual = zip(map(str, known), usual_values(inside).tolist(), strict=True)
-            self.columns = [_column(name, "number", one, gaps=False) for name, one in usual]
-        self._names = name_features(inside, None, inside.n_features_in_, known)
+            pairs = zip(map(str, known), usual, strict=True)
+            described = [
+                {"name": n, "kind": "number", "median": m, "gaps": False} for n, m in pairs
+            ]
+        self._names = name_features(inside, None, width, known)
         vars(inside).pop("feature_names_in_", None)  # rows come to it as arrays
-
-    def _row_schema(self) -> tuple[Schema, Any]:
-        """Return the schema of a row, and an example."""
-        longest, width = self._settings.text_length, self._inside.n_features_in_
-        if self.takes == "texts":
-            words = f"a text of at most {longest:,} characters that is not blank"
-            plain = text(longest, words, _NOT_BLANK)
-            named = record({self.text_column: plain}, [self.text_column], words)
-            return {"anyOf": [named, plain], "description": words}, "A text."
         vector = array_of(NUMBER, width, width, f"a list of {width} numbers")
-        if self.columns is None:
-            return vector, usual_values(self._inside).tolist()
+        if not described:
+            return vector, usual
         # What training left out again may be there, whatever it holds.
-        cells: dict[str, Schema] = {}
-        for name in getattr(self._encoder, "feature_names_in_", ()):
-            cells[str(name)] = {}
-        cells |= {one["name"]: _cell_schema(one, longest) for one in self.columns}
+        left_out = map(str, getattr(self._encoder, "feature_names_in_", ()))
+        cells: dict[str, Schema] = dict.fromkeys(left_out, {})
+        self.columns = []
+        for one in described:
+            told, cells[one["name"]] = _column(self._settings.text_length, **one)
+            self.columns.append(told)
         needed = {one["name"]: one["usual"] for one in self.columns}
-        words = "an object of values by column"
-        row = record(cells, [*needed], words)
-        return (row if self._encoder else {"anyOf": [row, vector], "description": words}), needed
+        row = record(cells, [*needed], "an object of values by column")
+        either = {"anyOf": [row, vector], "description": row["description"]}
+        return row if self._encoder else either, needed
 
     def _asked(self) -> Any:
         """Return what takes rows as `_encode` gives them."""
@@ -223,8 +221,7 @@ class Served:
         if not len(rule.evidence):
             raise ParameterError("This model has no out-of-fold rows, so nothing can be decided.")
         if isinstance(prior, dict):
-            labels = dict(zip(self.keys, self.classes, strict=True))
-            prior = {labels[name]: share for name, share in prior.items()}
+            prior = {self.classes[self.keys.index(name)]: share for name, share in prior.items()}
         if prior is not None:
             rule = rule.with_prior(prior)
         if "objective" in stated:
@@ -258,8 +255,6 @@ class Served:
         """Return what there is to know of the model and its service."""
         told, rule = self._decision_told(), self._inside._decision.rule
         limits = ("rows", "body_bytes", "text_length", "seconds")
-        libraries = {"torch": torch, "scikit-learn": sklearn, "numpy": np}
-        versions = {name: str(library.__version__) for name, library in libraries.items()}
         return {
             **self.named,
             "kind": type(self._model).__name__,
@@ -272,7 +267,7 @@ class Served:
             "n_features": self._inside.n_features_in_,
             "columns": self.columns,
             "notes": [*getattr(self._encoder, "notes_", []), *self._inside._decision.notes],
-            "versions": {"setconv": __version__, **versions, "python": python_version()},
+            "versions": {"setconv": __version__},
             "limits": {name: getattr(self._settings, name) for name in limits},
             "has_training_rows": bool(self._near),
             "can_move": len(rule.evidence) > 0,
@@ -296,40 +291,37 @@ NUMBER: Schema = {
 _NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 
 
-def _column(name: str, kind: str, median: Any = None, *, gaps: bool = True, **more: Any) -> Answer:
-    """Return what is told of a column; what is usual there fills a form."""
-    usual, told = median, {"name": name, "kind": kind, "may_be_missing": gaps}
-    if kind == "category":
-        told["categories"] = more["categories"]
-        usual = more["categories"][0]
-    elif kind == "vector":
-        told |= {"width": more["width"], "may_be_missing": False}
-        usual = [0.0] * more["width"]
-    elif kind == "boolean":
-        usual = median >= 0.5
+def _column(
+    longest: int,
+    name: str,
+    kind: str,
+    median: Any = None,
+    *,
+    gaps: bool = True,
+    categories: Sequence[str] = (),
+    width: int = 0,
+    **_: Any,
+) -> tuple[Answer, Schema]:
+    """Return what is told of a column, such as what is usual there, and what its values are."""
+    told: Answer = {"name": name, "kind": kind, "usual": median}
+    cell = NUMBER
+    if kind == "boolean":
+        told["usual"] = median >= 0.5
+        cell = {"type": ["boolean"], "description": "true or false"}
     elif kind == "date":
-        usual = shown_day(median)
-    return told | {"usual": usual}
-
-
-def _cell_schema(column: Mapping[str, Any], longest: int) -> Schema:
-    """Return the schema of a value of a column."""
-    kind = column["kind"]
-    found: Schema = {"type": ["boolean"], "description": "true or false"}
-    if kind == "vector":
-        width = column["width"]
-        found = array_of(NUMBER, width, width, f"a list of {width} numbers")
-    elif kind == "date":
-        found = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30")
-        found = {**found, "format": "date"}
+        told["usual"] = shown_day(median)
+        cell = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30")
+        cell = {**cell, "format": "date"}
     elif kind == "category":
-        found = text(longest, f"a text of at most {longest:,} characters")
-    elif kind == "number":
-        found = NUMBER
-    if not column["may_be_missing"]:
-        return found
-    words = f"{found['description']}, or null if it is missing"
-    return {**found, "type": [*found["type"], "null"], "description": words}
+        told |= {"usual": categories[0], "categories": categories}
+        cell = text(longest, f"a text of at most {longest:,} characters")
+    elif kind == "vector":
+        told |= {"usual": [0.0] * width, "width": width}
+        cell, gaps = array_of(NUMBER, width, width, f"a list of {width} numbers"), False
+    if gaps:
+        words = f"{cell['description']}, or null if it is missing"
+        cell = {**cell, "type": [*cell["type"], "null"], "description": words}
+    return told | {"may_be_missing": gaps}, cell
 
 
 def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
@@ -338,6 +330,5 @@ def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
         return pa.array(values, pa.large_string())
     # None becomes NaN, which the encoder takes for missing.
     numbers = pa.array(np.array(values, dtype=np.float64).ravel())
-    if column["kind"] == "vector":
-        return pa.FixedSizeListArray.from_arrays(numbers, column["width"])
-    return numbers
+    is_vector = column["kind"] == "vector"
+    return pa.FixedSizeListArray.from_arrays(numbers, column["width"]) if is_vector else numbers
