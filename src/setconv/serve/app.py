@@ -145,15 +145,15 @@ class Service:
         served, schemas, _known = self._now
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         named = served.columns is not None or served.text_column is not None
-        csv = kind == "text/csv" and path == "/invocations"
-        if not (csv or kind == "application/json") or "content-encoding" in request.headers:
+        body: Any = await request.body()
+        if kind == "text/csv" and path == "/invocations":
+            kinds = {one["name"]: one["kind"] for one in served.columns or ()}
+            body = read_csv(body, kinds, "text" if named else "number")
+        elif kind == "application/json" and "content-encoding" not in request.headers:
+            body = read_json(body)
+        else:
             why = "Send the body as JSON, not compressed, with Content-Type: application/json."
             raise RefusedError(415, why)
-        if csv:
-            kinds = {one["name"]: one["kind"] for one in served.columns or ()}
-            body = read_csv(await request.body(), kinds, "text" if named else "number")
-        else:
-            body = read_json(await request.body())
         if path == "/invocations":
             body = plain_frame(body, named=named)
         check(body, schemas[path])

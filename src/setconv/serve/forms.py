@@ -133,10 +133,8 @@ def _are_numbers(values: list[Any], schema: Schema) -> bool:
 def _check_record(value: dict[str, Any], schema: Schema, path: Place) -> None:
     known = schema["properties"]
     for name in (one for one in value if one not in known):
-        near = did_you_mean(name[:_LONG], known)
-        _refuse(
-            path, f"has {excerpt(name)}, which is not known.{near} Known are {listed([*known])}"
-        )
+        known_are = f"{did_you_mean(name[:_LONG], known)} Known are {listed([*known])}"
+        _refuse(path, f"has {excerpt(name)}, which is not known.{known_are}")
     for name in schema["required"]:
         if name not in value:
             _refuse(path, f"has no {name!r}: give {known[name].get('description', 'it')}")

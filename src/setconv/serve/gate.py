@@ -123,8 +123,8 @@ def refusal(error: Exception) -> Response:
     if not isinstance(error, RefusedError | DataError):
         # Where it failed; not in its words, which may be those of a client.
         frames = traceback.extract_tb(error.__traceback__)[-8:]
-        places = " ".join(f"{one.filename}:{one.lineno}" for one in frames)
-        logger.error("%s at %s", type(error).__name__, places)
+        places = [f"{one.filename}:{one.lineno}" for one in frames]
+        logger.error("%s at %s", type(error).__name__, ", ".join(places))
         status, why = 500, "The service failed here: tell whoever runs it."
     where = {name: getattr(error, name, None) for name in ("row", "column")}
     told = {name: one for name, one in where.items() if one is not None}

@@ -9,10 +9,6 @@ from setconv.serve.forms import Schema, array_of, record, text
 from setconv.serve.served import NUMBER, Served, Settings
 
 _EXPLAINED = 16  # rows that one request may have explained
-_SHARE = r"[0-9]*\.?[0-9]+ *%?"
-_OBJECTIVE = (
-    rf"^ *(balanced|f1|mcc|accuracy|(recall|precision) *(>=|≥) *{_SHARE}( *@ *{_SHARE})?) *$"
-)
 _STATED = "balanced, f1, mcc, accuracy, a minimum such as recall>=0.95, a matrix of costs or null"
 _OBJECT = "an object with a list of rows"
 _FORMS = ("instances", "inputs", "dataframe_records")
@@ -25,12 +21,11 @@ def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
     few = array_of(served.row, 1, _EXPLAINED, f"a list of 1 to {_EXPLAINED} rows")
     label = {"enum": served.classes, "description": f"one of {served.classes}"}
     top = {"type": ["integer"], "minimum": 1, "maximum": 1000, "description": "1 to 1,000"}
-    share = {**NUMBER, "minimum": 1e-9, "maximum": 1 - 1e-9, "description": "a share below 1"}
-    shares = record(dict.fromkeys(served.keys, share), [], "shares by class")
+    shares = record(dict.fromkeys(served.keys, NUMBER), [], "shares by class")
     nothing = {"type": ["null"], "description": _STATED}
     costs = array_of(array_of(NUMBER, size, size, _STATED), size, size, _STATED)
-    objective = {"anyOf": [text(100, _STATED, _OBJECTIVE), costs, nothing], "description": _STATED}
-    prior = {"anyOf": [share, shares, nothing][size != 2 :], "description": "shares by class"}
+    objective = {"anyOf": [text(100, _STATED), costs, nothing], "description": _STATED}
+    prior = {"anyOf": [NUMBER, shares, nothing][size != 2 :], "description": "shares by class"}
     moved = {"prior": prior, "rows": rows}
     decisions = [record({"objective": objective, **moved}, [], "an object")]
     if size == 2:
@@ -97,19 +92,16 @@ def document(served: Served, settings: Settings, requests: dict[str, Schema]) ->
 
 def _answers(served: Served) -> dict[str, Any]:
     """Return the schemas of answers."""
-    number, label, anything = {"type": "number"}, {"enum": served.classes}, {"type": "object"}
+    number, label = {"type": "number"}, {"enum": served.classes}
     each = _an_object(**dict.fromkeys(served.keys, number))
     value = number if len(served.keys) == 2 else each
-    scores = {"score": value, "threshold": {**value, "type": [value["type"], "null"]}}
-    said = _an_object(label=label, probabilities=each, **scores, decision=value)
-    part = _an_object(name={"type": "string"}, contribution=number)
-    parts = {"contributions": _list_of(part), "nearest": _list_of(anything)}
-    why = _an_object(prediction=said, **{"class": label}, **parts)
-    told = _an_object(threshold_basis={"type": "string"}, source={"type": "string"})
+    said = _an_object(label=label, probabilities=each, score=value, threshold={}, decision=value)
+    part = _list_of(_an_object(name={"type": "string"}, contribution=number))
+    why = _an_object(prediction=said, **{"class": label}, contributions=part, nearest={})
     return {
-        "/predict": _an_object(model=anything, predictions=_list_of(said)),
-        "/explain": _an_object(model=anything, explanations=_list_of(why)),
-        "/decision": told,
+        "/predict": _an_object(model={}, predictions=_list_of(said)),
+        "/explain": _an_object(model={}, explanations=_list_of(why)),
+        "/decision": _an_object(threshold={}, threshold_basis={"type": "string"}),
         "/invocations": _an_object(predictions=_list_of(label)),
     }
 

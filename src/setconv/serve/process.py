@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_address
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, cast
@@ -113,7 +113,7 @@ def _work(folder: Path, settings: Settings, bound: socket.socket) -> None:
 def _outlive_nobody() -> None:
     parent = parent_process()
     assert parent is not None
-    connection.wait([parent.sentinel])
+    parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -124,16 +124,10 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
     for name, level in (("setconv.serve", logging.INFO), ("uvicorn", logging.ERROR)):
         log = logging.getLogger(name)
         log.handlers[:], log.propagate, log.level = [handler], False, level
-    config = uvicorn.Config(
-        app,
-        http=_Connection,
-        ws="none",
-        loop="asyncio",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(app.state.service.settings.seconds) + 1,
-    )
+    patience = int(app.state.service.settings.seconds) + 1
+    options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    options |= {"ws": "none", "loop": "asyncio", "timeout_graceful_shutdown": patience}
+    config = uvicorn.Config(app, http=_Connection, **options)
     _Server(config).run([bound])
 
 

@@ -106,7 +106,7 @@ class Served:
             words = f"a text of at most {settings.text_length:,} characters that is not blank"
             plain, self.example = text(settings.text_length, words, _NOT_BLANK), "A text."
             named = record({name: plain}, [name], words)
-            self.row = {"anyOf": [named, plain], "description": words}
+            self.row: Schema = {"anyOf": [named, plain], "description": words}
         else:
             self.row, self.example = self._read_columns()
         self._near: list[Answer] = []
@@ -136,8 +136,8 @@ class Served:
         if not described:
             return vector, usual
         # What training left out again may be there, whatever it holds.
-        left_out = map(str, getattr(self._encoder, "feature_names_in_", ()))
-        cells: dict[str, Schema] = dict.fromkeys(left_out, {})
+        names = map(str, getattr(self._encoder, "feature_names_in_", ()))
+        cells: dict[str, Schema] = {name: {} for name in names}
         self.columns = []
         for one in described:
             told, cells[one["name"]] = _column(self._settings.text_length, **one)
@@ -291,37 +291,29 @@ NUMBER: Schema = {
 _NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
 
 
-def _column(
-    longest: int,
-    name: str,
-    kind: str,
-    median: Any = None,
-    *,
-    gaps: bool = True,
-    categories: Sequence[str] = (),
-    width: int = 0,
-    **_: Any,
-) -> tuple[Answer, Schema]:
+def _column(longest: int, *, gaps: bool = True, **of: Any) -> tuple[Answer, Schema]:
     """Return what is told of a column, such as what is usual there, and what its values are."""
-    told: Answer = {"name": name, "kind": kind, "usual": median}
-    cell = NUMBER
+    told, kind, cell = {"name": of["name"], "kind": of["kind"]}, of["kind"], NUMBER
+    usual: Any = of.get("median")
     if kind == "boolean":
-        told["usual"] = median >= 0.5
-        cell = {"type": ["boolean"], "description": "true or false"}
+        cell, usual = {"type": ["boolean"], "description": "true or false"}, usual >= 0.5
     elif kind == "date":
-        told["usual"] = shown_day(median)
-        cell = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30")
-        cell = {**cell, "format": "date"}
+        cell = {**text(40, "a date such as 2024-01-31 or 2024-01-31 18:30"), "format": "date"}
+        usual = shown_day(usual)
     elif kind == "category":
-        told |= {"usual": categories[0], "categories": categories}
-        cell = text(longest, f"a text of at most {longest:,} characters")
+        cell, usual = (
+            text(longest, f"a text of at most {longest:,} characters"),
+            of["categories"][0],
+        )
+        told["categories"] = of["categories"]
     elif kind == "vector":
-        told |= {"usual": [0.0] * width, "width": width}
-        cell, gaps = array_of(NUMBER, width, width, f"a list of {width} numbers"), False
+        told["width"] = width = of["width"]
+        cell = array_of(NUMBER, width, width, f"a list of {width} numbers")
+        usual, gaps = [0.0] * width, False
     if gaps:
         words = f"{cell['description']}, or null if it is missing"
         cell = {**cell, "type": [*cell["type"], "null"], "description": words}
-    return told | {"may_be_missing": gaps}, cell
+    return told | {"may_be_missing": gaps, "usual": usual}, cell
 
 
 def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
