@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any
 
-from fastapi import Response
+from fastapi import Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.requests import ClientDisconnect
 
 from setconv.errors import DataError
 from setconv.serve.forms import RefusedError
@@ -56,7 +57,7 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status, body = perf_counter(), 0, b""
+        started, status, body = perf_counter(), _GONE, b""
         # A proxy may have taken the prefix away, or not.
         path = scope["path"] = scope["path"].removeprefix(self._settings.root_path)
 
@@ -74,8 +75,10 @@ class Gate:
 
         try:
             self._admit(path, dict(scope["headers"]))
-            body = await self._read(receive)
+            body = await self._read(Request(scope, receive))
             await self._app(scope, again, answer)
+        except ClientDisconnect:
+            pass
         except Exception as error:
             await refusal(error)(scope, receive, answer)
         took = perf_counter() - started
@@ -95,14 +98,10 @@ class Gate:
             why = "The token is wrong" if given else "There is no token"
             raise RefusedError(401, f"{why}: send the header Authorization: Bearer and the token.")
 
-    async def _read(self, receive: _Receive) -> bytes:
+    async def _read(self, request: Request) -> bytes:
         """Return the body. What is too large is read to its end, so that the answer is heard."""
-        body, size, most, more = bytearray(), 0, self._settings.body_bytes, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise RefusedError(_GONE, "The client has hung up.")
-            chunk, more = message.get("body", b""), message.get("more_body", False)
+        body, size, most = bytearray(), 0, self._settings.body_bytes
+        async for chunk in request.stream():
             size += len(chunk)
             body += chunk if size <= most else b""
         if size > most:

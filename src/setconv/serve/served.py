@@ -170,18 +170,11 @@ class Served:
         return self._told(self._encode(rows))
 
     def _told(self, X: Any) -> list[Answer]:
-        found, cuts = self._asked().predictions(X), self._threshold()
-        values = (found.labels, found.probabilities, found.scores, found.decision_values)
-        return [
-            {
-                "label": label,
-                "probabilities": self._by_class(shares),
-                "score": self._by_class(score),
-                "threshold": self._by_class(cuts),
-                "decision": self._by_class(above),
-            }
-            for label, shares, score, above in zip(*(one.tolist() for one in values), strict=True)
-        ]
+        found, cuts = self._asked().predictions(X), {"threshold": self._by_class(self._threshold())}
+        said = {"label": found.labels, "probabilities": found.probabilities}
+        said |= {"score": found.scores, "decision": found.decision_values}
+        rows = zip(*(one.tolist() for one in said.values()), strict=True)
+        return [dict(zip(said, map(self._by_class, row), strict=True)) | cuts for row in rows]
 
     def _by_class(self, values: Any) -> Any:
         return dict(zip(self.keys, values, strict=True)) if isinstance(values, list) else values
