@@ -174,17 +174,17 @@ class Service:
 
     async def _explain(self, served: Served, body: Any) -> Any:
         asked = body["rows"], body.get("class"), int(body.get("top", 8))
-        said = await self._call(partial(served.explain, *asked))
+        said = await self._call(served.explain, *asked)
         return {"model": served.named, "explanations": said}
 
     async def _decide(self, served: Served, body: Any) -> Any:
         try:
-            return await self._call(partial(served.decide, body))
+            return await self._call(served.decide, body)
         except ParameterError as error:
             raise RefusedError(409, str(error)) from error
 
-    async def _call(self, call: Callable[[], Any]) -> Any:
-        return (await self._calls.ask(None, [call], self.settings.seconds))[0]
+    async def _call(self, call: Callable[..., Any], *given: Any) -> Any:
+        return (await self._calls.ask(None, [partial(call, *given)], self.settings.seconds))[0]
 
 
 def _assembled() -> tuple[str, dict[str, str]]:

@@ -72,8 +72,8 @@ def document(served: Served, settings: Settings, requests: dict[str, Schema]) ->
     }
     paths: dict[str, Any] = {}
     for path, said in SAID.items():
-        schema = plain if path in _KINDS else {"schema": answers.get(path, _an_object())}
-        answer = {"description": said, "content": {_KINDS.get(path, "application/json"): schema}}
+        content = {_KINDS.get(path, "application/json"): {"schema": answers.get(path, {})}}
+        answer = {"description": said, "content": content}
         made: dict[str, Any] = {"summary": said, "responses": {"200": answer, "default": wrong}}
         if settings.token is not None and path not in OPEN:
             made["security"] = [{"token": []}]
