@@ -108,13 +108,14 @@ class Served:
             self.text_column = (model.source_ or {}).get("text", "text")
         else:
             self._read_columns()
+        self._asked = model if self.takes == "texts" else self._inside
         self.row, self.example = self._row_schema()
         self._near: list[Answer] = []
         self._known: dict[str, Any] = {}
         if settings.train is not None:
             X, self._near = settings.train(model)
             usual = None if self.takes == "texts" else np.median(X, axis=0)
-            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked(), X))}
+            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked, X))}
         self.predict([self.example])  # what cannot predict is not to replace what can
 
     def _read_columns(self) -> None:
@@ -147,14 +148,8 @@ class Served:
         row = record(cells, [*needed], words)
         return (row if self._encoder else {"anyOf": [row, vector], "description": words}), needed
 
-    def _asked(self) -> Any:
-        """Return what takes rows as `_encode` gives them."""
-        if self.takes == "texts":
-            self._model.classifier_ = self._inside
-        return self._model if self.takes == "texts" else self._inside
-
     def _encode(self, rows: Sequence[Any]) -> Any:
-        """Return rows that were checked as the model takes them; none depends on the others."""
+        """Return rows that were checked as `_asked` takes them; none depends on the others."""
         columns = self.columns or []
         if self.takes == "texts":
             return rows
@@ -167,17 +162,19 @@ class Served:
 
     def predict(self, rows: Sequence[Any]) -> list[Answer]:
         """Return what the model says of rows, one by one."""
-        return self._told(self._encode(rows))
-
-    def _told(self, X: Any) -> list[Answer]:
-        found, cuts = self._asked().predictions(X), self._threshold()
+        X = self._encode(rows)
+        if self.takes == "texts":
+            X = self._model.encode(X)
+        # Past the checks of `predictions`: the rows were checked.
+        inside, cuts = self._inside, self._by_class(self._threshold())
+        found = inside._decision.rule.predictions(inside._model.scores(X))
         values = (found.labels, found.probabilities, found.scores, found.decision_values)
         return [
             {
                 "label": label,
                 "probabilities": self._by_class(shares),
                 "score": self._by_class(score),
-                "threshold": self._by_class(cuts),
+                "threshold": cuts,
                 "decision": self._by_class(above),
             }
             for label, shares, score, above in zip(*(one.tolist() for one in values), strict=True)
@@ -195,20 +192,17 @@ class Served:
 
     def explain(self, rows: Sequence[Any], class_: Any, top: int) -> list[Answer]:
         """Return what the model says of rows, and why."""
-        X = self._encode(rows)
         given: dict[str, Any] = {"class_": class_, "top": top, **self._known}
-        found = zip(
-            self._told(X), explain_rows(self._asked(), X, self._names, **given), strict=True
-        )
+        found = explain_rows(self._asked, self._encode(rows), self._names, **given)
         return [
             {
-                "prediction": said,
+                "prediction": prediction,
                 "class": one.class_,
                 "method": "occlusion",
                 "contributions": [{"name": n, "contribution": by} for n, by in one.contributions],
                 "nearest": [self._near[row] | {"similarity": alike} for row, alike in one.nearest],
             }
-            for said, one in found
+            for prediction, one in zip(self.predict(rows), found, strict=True)
         ]
 
     def decide(self, stated: Mapping[str, Any]) -> Answer:
@@ -231,7 +225,6 @@ class Served:
             decision = decision.moved(rule)
         other = copy.copy(self)
         other._inside = _copy_of(self._inside)
-        other._model = copy.copy(self._model)  # of texts it has the classifier that decides
         other._inside._decision = decision if cut is None else decision.cut_at(cut)
         told, rows = other._decision_told(), stated.get("rows")
         if cut is not None:
