@@ -109,12 +109,13 @@ class Served:
             self.row: Schema = {"anyOf": [named, plain], "description": words}
         else:
             self.row, self.example = self._read_columns()
+        self._asked = model if self.takes == "texts" else self._inside
         self._near: list[Answer] = []
         self._known: dict[str, Any] = {}
         if settings.train is not None:
             X, self._near = settings.train(model)
             usual = None if self.takes == "texts" else np.median(X, axis=0)
-            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked(), X))}
+            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked, X))}
         self.predict([self.example])  # what cannot predict is not to replace what can
 
     def _read_columns(self) -> tuple[Schema, Any]:
@@ -147,14 +148,8 @@ class Served:
         either = {"anyOf": [row, vector], "description": row["description"]}
         return row if self._encoder else either, needed
 
-    def _asked(self) -> Any:
-        """Return what takes rows as `_encode` gives them."""
-        if self.takes == "texts":
-            self._model.classifier_ = self._inside
-        return self._model if self.takes == "texts" else self._inside
-
     def _encode(self, rows: Sequence[Any]) -> Any:
-        """Return rows that were checked as the model takes them; none depends on the others."""
+        """Return rows that were checked as `_asked` takes them; none depends on the others."""
         columns = self.columns or []
         if self.takes == "texts":
             return [row[self.text_column] if isinstance(row, dict) else row for row in rows]
@@ -167,14 +162,16 @@ class Served:
 
     def predict(self, rows: Sequence[Any]) -> list[Answer]:
         """Return what the model says of rows, one by one."""
-        return self._told(self._encode(rows))
-
-    def _told(self, X: Any) -> list[Answer]:
-        found, cuts = self._asked().predictions(X), {"threshold": self._by_class(self._threshold())}
+        X = self._encode(rows)
+        if self.takes == "texts":
+            X = self._model.encode(X)
+        # Past the checks of `predictions`: the rows were checked.
+        found = self._inside._decision.rule.predictions(self._inside._model.scores(X))
+        cuts = {"threshold": self._by_class(self._threshold())}
         said = {"label": found.labels, "probabilities": found.probabilities}
         said |= {"score": found.scores, "decision": found.decision_values}
-        rows = zip(*(one.tolist() for one in said.values()), strict=True)
-        return [dict(zip(said, map(self._by_class, row), strict=True)) | cuts for row in rows]
+        answers = zip(*(one.tolist() for one in said.values()), strict=True)
+        return [dict(zip(said, map(self._by_class, one), strict=True)) | cuts for one in answers]
 
     def _by_class(self, values: Any) -> Any:
         return dict(zip(self.keys, values, strict=True)) if isinstance(values, list) else values
@@ -188,20 +185,17 @@ class Served:
 
     def explain(self, rows: Sequence[Any], class_: Any, top: int) -> list[Answer]:
         """Return what the model says of rows, and why."""
-        X = self._encode(rows)
         given: dict[str, Any] = {"class_": class_, "top": top, **self._known}
-        found = zip(
-            self._told(X), explain_rows(self._asked(), X, self._names, **given), strict=True
-        )
+        found = explain_rows(self._asked, self._encode(rows), self._names, **given)
         return [
             {
-                "prediction": said,
+                "prediction": prediction,
                 "class": one.class_,
                 "method": "occlusion",
                 "contributions": [{"name": n, "contribution": by} for n, by in one.contributions],
                 "nearest": [self._near[row] | {"similarity": alike} for row, alike in one.nearest],
             }
-            for said, one in found
+            for prediction, one in zip(self.predict(rows), found, strict=True)
         ]
 
     def decide(self, stated: Mapping[str, Any]) -> Answer:
@@ -223,7 +217,6 @@ class Served:
             decision = decision.moved(rule)
         other = copy.copy(self)
         other._inside = _copy_of(self._inside)
-        other._model = copy.copy(self._model)  # of texts it has the classifier that decides
         other._inside._decision = decision if cut is None else decision.cut_at(cut)
         told, rows = other._decision_told(), stated.get("rows")
         if cut is not None:
