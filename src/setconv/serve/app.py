@@ -190,9 +190,8 @@ class Service:
 def _assembled() -> tuple[str, dict[str, str]]:
     """Return the page as one file, and the policy that lets just its own parts work."""
     names = ("serve/page.html", "report/page.css", "serve/page.css", "serve/page.js")
-    page, shared, own, program = (
-        files("setconv").joinpath(name).read_text("utf-8") for name in names
-    )
+    parts = [files("setconv").joinpath(name).read_text("utf-8") for name in names]
+    page, shared, own, program = parts
     page = page.replace("/*style*/", shared + own).replace("/*program*/", program)
     policy = f"{NOTHING}; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
     for kind in ("script", "style"):

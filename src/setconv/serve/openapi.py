@@ -9,6 +9,9 @@ from setconv.serve.forms import Schema, array_of, record, text
 from setconv.serve.served import NUMBER, Served, Settings
 
 _EXPLAINED = 16  # rows that one request may have explained
+_SHARE = r"[0-9]*\.?[0-9]+ *%?"
+_MINIMUM = rf"(recall|precision) *(>=|≥) *{_SHARE}( *@ *{_SHARE})?"
+_OBJECTIVE = rf"^ *(balanced|f1|mcc|accuracy|{_MINIMUM}) *$"
 _STATED = "balanced, f1, mcc, accuracy, a minimum such as recall>=0.95, a matrix of costs or null"
 _OBJECT = "an object with a list of rows"
 _FORMS = ("instances", "inputs", "dataframe_records")
@@ -24,7 +27,7 @@ def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
     shares = record(dict.fromkeys(served.keys, NUMBER), [], "shares by class")
     nothing = {"type": ["null"], "description": _STATED}
     costs = array_of(array_of(NUMBER, size, size, _STATED), size, size, _STATED)
-    objective = {"anyOf": [text(100, _STATED), costs, nothing], "description": _STATED}
+    objective = {"anyOf": [text(100, _STATED, _OBJECTIVE), costs, nothing], "description": _STATED}
     prior = {"anyOf": [NUMBER, shares, nothing][size != 2 :], "description": "shares by class"}
     moved = {"prior": prior, "rows": rows}
     decisions = [record({"objective": objective, **moved}, [], "an object")]

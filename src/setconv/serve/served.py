@@ -203,8 +203,8 @@ class Served:
 
         What cannot be decided so is a `ParameterError`. Nothing here changes.
         """
-        before = decision = self._inside._decision
-        rule, prior, cut = decision.rule, stated.get("prior"), stated.get("threshold")
+        decision, prior, cut = self._inside._decision, stated.get("prior"), stated.get("threshold")
+        rule = decision.rule
         if not len(rule.evidence):
             raise ParameterError("This model has no out-of-fold rows, so nothing can be decided.")
         if isinstance(prior, dict):
@@ -213,7 +213,7 @@ class Served:
             rule = rule.with_prior(prior)
         if "objective" in stated:
             rule = rule.with_objective(stated["objective"])
-        if rule is not before.rule:
+        if rule is not decision.rule:
             decision = decision.moved(rule)
         other = copy.copy(self)
         other._inside = _copy_of(self._inside)
