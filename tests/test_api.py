@@ -23,7 +23,18 @@ SOURCE = Path(setconv.__file__).parent
 
 NAMES = ["SetConvClassifier", "SetConvTableClassifier", "SetConvTextClassifier"]
 NAMES += ["__version__", "load", "metrics", "presets", "promises"]
-OTHERS = ("baselines", "datasets", "experiment", "explain", "io", "metrics", "nn", "report", "serve", "text")
+OTHERS = (
+    "baselines",
+    "datasets",
+    "experiment",
+    "explain",
+    "io",
+    "metrics",
+    "nn",
+    "report",
+    "serve",
+    "text",
+)
 
 METHODS = {
     "fit": ["X", "y", "sample_weight", "X_val", "y_val", "groups", "time", "resume_from"],

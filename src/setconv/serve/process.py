@@ -134,14 +134,16 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
         log = logging.getLogger(name)
         log.handlers[:], log.propagate, log.level = [handler], False, level
     service: Service = app.state.service
-    options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
-    patience = int(service.settings.seconds) + 1
-    protocol = partial(_Connection, service.settings)
     config = uvicorn.Config(
-        app, ws="none", loop="asyncio", timeout_graceful_shutdown=patience, **options
+        app,
+        http=partial(_Connection, service.settings),  # type: ignore[arg-type]
+        ws="none",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(service.settings.seconds) + 1,
     )
-    config.load()
-    config.http_protocol_class = protocol  # type: ignore[assignment]
     _Server(config, service).run([bound])
 
 
