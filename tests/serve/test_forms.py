@@ -115,7 +115,7 @@ def test_csv_is_read_as_its_columns_hold(table, texts, vectors):
         found = ask.post("/invocations", content="\r\n".join(lines), headers=head).json()
         assert found == {"predictions": table.said.labels.tolist()}
         wrong = ask.post("/invocations", content="amount,hour\n1\n", headers=head)
-        assert "Row 0 has 1 values for 2 columns" in wrong.json()["error"]
+        assert "give each row a value for each column" in wrong.json()["error"]
         wrong = ask.post("/invocations", content='a\n"open', headers=head)
         assert "no CSV in UTF-8" in wrong.json()["error"]
     with client(texts.folder) as ask:
@@ -131,13 +131,16 @@ def test_csv_is_read_as_its_columns_hold(table, texts, vectors):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ({}, "one of instances, inputs, dataframe_records, dataframe_split"),
+        ({}, "one of instances, inputs, dataframe_records or dataframe_split"),
         ([], "one of instances"),
         ({"instances": 1}, "instances is 1: give a list of 1 to 1,000 rows"),
-        ({"inputs": {"text": ["a"], "more": []}}, "Row 0 has 1 values for 2 columns"),
-        ({"inputs": {}}, "dataframe_records is a list of 0"),
-        ({"dataframe_split": 1}, "dataframe_split is 1: give columns and data"),
-        ({"dataframe_split": {"columns": ["text"], "data": [1]}}, "dataframe_split['data'][0]"),
+        ({"inputs": {"text": ["a"], "more": []}}, "give each row a value for each column"),
+        ({"inputs": {}}, "instances is a list of 0"),
+        ({"dataframe_split": 1}, "give each row a value for each column"),
+        (
+            {"dataframe_split": {"columns": ["text"], "data": [1]}},
+            "give each row a value for each column",
+        ),
         ({"dataframe_split": {"columns": ["txt"], "data": [["a"]]}}, "Did you mean 'text'?"),
         ({"instances": ["a"], "params": {"more": 1}}, "params has 'more', which is not known"),
         ({"instances": ["a"], "inputs": ["a"]}, "which is not known"),

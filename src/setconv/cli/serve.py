@@ -61,12 +61,11 @@ def command(
     limits = (max_rows, max_bytes, max_text, max_seconds, max_waiting, max_connections)
     rows = None if train is None else partial(_training_rows, train, label)
     settings = Settings(*limits, token, log_texts, root_path.rstrip("/"), device, rows)
-    where = partial(_started, model)
-    run(model, settings, (host, port), workers, to_all=open_, started=where)
 
+    def started(address: str) -> None:
+        say(f"{model} is served at {address}; Ctrl-C ends it")
 
-def _started(model: Path, address: str) -> None:
-    say(f"{model} is served at {address}; Ctrl-C ends it")
+    run(model, settings, (host, port), workers, to_all=open_, started=started)
 
 
 def _training_rows(file: str, label: str | None, model: Any) -> tuple[Any, list[dict[str, Any]]]:
@@ -74,17 +73,16 @@ def _training_rows(file: str, label: str | None, model: Any) -> tuple[Any, list[
     from setconv.cli.data import Reading, encoded, load_rows
 
     known = load_rows(file, Reading(), model=model, label=label, skip_empty=True)
-    if known.is_text:
-        shown: list[dict[str, Any]] = [{"text": one} for one in known.X]
-    else:
-        shown = [{"values": {k: _plain(v) for k, v in one.items()}} for one in known.X.to_pylist()]
-    rows = zip(known.numbers.tolist(), known.y.tolist(), shown, strict=True)
-    told = [{"row": number, **one, "label": label} for number, label, one in rows]
+    shown, called = (known.X, "text") if known.is_text else (known.X.to_pylist(), "values")
+    rows = zip(known.numbers.tolist(), known.y.tolist(), map(_plain, shown), strict=True)
+    told = [{"row": number, called: one, "label": label} for number, label, one in rows]
     return encoded(model, known.X, known.numbers), told
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what is no finite number is missing."""
+    """Return a text, or a row by column, as JSON has it; what is no finite number is missing."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -6,18 +6,15 @@ Needs fastapi, uvicorn and prometheus-client: ``pip install 'setconv[serve]'``.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from setconv.messages import needed
 
-with needed("the service", "fastapi", "serve"):
-    import fastapi as _fastapi  # noqa: F401  -- asked for here, so that the message comes early
-with needed("the service", "uvicorn", "serve"):
-    import uvicorn as _uvicorn  # noqa: F401
-with needed("the service", "prometheus-client", "serve"):
-    import prometheus_client as _prometheus  # noqa: F401
-with needed("the service", "pyarrow", "serve"):
-    import pyarrow as _pyarrow  # noqa: F401
+for _package in ("fastapi", "uvicorn", "prometheus-client", "pyarrow"):
+    with needed("the service", _package, "serve"):  # asked here, so that the message comes early
+        import_module(_package.replace("-", "_"))
 
-from setconv.serve.app import create_app
-from setconv.serve.served import Settings
+from setconv.serve.app import create_app  # noqa: E402
+from setconv.serve.served import Settings  # noqa: E402
 
 __all__ = ["Settings", "create_app"]

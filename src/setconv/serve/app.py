@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from setconv.errors import ParameterError
 from setconv.serve.batching import Batcher
 from setconv.serve.forms import RefusedError, check, plain_frame, read_csv, read_json
-from setconv.serve.gate import NOTHING, Gate, Metrics, as_json
+from setconv.serve.gate import NOTHING, Gate, Metrics, as_json, refusal
 from setconv.serve.openapi import SAID, document, request_schemas
 from setconv.serve.served import Served, Settings
 
@@ -66,11 +66,11 @@ def create_app(folder: str | Path, settings: Settings | None = None) -> FastAPI:
     return app
 
 
-async def _no_endpoint(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    why = {404: "There is no such address: see /docs.", 405: "This address needs another method."}
-    said = {"error": why.get(error.status_code, error.detail)}
-    return as_json(said, error.status_code, dict(error.headers or {}))
+async def _no_endpoint(_: Request, error: Any) -> Response:
+    why = "There is no such address, or it needs another method: see /docs."
+    answer = refusal(RefusedError(error.status_code, why))
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 class Service:
@@ -105,7 +105,15 @@ class Service:
 
     def _install(self, served: Served) -> None:
         schemas = request_schemas(served, self.settings)
-        self._now = served, schemas, document(served, self.settings, schemas)
+        openapi = document(served, self.settings, schemas)
+        known = {
+            "/": Response(_PAGE, headers=_POLICY, media_type="text/html"),
+            "/docs": Response(_readable(openapi), media_type="text/html"),
+            "/openapi.json": as_json(openapi),
+            "/model": as_json(served.card()),
+            "/health/live": as_json({"live": True}),
+        }
+        self._now = served, schemas, known
 
     def reload(self) -> None:
         """Serve the model that is in the folder now; where it fails, go on with the old one."""
@@ -123,38 +131,29 @@ class Service:
 
     async def get(self, path: str, _: Request) -> Response:
         """Answer a request without a body."""
-        served, _schemas, openapi = self._now
-        match path:
-            case "/":
-                return Response(_PAGE, headers=_POLICY, media_type="text/html")
-            case "/docs":
-                return Response(_readable(openapi), media_type="text/html")
-            case "/metrics":
-                return Response(self.metrics.text(), media_type="text/plain")
-            case "/openapi.json":
-                return as_json(openapi)
-            case "/model":
-                return as_json(served.card())
-            case "/health/live":
-                return as_json({"live": True})
+        _served, _schemas, known = self._now
+        if path in known:
+            return known[path]
+        if path == "/metrics":
+            return Response(self.metrics.text(), media_type="text/plain")
         if not self.ready:
             raise RefusedError(503, "The service ends: ask another one.")
         return as_json({"ready": True})
 
     async def post(self, path: str, request: Request) -> Response:
         """Answer a body."""
-        served, schemas, _openapi = self._now
+        served, schemas, _known = self._now
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         named = served.columns is not None or served.text_column is not None
-        csv = kind == "text/csv" and path == "/invocations"
-        if not (csv or kind == "application/json") or "content-encoding" in request.headers:
+        body: Any = await request.body()
+        if kind == "text/csv" and path == "/invocations":
+            kinds = {one["name"]: one["kind"] for one in served.columns or ()}
+            body = read_csv(body, kinds, "text" if named else "number")
+        elif kind == "application/json" and "content-encoding" not in request.headers:
+            body = read_json(body)
+        else:
             why = "Send the body as JSON, not compressed, with Content-Type: application/json."
             raise RefusedError(415, why)
-        if csv:
-            kinds = {one["name"]: one["kind"] for one in served.columns or ()}
-            body = read_csv(await request.body(), kinds if named else None)
-        else:
-            body = read_json(await request.body())
         if path == "/invocations":
             body = plain_frame(body, named=named)
         check(body, schemas[path])
@@ -167,8 +166,6 @@ class Service:
     async def _invoke(self, served: Served, body: Any) -> Any:
         asked = body.pop("params", None) or {}
         (rows,) = body.values()
-        if served.text_column is not None:
-            rows = [one[served.text_column] if isinstance(one, dict) else one for one in rows]
         said = await self._rows.ask(served, rows, self.settings.seconds)
         found = {"predictions": [one["label"] for one in said]}
         if asked.get("probabilities"):
@@ -177,25 +174,24 @@ class Service:
 
     async def _explain(self, served: Served, body: Any) -> Any:
         asked = body["rows"], body.get("class"), int(body.get("top", 8))
-        said = await self._call(partial(served.explain, *asked))
+        said = await self._call(served.explain, *asked)
         return {"model": served.named, "explanations": said}
 
     async def _decide(self, served: Served, body: Any) -> Any:
         try:
-            return await self._call(partial(served.decide, body))
+            return await self._call(served.decide, body)
         except ParameterError as error:
             raise RefusedError(409, str(error)) from error
 
-    async def _call(self, call: Callable[[], Any]) -> Any:
-        return (await self._calls.ask(None, [call], self.settings.seconds))[0]
+    async def _call(self, call: Callable[..., Any], *given: Any) -> Any:
+        return (await self._calls.ask(None, [partial(call, *given)], self.settings.seconds))[0]
 
 
 def _assembled() -> tuple[str, dict[str, str]]:
     """Return the page as one file, and the policy that lets just its own parts work."""
     names = ("serve/page.html", "report/page.css", "serve/page.css", "serve/page.js")
-    page, shared, own, program = (
-        files("setconv").joinpath(name).read_text("utf-8") for name in names
-    )
+    parts = [files("setconv").joinpath(name).read_text("utf-8") for name in names]
+    page, shared, own, program = parts
     page = page.replace("/*style*/", shared + own).replace("/*program*/", program)
     policy = f"{NOTHING}; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
     for kind in ("script", "style"):

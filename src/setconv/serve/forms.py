@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from io import StringIO
 from typing import Any, NoReturn
 
@@ -64,15 +65,8 @@ def read_json(body: bytes) -> Any:
         raise DataError(f"The body is not JSON in UTF-8: {error}. Mend it there.") from error
 
 
-_KINDS: dict[Any, frozenset[str]] = {
-    type(None): frozenset(["null"]),
-    bool: frozenset(["boolean"]),
-    int: frozenset(["number", "integer"]),
-    float: frozenset(["number"]),
-    str: frozenset(["string"]),
-    list: frozenset(["array"]),
-    dict: frozenset(["object"]),
-}
+_KINDS = {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string"}
+_KINDS |= {list: "array", dict: "object"}
 
 
 def check(value: Any, schema: Schema, path: Place = ()) -> None:
@@ -108,16 +102,18 @@ def _meant(value: Any, schema: Schema) -> Schema:
 def _is_a(value: Any, schema: Schema) -> bool:
     if "enum" in schema:
         return any(type(one) is type(value) and one == value for one in schema["enum"])
-    kinds = schema.get("type", _KINDS[type(value)])
-    if isinstance(value, float) and value.is_integer() and "integer" in kinds:
-        return True  # JSON has numbers of one kind
-    return not _KINDS[type(value)].isdisjoint(kinds)
+    kind = _KINDS[type(value)]
+    kinds = schema.get("type", kind)
+    # JSON has numbers of one kind: 1.0 is whole.
+    return kind in kinds or ("integer" in kinds and kind == "number" and value % 1 == 0)
 
 
 def _is_within(value: Any, schema: Schema) -> bool:
     """Whether a value of the right type is within the bounds of a schema."""
     if isinstance(value, str) and "maxLength" in schema:
-        with suppress(UnicodeEncodeError):  # of half a character
+        with suppress(ValueError):  # of half a character, or a day that there is not
+            if schema.get("format") == "date":  # a time may follow
+                date.fromisoformat(value[:10])
             right = re.search(schema["pattern"], value.encode().decode())
             return right is not None and len(value) <= schema["maxLength"]
         return False
@@ -137,10 +133,8 @@ def _are_numbers(values: list[Any], schema: Schema) -> bool:
 def _check_record(value: dict[str, Any], schema: Schema, path: Place) -> None:
     known = schema["properties"]
     for name in (one for one in value if one not in known):
-        near = did_you_mean(name[:_LONG], known)
-        _refuse(
-            path, f"has {excerpt(name)}, which is not known.{near} Known are {listed([*known])}"
-        )
+        known_are = f"{did_you_mean(name[:_LONG], known)} Known are {listed([*known])}"
+        _refuse(path, f"has {excerpt(name)}, which is not known.{known_are}")
     for name in schema["required"]:
         if name not in value:
             _refuse(path, f"has no {name!r}: give {known[name].get('description', 'it')}")
@@ -163,13 +157,6 @@ def _refuse(path: Place, why: str) -> NoReturn:
     raise DataError(f"{path[0] if path else 'The body'}{where} {why}.", row=row, column=column)
 
 
-_LIST: Schema = {"type": ["array"], "items": {}, "description": "a list"}
-_LISTS: Schema = {"type": ["array"], "items": _LIST, "description": "a list of lists"}
-_SPLIT = record(
-    {"columns": _LIST, "data": _LISTS, "index": {}}, ["columns", "data"], "columns and data"
-)
-
-
 def plain_frame(body: Any, *, named: bool) -> Any:
     """Return a body of MLflow with its rows one by one, if it has ``dataframe_split`` or columns.
 
@@ -179,60 +166,51 @@ def plain_frame(body: Any, *, named: bool) -> Any:
     named : bool
         Whether the model knows its columns by name; else rows are lists.
     """
-    if not isinstance(body, dict):
-        return body
-    split, columns = body.get("dataframe_split"), body.get("inputs")
-    if split is not None:
-        check(split, _SPLIT, ("dataframe_split",))
-        names, lists = split["columns"], split["data"]
-    elif isinstance(columns, dict):
-        check([*columns.values()], _LISTS, ("inputs",))
-        longest = max(map(len, columns.values()), default=0)
-        names = [*columns]
-        lists = [[one[row] for one in columns.values() if row < len(one)] for row in range(longest)]
-    else:
-        return body
-    rest = {key: one for key, one in body.items() if key not in ("dataframe_split", "inputs")}
-    return rest | _rows_of(names, lists, named=named)
+    rest = {**body} if isinstance(body, dict) else {}
+    try:
+        if "dataframe_split" in rest:
+            split = rest.pop("dataframe_split")
+            names, lists = split["columns"], split["data"]
+        elif isinstance(rest.get("inputs"), dict):
+            columns = rest.pop("inputs")
+            names, lists = [*columns], zip(*columns.values(), strict=True)
+        else:
+            return body
+        records = [dict(zip(map(str, names), one, strict=True)) for one in lists]
+    except (KeyError, TypeError, ValueError) as error:
+        why = "The rows and columns do not fit together: give each row a value for each column."
+        raise DataError(why) from error
+    return rest | {"instances": records if named else [[*one.values()] for one in records]}
 
 
-def read_csv(body: bytes, kinds: Mapping[str, str] | None) -> Any:
+def read_csv(body: bytes, kinds: Mapping[str, str], other: str) -> Any:
     """Return a CSV file with a header as such a body, its cells as what their columns hold.
 
     Parameters
     ----------
     body : bytes
-    kinds : mapping of str to str, or None
-        What the columns hold, by name; None: numbers, whatever they are called.
+    kinds : mapping of str to str
+        What the columns hold, by name.
+    other : str
+        What the others hold.
     """
     try:
         names, *lines = csv.reader(StringIO(body.decode(), newline=""), strict=True)
     except (csv.Error, ValueError) as error:
         why = "The body is no CSV in UTF-8, a line of names and a line a row"
         raise DataError(f"{why}: {error}.") from error
-    held = ["number" if kinds is None else kinds.get(name, "text") for name in names]
-    lists = [[*map(_cell, line, held), *line[len(held) :]] for line in lines if line]
-    return _rows_of(names, lists, named=kinds is not None)
-
-
-def _rows_of(names: Sequence[Any], lists: list[list[Any]], *, named: bool) -> dict[str, Any]:
-    for row, one in enumerate(lists):
-        if len(one) != len(names):
-            why = f"Row {row} has {len(one)} values for {len(names)} columns: give one for each."
-            raise DataError(why, row=row)
-    if not named:
-        return {"instances": lists}
-    return {"dataframe_records": [dict(zip(map(str, names), one, strict=True)) for one in lists]}
+    held = [kinds.get(name, other) for name in names]
+    data = [[*map(_cell, line, held), *line[len(held) :]] for line in lines if line]
+    return {"dataframe_split": {"columns": names, "data": data}}
 
 
 def _cell(field: str, kind: str) -> Any:
     """Return a field of a CSV file as what its column holds; what it cannot be stays as it is."""
     bare = field.strip().lower()
-    if kind not in ("category", "text") and bare in MISSING:
+    if kind in ("category", "text"):
+        return field
+    if bare in MISSING:
         return None
-    if kind == "boolean":
-        return {"true": True, "1": True, "false": False, "0": False}.get(bare, field)
-    if kind in ("number", "vector"):
-        with suppress(ValueError):
-            return float(bare) if kind == "number" else _DECODER.decode(bare)
+    with suppress(ValueError):
+        return float(bare) if kind == "number" else _DECODER.decode(bare)
     return field

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import collections
 import hmac
 import json
 import logging
 import os
 import traceback
-from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any
 
-import prometheus_client as prometheus
-from fastapi import Response
+from fastapi import Request, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.requests import ClientDisconnect
 
 from setconv.errors import DataError
 from setconv.serve.forms import RefusedError
@@ -23,23 +24,20 @@ from setconv.serve.openapi import OPEN, SAID
 logger = logging.getLogger("setconv.serve")
 
 _TOLD = 200  # characters of an address that are logged
-_GONE = 499  # the status of a request that nobody waits for any more
+_GONE = 499  # what is logged where nobody waits for an answer any more
 _CLOSED = (401, 413)  # after these the rest of a body may still be on its way
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-_HEADERS = (
-    (b"content-security-policy", NOTHING.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-)
+_HEADERS = {
+    b"content-security-policy": NOTHING.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cache-control": b"no-store",
+}
+_AGAIN = {"Retry-After": "1"}
+_SAYING = {401: {"WWW-Authenticate": "Bearer"}, 429: _AGAIN, 503: _AGAIN}
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
-
-
-class _GoneError(Exception):
-    """The client has hung up."""
 
 
 class Gate:
@@ -66,11 +64,10 @@ class Gate:
         async def answer(message: _Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status, headers = message["status"], message["headers"]
-                known = {name for name, _ in headers}
-                headers += [one for one in _HEADERS if one[0] not in known]
+                status, headers = message["status"], _HEADERS | dict(message["headers"])
                 if not self._service.ready or status in _CLOSED:
-                    headers.append((b"connection", b"close"))
+                    headers[b"connection"] = b"close"
+                message = {**message, "headers": [*headers.items()]}
             await send(message)
 
         async def again() -> _Message:
@@ -78,18 +75,18 @@ class Gate:
 
         try:
             self._admit(path, dict(scope["headers"]))
-            body = await self._read(receive)
+            body = await self._read(Request(scope, receive))
             await self._app(scope, again, answer)
+        except ClientDisconnect:
+            pass
         except Exception as error:
-            if not isinstance(error, _GoneError):
-                await refusal(error)(scope, receive, answer)
+            await refusal(error)(scope, receive, answer)
         took = perf_counter() - started
         self._service.metrics.request(path if path in SAID else "other", status, took)
-        if logger.isEnabledFor(logging.INFO):
-            line = {"client": (scope["client"] or [None])[0], "method": scope["method"]}
-            line |= {"path": path[:_TOLD], "status": status, "ms": round(1000 * took, 2)}
-            given = {"body": body.decode(errors="replace")} if self._settings.log_texts else {}
-            logger.info(line | given)
+        line = {"client": (scope["client"] or [None])[0], "method": scope["method"]}
+        line |= {"path": path[:_TOLD], "status": status, "ms": round(1000 * took, 2)}
+        given = {"body": body.decode(errors="replace")} if self._settings.log_texts else {}
+        logger.info(line | given)
 
     def _admit(self, path: str, headers: dict[bytes, bytes]) -> None:
         token = self._settings.token
@@ -101,14 +98,10 @@ class Gate:
             why = "The token is wrong" if given else "There is no token"
             raise RefusedError(401, f"{why}: send the header Authorization: Bearer and the token.")
 
-    async def _read(self, receive: _Receive) -> bytes:
+    async def _read(self, request: Request) -> bytes:
         """Return the body. What is too large is read to its end, so that the answer is heard."""
-        body, size, most, more = bytearray(), 0, self._settings.body_bytes, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            chunk, more = message.get("body", b""), message.get("more_body", False)
+        body, size, most = bytearray(), 0, self._settings.body_bytes
+        async for chunk in request.stream():
             size += len(chunk)
             body += chunk if size <= most else b""
         if size > most:
@@ -125,42 +118,34 @@ def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = No
 
 def refusal(error: Exception) -> Response:
     """Return the answer to a request that failed, with what its client is to know of it."""
-    status, headers = getattr(error, "status", 422), {}
-    said: dict[str, Any] = {"error": str(error)}
+    status, why = getattr(error, "status", 422), str(error)
     if not isinstance(error, RefusedError | DataError):
         # Where it failed; not in its words, which may be those of a client.
         frames = traceback.extract_tb(error.__traceback__)[-8:]
-        places = " ".join(f"{one.filename}:{one.lineno}" for one in frames)
-        logger.error("%s at %s", type(error).__name__, places)
-        status, said = 500, {"error": "The service failed here: tell whoever runs it."}
-    for name in ("row", "column"):
-        if getattr(error, name, None) is not None:
-            said[name] = getattr(error, name)
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    if status in (429, 503):
-        headers["Retry-After"] = "1"
-    return as_json(said, status, headers)
+        places = [f"{one.filename}:{one.lineno}" for one in frames]
+        logger.error("%s at %s", type(error).__name__, ", ".join(places))
+        status, why = 500, "The service failed here: tell whoever runs it."
+    where = {name: getattr(error, name, None) for name in ("row", "column")}
+    told = {name: one for name, one in where.items() if one is not None}
+    return as_json({"error": why, **told}, status, _SAYING.get(status))
 
 
 class Metrics:
     """Figures for Prometheus; of several processes their sums."""
 
     def __init__(self) -> None:
-        self._registry = prometheus.CollectorRegistry()
-        own: Any = {"registry": self._registry}
-        counter, histogram = prometheus.Counter, prometheus.Histogram
-        of = ["endpoint", "status"]
-        sizes, steps = [2**k for k in range(11)], range(-10, 11)
-        self._requests = counter("setconv_requests", "Requests.", of, **own)
-        self._seconds = histogram("setconv_request_seconds", "Their time.", of[:1], **own)
-        self._rows = counter("setconv_rows", "Rows predicted.", **own)
-        self._batches = histogram("setconv_batch_rows", "Rows at once.", buckets=sizes, **own)
-        self._decided = counter("setconv_decided", "Rows by decision.", ["label"], **own)
+        self._registry = own = CollectorRegistry()
+        of, sizes = ["endpoint", "status"], [2**k for k in range(11)]
+        self._requests = Counter("setconv_requests", "Requests.", of, registry=own)
+        seconds = Histogram("setconv_request_seconds", "Their time.", of[:1], registry=own)
+        self._rows = Counter("setconv_rows", "Rows predicted.", registry=own)
+        batches = Histogram("setconv_batch_rows", "Rows at once.", buckets=sizes, registry=own)
+        self._decided = Counter("setconv_decided", "Rows by decision.", ["label"], registry=own)
         said = "Score of the second of two classes; of more, of the one decided for."
-        self._scores = histogram("setconv_score", said, buckets=steps, **own)
-        own["multiprocess_mode"] = "livesum"
-        self.queue = prometheus.Gauge("setconv_queue_rows", "Rows that wait.", **own)
+        scores = Histogram("setconv_score", said, buckets=range(-10, 11), registry=own)
+        self._seconds, self._batches, self._scores = seconds, batches, scores
+        live: Any = {"multiprocess_mode": "livesum", "registry": own}
+        self.queue = Gauge("setconv_queue_rows", "Rows that wait.", **live)
 
     def request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -171,7 +156,7 @@ class Metrics:
         """Count rows that were predicted at once."""
         self._rows.inc(len(found))
         self._batches.observe(len(found))
-        for label, count in Counter(str(one["label"]) for one in found).items():
+        for label, count in collections.Counter(str(one["label"]) for one in found).items():
             self._decided.labels(label).inc(count)
         for one in found:
             score = one["score"]
@@ -181,6 +166,6 @@ class Metrics:
         """Return the figures as Prometheus reads them."""
         registry = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            registry = prometheus.CollectorRegistry()
+            registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return prometheus.generate_latest(registry)
+        return generate_latest(registry)

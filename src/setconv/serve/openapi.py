@@ -10,11 +10,11 @@ from setconv.serve.served import NUMBER, Served, Settings
 
 _EXPLAINED = 16  # rows that one request may have explained
 _SHARE = r"[0-9]*\.?[0-9]+ *%?"
-_OBJECTIVE = (
-    rf"^ *(balanced|f1|mcc|accuracy|(recall|precision) *(>=|≥) *{_SHARE}( *@ *{_SHARE})?) *$"
-)
+_MINIMUM = rf"(recall|precision) *(>=|≥) *{_SHARE}( *@ *{_SHARE})?"
+_OBJECTIVE = rf"^ *(balanced|f1|mcc|accuracy|{_MINIMUM}) *$"
 _STATED = "balanced, f1, mcc, accuracy, a minimum such as recall>=0.95, a matrix of costs or null"
 _OBJECT = "an object with a list of rows"
+_FORMS = ("instances", "inputs", "dataframe_records")
 
 
 def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
@@ -24,61 +24,29 @@ def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
     few = array_of(served.row, 1, _EXPLAINED, f"a list of 1 to {_EXPLAINED} rows")
     label = {"enum": served.classes, "description": f"one of {served.classes}"}
     top = {"type": ["integer"], "minimum": 1, "maximum": 1000, "description": "1 to 1,000"}
-    share = {**NUMBER, "minimum": 1e-9, "maximum": 1 - 1e-9, "description": "a share below 1"}
-    shares = record(dict.fromkeys(served.keys, share), [], "shares by class")
+    shares = record(dict.fromkeys(served.keys, NUMBER), [], "shares by class")
     nothing = {"type": ["null"], "description": _STATED}
     costs = array_of(array_of(NUMBER, size, size, _STATED), size, size, _STATED)
     objective = {"anyOf": [text(100, _STATED, _OBJECTIVE), costs, nothing], "description": _STATED}
-    prior = {"anyOf": [share, shares, nothing][size != 2 :], "description": "shares by class"}
+    prior = {"anyOf": [NUMBER, shares, nothing][size != 2 :], "description": "shares by class"}
     moved = {"prior": prior, "rows": rows}
     decisions = [record({"objective": objective, **moved}, [], "an object")]
     if size == 2:
         decisions.append(record({"threshold": NUMBER, **moved}, ["threshold"], "an object"))
-    frames = _frames(served, rows)
     asked = record({"probabilities": {"type": ["boolean"], "description": "true"}}, [], "an object")
     forms = {"params": {**asked, "type": ["object", "null"]}}
-    words = f"an object with one of {', '.join(frames)}"
+    words = f"an object with one of {', '.join(_FORMS)} or dataframe_split"
     return {
         "/predict": record({"rows": rows}, ["rows"], _OBJECT),
         "/explain": record({"rows": few, "class": label, "top": top}, ["rows"], _OBJECT),
         "/decision": {"anyOf": decisions, "description": "an object"},
         "/invocations": {
-            "anyOf": [record({name: one, **forms}, [name], words) for name, one in frames.items()],
+            "anyOf": [record({name: rows, **forms}, [name], words) for name in _FORMS],
             "description": words,
         },
     }
 
 
-def _frames(served: Served, rows: Schema) -> dict[str, Schema]:
-    """Return the schemas of the forms in which clients of MLflow and SageMaker give rows."""
-    named: Schema = served.row.get("anyOf", [served.row])[0]
-    if served.text_column is not None:
-        named = record({served.text_column: served.row}, [served.text_column], "texts by column")
-    forms: dict[str, Schema] = {"instances": rows, "inputs": rows}
-    lists, columns = rows, {**served.row, "items": {}}
-    if "properties" in named:
-        forms["dataframe_records"] = {**rows, "items": named}
-        names = named["required"]
-        # As an example of what is taken: the columns may come in any order.
-        line = {"type": ["array"], "minItems": len(names), "maxItems": len(names), "items": False}
-        line["prefixItems"] = [named["properties"][name] for name in names]
-        lists, columns = {**rows, "items": line}, {"enum": [names]}
-    split = {"columns": columns, "data": lists}
-    return forms | {"dataframe_split": record(split, [*split], "an object of columns and data")}
-
-
-_STATUSES = {
-    "401": "No token, or a wrong one.",
-    "405": "Another method is meant.",
-    "408": "The body did not come in time.",
-    "409": "The model cannot decide so.",
-    "413": "The body is too large.",
-    "415": "The body is of a type that is not read.",
-    "422": "The body is not as it has to be.",
-    "429": "Too many rows wait: ask again later.",
-    "500": "The service failed.",
-    "503": "The service is busy or ends, or there was no answer in time: ask again later.",
-}
 OPEN = ("/", "/health/live", "/health/ready", "/ping", "/openapi.json", "/docs")
 SAID = {
     "/": "The page.",
@@ -92,7 +60,7 @@ SAID = {
     "/predict": "Labels, probabilities, scores and decisions of rows.",
     "/explain": "The same, what spoke for it, and the nearest training rows.",
     "/decision": "What another objective, threshold or prevalence would change. Nothing changes.",
-    "/invocations": "Labels of rows as clients of MLflow and SageMaker give them; also text/csv.",
+    "/invocations": "Labels of rows as MLflow and SageMaker give them; text/csv, too.",
 }
 _KINDS = {"/": "text/html", "/docs": "text/html", "/metrics": "text/plain"}
 
@@ -100,14 +68,16 @@ _KINDS = {"/": "text/html", "/docs": "text/html", "/metrics": "text/plain"}
 def document(served: Served, settings: Settings, requests: dict[str, Schema]) -> dict[str, Any]:
     """Return the OpenAPI document of the service of a model."""
     answers, plain = _answers(served), {"schema": {"type": "string"}}
-    error = {"application/json": {"schema": _an_object(error={"type": "string"})}}
-    wrong: dict[str, Any] = {"400": {"description": "No HTTP.", "content": {"text/plain": plain}}}
-    wrong |= {code: {"description": why, "content": error} for code, why in _STATUSES.items()}
+    error = {"schema": _an_object(error={"type": "string"})}
+    wrong = {
+        "description": "A sentence that says what was wrong, where, and what to do.",
+        "content": {"application/json": error, "text/plain": plain},  # of no HTTP plain
+    }
     paths: dict[str, Any] = {}
     for path, said in SAID.items():
-        schema = plain if path in _KINDS else {"schema": answers.get(path, _an_object())}
-        answer = {"description": said, "content": {_KINDS.get(path, "application/json"): schema}}
-        made: dict[str, Any] = {"summary": said, "responses": {"200": answer, **wrong}}
+        content = {_KINDS.get(path, "application/json"): {"schema": answers.get(path, {})}}
+        answer = {"description": said, "content": content}
+        made: dict[str, Any] = {"summary": said, "responses": {"200": answer, "default": wrong}}
         if settings.token is not None and path not in OPEN:
             made["security"] = [{"token": []}]
         if path in requests:
@@ -125,19 +95,16 @@ def document(served: Served, settings: Settings, requests: dict[str, Schema]) ->
 
 def _answers(served: Served) -> dict[str, Any]:
     """Return the schemas of answers."""
-    number, label, anything = {"type": "number"}, {"enum": served.classes}, {"type": "object"}
+    number, label = {"type": "number"}, {"enum": served.classes}
     each = _an_object(**dict.fromkeys(served.keys, number))
     value = number if len(served.keys) == 2 else each
-    scores = {"score": value, "threshold": {**value, "type": [value["type"], "null"]}}
-    said = _an_object(label=label, probabilities=each, **scores, decision=value)
-    part = _an_object(name={"type": "string"}, contribution=number)
-    parts = {"contributions": _list_of(part), "nearest": _list_of(anything)}
-    why = _an_object(prediction=said, **{"class": label}, **parts)
-    told = _an_object(threshold_basis={"type": "string"}, source={"type": "string"})
+    said = _an_object(label=label, probabilities=each, score=value, threshold={}, decision=value)
+    part = _list_of(_an_object(name={"type": "string"}, contribution=number))
+    why = _an_object(prediction=said, **{"class": label}, contributions=part, nearest={})
     return {
-        "/predict": _an_object(model=anything, predictions=_list_of(said)),
-        "/explain": _an_object(model=anything, explanations=_list_of(why)),
-        "/decision": told,
+        "/predict": _an_object(model={}, predictions=_list_of(said)),
+        "/explain": _an_object(model={}, explanations=_list_of(why)),
+        "/decision": _an_object(threshold={}, threshold_basis={"type": "string"}),
         "/invocations": _an_object(predictions=_list_of(label)),
     }
 

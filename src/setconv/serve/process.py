@@ -15,10 +15,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_address
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, NoReturn
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -36,7 +36,7 @@ from setconv.serve.served import Served, Settings
 _LAST = 2.0  # seconds in which clients are told that the service ends
 _UNHEARD = 60_000  # milliseconds that a client may leave an answer where it is
 _AGAIN = 1.0  # seconds before a worker that ended is started anew
-_ENDS = (signal.SIGTERM, signal.SIGINT)
+_ENDS = {signal.SIGTERM, signal.SIGINT}
 
 
 def run(
@@ -64,37 +64,27 @@ def run(
     started : callable
         Told where the service is, when all is there that can be missing.
     """
-    _on_end(_leave)
-    if settings.token is None and not to_all and not _is_local(listen[0]):
+    _leave_on_end()
+    bound = bind(*listen)
+    address, port = bound.getsockname()[:2]
+    if settings.token is None and not (to_all or ip_address(address).is_loopback):
         raise ParameterError(
             f"--host {listen[0]}: others could ask this model. Set a token (the environment "
             "variable SETCONV_TOKEN, or --token-file), or say --open if they may."
         )
-    bound = bind(*listen)
     app = create_app(folder, settings) if workers == 1 else Served(folder, settings)
-    started("http://{}:{}/".format(*bound.getsockname()[:2]))
+    started(f"http://{address}:{port}/")
     if isinstance(app, FastAPI):
         serve(app, bound)
         return
     with tempfile.TemporaryDirectory(prefix="setconv-metrics-") as metrics:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
-        _Master(workers, partial(_work, folder, settings, bound)).run()
+        _keep_alive(workers, partial(_work, folder, settings, bound))
 
 
-def _on_end(handler: Callable[..., Any]) -> None:
+def _leave_on_end() -> None:
     for number in _ENDS:
-        signal.signal(number, handler)
-
-
-def _leave(*_: Any) -> NoReturn:
-    raise SystemExit(0)
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+        signal.signal(number, lambda *_: sys.exit(0))
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -114,7 +104,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 def _work(folder: Path, settings: Settings, bound: socket.socket) -> None:
     """Serve in a process of its own, which ends when the one that started it does."""
-    _on_end(_leave)
+    _leave_on_end()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
     serve(create_app(folder, settings), bound)
 
@@ -122,7 +113,7 @@ def _work(folder: Path, settings: Settings, bound: socket.socket) -> None:
 def _outlive_nobody() -> None:
     parent = parent_process()
     assert parent is not None
-    connection.wait([parent.sentinel])
+    parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -133,16 +124,16 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
     for name, level in (("setconv.serve", logging.INFO), ("uvicorn", logging.ERROR)):
         log = logging.getLogger(name)
         log.handlers[:], log.propagate, log.level = [handler], False, level
-    service: Service = app.state.service
+    patience = int(app.state.service.settings.seconds) + 1
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
-    patience = int(service.settings.seconds) + 1
-    protocol = partial(_Connection, service.settings)
-    config = uvicorn.Config(
-        app, ws="none", loop="asyncio", timeout_graceful_shutdown=patience, **options
-    )
-    config.load()
-    config.http_protocol_class = protocol  # type: ignore[assignment]
-    _Server(config, service).run([bound])
+    options |= {"ws": "none", "loop": "asyncio", "timeout_graceful_shutdown": patience}
+    config = uvicorn.Config(app, http=_Connection, **options)
+    _Server(config).run([bound])
+
+
+def _service_of(config: uvicorn.Config) -> Service:
+    app: Any = config.app
+    return cast("Service", app.state.service)
 
 
 class _JsonLines(logging.Formatter):
@@ -155,36 +146,26 @@ class _JsonLines(logging.Formatter):
 class _Connection(H11Protocol):
     """A connection that is closed if a request does not come in time, or if there are too many."""
 
-    def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._settings = settings
-        self._late: asyncio.TimerHandle | None = None
+    _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait(begun=True)
+        self._settings = _service_of(self.config).settings
         if len(self.connections) > self._settings.connections:
             self.app = _full
+        self._wait(begun=True)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._wait(begun=bool(self.conn.trailing_data[0]))
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._stop()
-
     def _wait(self, *, begun: bool) -> None:
         """Wait for the rest of a request: of its headers if it has begun, or of its body."""
         state = self.conn.their_state
-        if (begun and state is h11.IDLE) or state is h11.SEND_BODY:
+        if state is h11.SEND_BODY or (begun and state is h11.IDLE):
             seconds = self._settings.seconds
             self._late = self._late or self.loop.call_later(seconds, self._give_up)
-        else:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._late is not None:
+        elif self._late is not None:
             self._late.cancel()
             self._late = None
 
@@ -210,22 +191,18 @@ async def _full(*channel: Any) -> None:
 class _Server(uvicorn.Server):
     """A server that reads its model again on SIGHUP, and tells clients when it ends."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
-        super().__init__(config)
-        self._service = service
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):  # not on Windows
-            read = partial(loop.run_in_executor, None, self._service.reload)
+            loop, service = asyncio.get_running_loop(), _service_of(self.config)
+            read = partial(loop.run_in_executor, None, service.reload)
             loop.add_signal_handler(signal.SIGHUP, read)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # A connection that is closed while a request is on its way to it would lose that. So each
         # is answered once more, and told to go; those that come meanwhile are taken in.
-        self._service.ready = False
+        _service_of(self.config).ready = False
         for one in sockets or ():
             one.listen(0)
         until = monotonic() + _LAST
@@ -235,50 +212,28 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
 
-class _Master:
-    """Workers that accept at one socket; one that dies is started anew.
+def _keep_alive(count: int, work: Callable[[], None]) -> None:
+    """Have workers accept at one socket until a signal ends them; one that dies is started anew."""
+    awaited = {*_ENDS, signal.SIGHUP, signal.SIGCHLD}
+    workers = [_start(work, awaited) for _ in range(count)]
+    while (told := signal.sigwait(awaited)) not in _ENDS:
+        for place, one in enumerate(workers):
+            if not one.is_alive():
+                mark_process_dead(one.pid)  # type: ignore[no-untyped-call]
+                sleep(_AGAIN)
+                workers[place] = _start(work, awaited)
+            elif told == signal.SIGHUP:
+                os.kill(one.pid, told)
+    for one in workers:
+        one.terminate()
+    for one in workers:
+        one.join()
 
-    Parameters
-    ----------
-    count : int
-    work : callable
-        What a worker does; it can be sent to another process.
-    """
 
-    def __init__(self, count: int, work: Callable[[], None]) -> None:
-        self._work, self._ends = work, threading.Event()
-        # Until a worker can read its model again, the signal waits.
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
-        self._workers = [self._start() for _ in range(count)]
-
-    def run(self) -> None:
-        """Keep the workers alive until SIGTERM or Ctrl-C."""
-        _on_end(self._end)
-        signal.signal(signal.SIGHUP, self._pass_on)
-        while not self._ends.is_set():
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
-            connection.wait([one.sentinel for one in self._workers])
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
-            for place, one in enumerate(self._workers):
-                if not (one.is_alive() or self._ends.is_set()):
-                    mark_process_dead(one.pid)  # type: ignore[no-untyped-call]
-                    sleep(_AGAIN)
-                    self._workers[place] = self._start()
-        self._end()  # also those that were just started
-        for one in self._workers:
-            one.join()
-
-    def _start(self) -> Any:
-        process = get_context("spawn").Process(target=self._work)
-        process.start()
-        return process
-
-    def _end(self, *_: Any) -> None:
-        self._ends.set()
-        for one in self._workers:
-            one.terminate()
-
-    def _pass_on(self, number: int, _: Any) -> None:
-        for one in self._workers:
-            if one.is_alive():
-                os.kill(one.pid, number)
+def _start(work: Callable[[], None], awaited: set[signal.Signals]) -> Any:
+    """Start a worker. Signals wait until they are asked for, and in it until it can obey."""
+    process = get_context("spawn").Process(target=work, daemon=True)
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    process.start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)  # the first start lets some in
+    return process

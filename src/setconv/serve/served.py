@@ -6,13 +6,10 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import sklearn
-import torch
 
 from setconv._version import __version__
 from setconv.errors import ParameterError
@@ -105,59 +102,57 @@ class Served:
         self._names: Sequence[str] | None = None
         if self.takes == "texts":
             vars(self._encoder)["cache"] = False  # texts of clients are not kept
-            self.text_column = (model.source_ or {}).get("text", "text")
+            self.text_column = name = (model.source_ or {}).get("text", "text")
+            words = f"a text of at most {settings.text_length:,} characters that is not blank"
+            plain, self.example = text(settings.text_length, words, _NOT_BLANK), "A text."
+            named = record({name: plain}, [name], words)
+            self.row: Schema = {"anyOf": [named, plain], "description": words}
         else:
-            self._read_columns()
-        self.row, self.example = self._row_schema()
+            self.row, self.example = self._read_columns()
+        self._asked = model if self.takes == "texts" else self._inside
         self._near: list[Answer] = []
         self._known: dict[str, Any] = {}
         if settings.train is not None:
             X, self._near = settings.train(model)
             usual = None if self.takes == "texts" else np.median(X, axis=0)
-            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked(), X))}
+            self._known = {"usual": usual, "blocks": list(unit_blocks(self._asked, X))}
         self.predict([self.example])  # what cannot predict is not to replace what can
 
-    def _read_columns(self) -> None:
-        inside, known = self._inside, getattr(self._inside, "feature_names_in_", None)
+    def _read_columns(self) -> tuple[Schema, Any]:
+        """Find out what a row of numbers or of a table has; return its schema, and an example."""
+        inside, width = self._inside, self._inside.n_features_in_
+        known, usual = getattr(inside, "feature_names_in_", None), usual_values(inside).tolist()
+        described: list[Answer] = []
         if self._encoder is not None:
             known = self._encoder.get_feature_names_out()
-            self.columns = [_column(**one) for one in self._encoder.describe()[0]["columns"]]
+            described = self._encoder.describe()[0]["columns"]
         elif known is not None:
-            usual = zip(map(str, known), usual_values(inside).tolist(), strict=True)
-            self.columns = [_column(name, "number", one, gaps=False) for name, one in usual]
-        self._names = name_features(inside, None, inside.n_features_in_, known)
+            pairs = zip(map(str, known), usual, strict=True)
+            described = [
+                {"name": n, "kind": "number", "median": m, "gaps": False} for n, m in pairs
+            ]
+        self._names = name_features(inside, None, width, known)
         vars(inside).pop("feature_names_in_", None)  # rows come to it as arrays
-
-    def _row_schema(self) -> tuple[Schema, Any]:
-        """Return the schema of a row, and an example."""
-        longest, width = self._settings.text_length, self._inside.n_features_in_
-        if self.takes == "texts":
-            words = f"a text of at most {longest:,} characters that is not blank"
-            return text(longest, words, _NOT_BLANK), "A text."
         vector = array_of(NUMBER, width, width, f"a list of {width} numbers")
-        if self.columns is None:
-            return vector, usual_values(self._inside).tolist()
+        if not described:
+            return vector, usual
         # What training left out again may be there, whatever it holds.
-        cells: dict[str, Schema] = {}
-        for name in getattr(self._encoder, "feature_names_in_", ()):
-            cells[str(name)] = {}
-        cells |= {one["name"]: _cell_schema(one, longest) for one in self.columns}
+        names = map(str, getattr(self._encoder, "feature_names_in_", ()))
+        cells: dict[str, Schema] = {name: {} for name in names}
+        self.columns = []
+        for one in described:
+            told, cells[one["name"]] = _column(self._settings.text_length, **one)
+            self.columns.append(told)
         needed = {one["name"]: one["usual"] for one in self.columns}
-        words = "an object of values by column"
-        row = record(cells, [*needed], words)
-        return (row if self._encoder else {"anyOf": [row, vector], "description": words}), needed
-
-    def _asked(self) -> Any:
-        """Return what takes rows as `_encode` gives them."""
-        if self.takes == "texts":
-            self._model.classifier_ = self._inside
-        return self._model if self.takes == "texts" else self._inside
+        row = record(cells, [*needed], "an object of values by column")
+        either = {"anyOf": [row, vector], "description": row["description"]}
+        return row if self._encoder else either, needed
 
     def _encode(self, rows: Sequence[Any]) -> Any:
-        """Return rows that were checked as the model takes them; none depends on the others."""
+        """Return rows that were checked as `_asked` takes them; none depends on the others."""
         columns = self.columns or []
         if self.takes == "texts":
-            return rows
+            return [row[self.text_column] if isinstance(row, dict) else row for row in rows]
         if self._encoder is None:
             names = [one["name"] for one in columns]
             lists = [[row[n] for n in names] if isinstance(row, dict) else row for row in rows]
@@ -167,21 +162,16 @@ class Served:
 
     def predict(self, rows: Sequence[Any]) -> list[Answer]:
         """Return what the model says of rows, one by one."""
-        return self._told(self._encode(rows))
-
-    def _told(self, X: Any) -> list[Answer]:
-        found, cuts = self._asked().predictions(X), self._threshold()
-        values = (found.labels, found.probabilities, found.scores, found.decision_values)
-        return [
-            {
-                "label": label,
-                "probabilities": self._by_class(shares),
-                "score": self._by_class(score),
-                "threshold": self._by_class(cuts),
-                "decision": self._by_class(above),
-            }
-            for label, shares, score, above in zip(*(one.tolist() for one in values), strict=True)
-        ]
+        X = self._encode(rows)
+        if self.takes == "texts":
+            X = self._model.encode(X)
+        # Past the checks of `predictions`: the rows were checked.
+        found = self._inside._decision.rule.predictions(self._inside._model.scores(X))
+        cuts = {"threshold": self._by_class(self._threshold())}
+        said = {"label": found.labels, "probabilities": found.probabilities}
+        said |= {"score": found.scores, "decision": found.decision_values}
+        answers = zip(*(one.tolist() for one in said.values()), strict=True)
+        return [dict(zip(said, map(self._by_class, one), strict=True)) | cuts for one in answers]
 
     def _by_class(self, values: Any) -> Any:
         return dict(zip(self.keys, values, strict=True)) if isinstance(values, list) else values
@@ -195,20 +185,17 @@ class Served:
 
     def explain(self, rows: Sequence[Any], class_: Any, top: int) -> list[Answer]:
         """Return what the model says of rows, and why."""
-        X = self._encode(rows)
         given: dict[str, Any] = {"class_": class_, "top": top, **self._known}
-        found = zip(
-            self._told(X), explain_rows(self._asked(), X, self._names, **given), strict=True
-        )
+        found = explain_rows(self._asked, self._encode(rows), self._names, **given)
         return [
             {
-                "prediction": said,
+                "prediction": prediction,
                 "class": one.class_,
                 "method": "occlusion",
                 "contributions": [{"name": n, "contribution": by} for n, by in one.contributions],
                 "nearest": [self._near[row] | {"similarity": alike} for row, alike in one.nearest],
             }
-            for said, one in found
+            for prediction, one in zip(self.predict(rows), found, strict=True)
         ]
 
     def decide(self, stated: Mapping[str, Any]) -> Answer:
@@ -216,22 +203,20 @@ class Served:
 
         What cannot be decided so is a `ParameterError`. Nothing here changes.
         """
-        before = decision = self._inside._decision
-        rule, prior, cut = decision.rule, stated.get("prior"), stated.get("threshold")
+        decision, prior, cut = self._inside._decision, stated.get("prior"), stated.get("threshold")
+        rule = decision.rule
         if not len(rule.evidence):
             raise ParameterError("This model has no out-of-fold rows, so nothing can be decided.")
         if isinstance(prior, dict):
-            labels = dict(zip(self.keys, self.classes, strict=True))
-            prior = {labels[name]: share for name, share in prior.items()}
+            prior = {self.classes[self.keys.index(name)]: share for name, share in prior.items()}
         if prior is not None:
             rule = rule.with_prior(prior)
         if "objective" in stated:
             rule = rule.with_objective(stated["objective"])
-        if rule is not before.rule:
+        if rule is not decision.rule:
             decision = decision.moved(rule)
         other = copy.copy(self)
         other._inside = _copy_of(self._inside)
-        other._model = copy.copy(self._model)  # of texts it has the classifier that decides
         other._inside._decision = decision if cut is None else decision.cut_at(cut)
         told, rows = other._decision_told(), stated.get("rows")
         if cut is not None:
@@ -256,8 +241,6 @@ class Served:
         """Return what there is to know of the model and its service."""
         told, rule = self._decision_told(), self._inside._decision.rule
         limits = ("rows", "body_bytes", "text_length", "seconds")
-        libraries = {"torch": torch, "scikit-learn": sklearn, "numpy": np}
-        versions = {name: str(library.__version__) for name, library in libraries.items()}
         return {
             **self.named,
             "kind": type(self._model).__name__,
@@ -270,7 +253,7 @@ class Served:
             "n_features": self._inside.n_features_in_,
             "columns": self.columns,
             "notes": [*getattr(self._encoder, "notes_", []), *self._inside._decision.notes],
-            "versions": {"setconv": __version__, **versions, "python": python_version()},
+            "versions": {"setconv": __version__},
             "limits": {name: getattr(self._settings, name) for name in limits},
             "has_training_rows": bool(self._near),
             "can_move": len(rule.evidence) > 0,
@@ -292,47 +275,31 @@ NUMBER: Schema = {
 }
 # What Python and JavaScript both take for more than white space.
 _NOT_BLANK = r"[^\s\u001c-\u001f\u0085\ufeff]"
-_DAY = (
-    r"([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    r"|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])"
-    r"|([02468][048]|[13579][26])00)-02-29)"
-)
-_TIME = r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
 
 
-def _column(name: str, kind: str, median: Any = None, *, gaps: bool = True, **more: Any) -> Answer:
-    """Return what is told of a column; what is usual there fills a form."""
-    usual, told = median, {"name": name, "kind": kind, "may_be_missing": gaps}
-    if kind == "category":
-        told["categories"] = more["categories"]
-        usual = more["categories"][0]
-    elif kind == "vector":
-        told |= {"width": more["width"], "may_be_missing": False}
-        usual = [0.0] * more["width"]
-    elif kind == "boolean":
-        usual = median >= 0.5
+def _column(longest: int, *, gaps: bool = True, **of: Any) -> tuple[Answer, Schema]:
+    """Return what is told of a column, such as what is usual there, and what its values are."""
+    told, kind, cell = {"name": of["name"], "kind": of["kind"]}, of["kind"], NUMBER
+    usual: Any = of.get("median")
+    if kind == "boolean":
+        cell, usual = {"type": ["boolean"], "description": "true or false"}, usual >= 0.5
     elif kind == "date":
-        usual = shown_day(median)
-    return told | {"usual": usual}
-
-
-def _cell_schema(column: Mapping[str, Any], longest: int) -> Schema:
-    """Return the schema of a value of a column."""
-    kind = column["kind"]
-    found: Schema = {"type": ["boolean"], "description": "true or false"}
-    if kind == "vector":
-        width = column["width"]
-        found = array_of(NUMBER, width, width, f"a list of {width} numbers")
-    elif kind == "date":
-        found = text(40, "a date such as 2024-01-31 or 2024-01-31 18:30", f"^{_DAY}{_TIME}$")
+        cell = {**text(40, "a date such as 2024-01-31 or 2024-01-31 18:30"), "format": "date"}
+        usual = shown_day(usual)
     elif kind == "category":
-        found = text(longest, f"a text of at most {longest:,} characters")
-    elif kind == "number":
-        found = NUMBER
-    if not column["may_be_missing"]:
-        return found
-    words = f"{found['description']}, or null if it is missing"
-    return {**found, "type": [*found["type"], "null"], "description": words}
+        cell, usual = (
+            text(longest, f"a text of at most {longest:,} characters"),
+            of["categories"][0],
+        )
+        told["categories"] = of["categories"]
+    elif kind == "vector":
+        told["width"] = width = of["width"]
+        cell = array_of(NUMBER, width, width, f"a list of {width} numbers")
+        usual, gaps = [0.0] * width, False
+    if gaps:
+        words = f"{cell['description']}, or null if it is missing"
+        cell = {**cell, "type": [*cell["type"], "null"], "description": words}
+    return told | {"may_be_missing": gaps, "usual": usual}, cell
 
 
 def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
@@ -341,6 +308,5 @@ def _arrow(column: Mapping[str, Any], values: list[Any]) -> Any:
         return pa.array(values, pa.large_string())
     # None becomes NaN, which the encoder takes for missing.
     numbers = pa.array(np.array(values, dtype=np.float64).ravel())
-    if column["kind"] == "vector":
-        return pa.FixedSizeListArray.from_arrays(numbers, column["width"])
-    return numbers
+    is_vector = column["kind"] == "vector"
+    return pa.FixedSizeListArray.from_arrays(numbers, column["width"]) if is_vector else numbers
