@@ -10,7 +10,11 @@ from __future__ import annotations
 from setconv.messages import needed
 
 with needed("The export", "onnx, onnxruntime, onnxscript and tokenizers", "onnx"):
-    from setconv.export.folder import export_model
-    from setconv.export.graph import to_onnx
+    import onnx as _onnx  # noqa: F401  -- asked for here, so that the message comes early
+    import onnxruntime as _onnxruntime  # noqa: F401
+    import tokenizers as _tokenizers  # noqa: F401
+
+from setconv.export.folder import export_model
+from setconv.export.graph import to_onnx
 
 __all__ = ["export_model", "to_onnx"]
