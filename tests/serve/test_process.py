@@ -90,8 +90,9 @@ def test_it_serves_until_it_is_told_to_end_and_logs_lines_of_json(table):
     assert "FR" not in json.dumps(lines)
 
 
-def test_no_accepted_request_is_lost_when_it_ends(vectors):
-    with Process(vectors.folder) as service:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_accepted_request_is_lost_when_it_ends(vectors, workers):
+    with Process(vectors.folder, "--workers", workers) as service:
         crowd = Crowd(service, vectors.rows)
         crowd.wait_for(200)
         code, _ = service.end()

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_address
@@ -79,7 +80,7 @@ def run(
         return
     with tempfile.TemporaryDirectory(prefix="setconv-metrics-") as metrics:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
-        _keep_alive(workers, partial(_work, folder, settings, bound))
+        _keep_alive(workers, bound, partial(_work, folder, settings, bound))
 
 
 def _leave_on_end() -> None:
@@ -200,19 +201,26 @@ class _Server(uvicorn.Server):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # A connection that is closed while a request is on its way to it would lose that. So each
-        # is answered once more, and told to go; those that come meanwhile are taken in.
         _service_of(self.config).ready = False
-        for one in sockets or ():
-            one.listen(0)
         until = monotonic() + _LAST
-        await asyncio.sleep(0.05)
+        # Who has been connected is taken in, up to the moment in which nobody is any more.
+        given: Any = {"config": self.config, "server_state": self.server_state, "app_state": {}}
+        made: Any = partial(self.config.http_protocol_class, **given)
+        for one, server in zip(sockets or (), self.servers, strict=True):
+            with suppress(BlockingIOError):
+                while monotonic() < until:
+                    taken, _ = one.accept()
+                    taken.setblocking(False)
+                    await asyncio.get_running_loop().connect_accepted_socket(made, taken)
+            server.close()
+        # A connection that is closed while a request is on its way to it would lose that: each is
+        # answered once more, and told to go.
         while self.server_state.connections and monotonic() < until:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets=sockets)
 
 
-def _keep_alive(count: int, work: Callable[[], None]) -> None:
+def _keep_alive(count: int, bound: socket.socket, work: Callable[[], None]) -> None:
     """Have workers accept at one socket until a signal ends them; one that dies is started anew."""
     awaited = {*_ENDS, signal.SIGHUP, signal.SIGCHLD}
     workers = [_start(work, awaited) for _ in range(count)]
@@ -224,6 +232,7 @@ def _keep_alive(count: int, work: Callable[[], None]) -> None:
                 workers[place] = _start(work, awaited)
             elif told == signal.SIGHUP:
                 os.kill(one.pid, told)
+    bound.close()  # the workers have it, too
     for one in workers:
         one.terminate()
     for one in workers:
