@@ -24,11 +24,13 @@ def request_schemas(served: Served, settings: Settings) -> dict[str, Schema]:
     few = array_of(served.row, 1, _EXPLAINED, f"a list of 1 to {_EXPLAINED} rows")
     label = {"enum": served.classes, "description": f"one of {served.classes}"}
     top = {"type": ["integer"], "minimum": 1, "maximum": 1000, "description": "1 to 1,000"}
-    shares = record(dict.fromkeys(served.keys, NUMBER), [], "shares by class")
+    # Weights of rows follow it, and are not to leave the range of numbers.
+    share = {**NUMBER, "minimum": 1e-9, "maximum": 1 - 1e-9, "description": "a share below 1"}
+    shares = record(dict.fromkeys(served.keys, share), [], "shares by class")
     nothing = {"type": ["null"], "description": _STATED}
     costs = array_of(array_of(NUMBER, size, size, _STATED), size, size, _STATED)
     objective = {"anyOf": [text(100, _STATED, _OBJECTIVE), costs, nothing], "description": _STATED}
-    prior = {"anyOf": [NUMBER, shares, nothing][size != 2 :], "description": "shares by class"}
+    prior = {"anyOf": [share, shares, nothing][size != 2 :], "description": "shares by class"}
     moved = {"prior": prior, "rows": rows}
     decisions = [record({"objective": objective, **moved}, [], "an object")]
     if size == 2:
